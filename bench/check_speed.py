@@ -28,8 +28,8 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import subject, trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import subject, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tlc import find_java

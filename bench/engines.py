@@ -16,8 +16,8 @@ from typing import Any
 
 from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tlc
 from lockstep.report.text import table
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec

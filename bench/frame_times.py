@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page
 
 from browsers import chromium
 from lockstep.report.text import table
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
 from pages import page_of
 
 #: Does something, and says how long it was until the frame after it was drawn.

@@ -34,8 +34,8 @@ from lockstep.logs.line_steps import Steps
 from lockstep.logs.log_lines import Claim, Line, Thread
 from lockstep.report.text import table
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 from lockstep.trace.trace_format import Event

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from lockstep.report.text import table
-from lockstep.systems.models import model_named
+from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import table_search
 from lockstep.tla.tables.decision_trees import Trees

@@ -40,8 +40,8 @@ from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.store import Store
 from lockstep.pipeline.work.traces import in_order, told
 from lockstep.report.text import table
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, trace_spec
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, trace_spec
 from lockstep.tla.spec import Spec
 
 #: Events of a short trace.

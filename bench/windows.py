@@ -25,8 +25,8 @@ from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
 from lockstep.pipeline.windows.state_bytes import state_bytes
 from lockstep.report.text import table
-from lockstep.systems.opening import open_trace
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.trace.json_lines import file_lines
 from lockstep.trace.trace_format import Event
 from lockstep.trace.trace_reader import TracePart

@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 import lockstep
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.systems.opening import open_trace
+from lockstep.systems.trace_files import open_trace
 from lockstep.trace.trace_format import write_trace
 from places import ROOT
 from simulated_traces import simulated
@@ -45,7 +45,7 @@ def test_importing_lockstep_imports_nothing_else_of_it_and_no_package() -> None:
 
 def test_every_name_is_what_the_commands_use() -> None:
     from lockstep.models.counterexample_picture import draw
-    from lockstep.systems.judge import check
+    from lockstep.systems.file_check import check
     from lockstep.tla.explore import explore
     from lockstep.tla.loading.load_spec import load_spec
 

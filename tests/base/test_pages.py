@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.systems.models import models_of_tier
-from lockstep.systems.registry import SYSTEMS, lemmas, simulators
+from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier, simulators
 from places import ROOT
 
 DOCS = ROOT / "docs"

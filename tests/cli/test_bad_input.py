@@ -16,7 +16,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import spec_hash, trace_spec
+from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_reader import Trace, read_trace
 from lockstep_command import lockstep

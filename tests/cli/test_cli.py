@@ -18,7 +18,7 @@ from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.package_data import traces_dir
 from lockstep.cli import COMMANDS, cli
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
-from lockstep.systems.models import manifest, manifests
+from lockstep.systems.registry import manifest, manifests
 from lockstep_command import lockstep
 from raftref.dledger.switches import COARSE
 

@@ -17,7 +17,7 @@ import pytest
 from lockstep.base.package_data import spec_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.trace_module import TraceModule
-from lockstep.systems.judge import ByTlc, judge_known, judge_own
+from lockstep.systems.file_check import ByTlc, judge_known, judge_own
 from lockstep_command import lockstep
 from sampling import sampled
 

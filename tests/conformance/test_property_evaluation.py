@@ -27,7 +27,7 @@ from lockstep.systems.dledger.plans import PLANS, fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp import plans as hashicorp_plans
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

@@ -10,7 +10,7 @@ import pytest
 from dledger import interface
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import TraceCheck
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Event, trace_lines
 from lockstep.trace.trace_reader import Trace
 from simulated_traces import check, last, simulated, tampered

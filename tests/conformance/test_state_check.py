@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from lockstep.base.verdict import Verdict
 from lockstep.cli import cli
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.judge import check, judge_own
+from lockstep.systems.file_check import check, judge_own
 from places import TESTS
 from sampling import sampled
 

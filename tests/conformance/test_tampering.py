@@ -28,8 +28,8 @@ from lockstep.conformance.tampering import (
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.specs import subject as tlc_subject
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.trace_specs import subject as tlc_subject
+from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace

@@ -32,9 +32,9 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.systems.specs import trace_constants
-from lockstep.systems.traces import import_trace
+from lockstep.systems.own_traces import load_own_spec, own_system
+from lockstep.systems.trace_files import import_trace
+from lockstep.systems.trace_specs import trace_constants
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import to_itf

@@ -12,7 +12,7 @@ from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text import verdict_text
-from lockstep.systems.specs import UncheckedPropertyError, spec_key, trace_spec
+from lockstep.systems.trace_specs import UncheckedPropertyError, spec_key, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event

@@ -395,7 +395,7 @@ def test_the_lines_of_the_spec_on_a_page_are_the_specs(page: Path) -> None:
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
 def test_the_models_that_a_page_names_are_there(page: Path) -> None:
-    from lockstep.systems.models import model_names
+    from lockstep.systems.registry import model_names
 
     named = re.findall(r"`lockstep model (\w+)`", page.read_text(encoding="utf-8"))
     assert set(named) <= set(model_names())

@@ -22,10 +22,10 @@ from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
 from lockstep.jobs.play.course.planting import Method
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
@@ -354,7 +354,7 @@ PLANTED = {
         ("ordered", 7, 150),
     ),
     "HashicorpRaft": (
-        ("raftref.hashicorp.leader.commitment", "Commitment.recalculate"),
+        ("raftref.hashicorp.state", "Commitment.recalculate"),
         ("(len(matched) - 1) // 2", "0"),
         ("raft", 2, 200),
     ),

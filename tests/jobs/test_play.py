@@ -15,8 +15,7 @@ from lockstep.jobs.play.scenario import ScenarioRefusedError, play, read_scenari
 from lockstep.jobs.play.session import NoSuchStateError, Offer, StepRefusedError
 from lockstep.jobs.play.shown import page_tree
 from lockstep.jobs.play.trace import NoTraceError, as_trace
-from lockstep.systems.models import manifests
-from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.registry import SYSTEMS, manifests
 from lockstep.systems.system import System
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.spec_project import module_texts

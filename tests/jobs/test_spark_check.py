@@ -29,8 +29,8 @@ from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.store.store import Store
 from lockstep.pipeline.work.traces import TraceLines
-from lockstep.systems.specs import Switches, spec_key, trace_spec
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Header

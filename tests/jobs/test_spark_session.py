@@ -24,8 +24,8 @@ from lockstep.jobs.spark.session import SparkStartError, _for_java, death, never
 from lockstep.pipeline.watch.run import Options, Watch
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
-from lockstep.systems.judge import check
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import write_cluster
 
 
 def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(

@@ -22,11 +22,10 @@ from lockstep.jobs.verify_job import Job
 from lockstep.models.model_manifest import compare
 from lockstep.models.pinned_models import ModelOutcome
 from lockstep.systems.dledger.plans import FLAWED, KEPT, PLANS, VERIFIED, fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import SYSTEMS, manifest
 from lockstep.systems.system import System
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.trace_reader import read_trace
 from raftref.dledger.switches import PUBLISHED

@@ -19,8 +19,8 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import Text
 from lockstep.logs.text_formats import splitting
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep
 from places import ROOT
 

@@ -26,8 +26,8 @@ from lockstep.logs.log_lines import Claim, Line, Thread
 from lockstep.logs.mapped_logs import read_logs
 from lockstep.logs.mapping import Mapping as Said
 from lockstep.logs.mapping import read_mapping
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import to_itf

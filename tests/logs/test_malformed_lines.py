@@ -13,7 +13,7 @@ from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapped_logs import read_logs
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 
 Check = Callable[..., TraceVerdict]
 

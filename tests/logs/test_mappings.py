@@ -14,7 +14,7 @@ from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import Stamps, nanoseconds
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep_command import lockstep

@@ -37,8 +37,8 @@ from lockstep.logs.stray_lines import Strays
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import nanoseconds
 from lockstep.report.junit import junit_xml
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep
 
 #: How many runs of the service every run of the tests looks at, and how many the nightly one does.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 
 MAPPING = """kind = "event"
 [hidden]

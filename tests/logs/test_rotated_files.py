@@ -12,7 +12,7 @@ from backup_service import EXAMPLE
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.logs.log_rotation import logs_of, missing_of, without_order
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 from lockstep.trace.trace_paths import Missing, trace_paths
 from lockstep_command import lockstep
 

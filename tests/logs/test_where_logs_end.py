@@ -11,8 +11,8 @@ import pytest
 from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.logs.mapping import MappingError
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
 
 Judge = Callable[[str], OwnLogs]
 

@@ -17,7 +17,7 @@ from lockstep.cli import cli
 from lockstep.models.by_tables import run_by_tables
 from lockstep.models.model_manifest import Manifest, ManifestError, ModelEntry, load_manifest
 from lockstep.models.pinned_models import ModelOutcome, behaviour_of, run_models
-from lockstep.systems.models import manifest, models_of_tier
+from lockstep.systems.registry import manifest, models_of_tier
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tlc import TLC_DEFAULTS, Cause, TlcResult, TlcVerdict
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lockstep.cli import cli
 from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.steps import itf, steps_text
-from lockstep.systems.models import manifest
+from lockstep.systems.registry import manifest
 from lockstep.tla.behaviour import Behaviour, changes
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec

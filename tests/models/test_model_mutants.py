@@ -18,7 +18,7 @@ import pytest
 from lockstep.base.package_data import spec_dir
 from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
-from lockstep.systems.models import manifest
+from lockstep.systems.registry import manifest
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcVerdict

@@ -16,10 +16,9 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
 from lockstep.models.model_manifest import ModelEntry, compare, run_model
 from lockstep.models.pinned_models import ModelOutcome, run_models
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import imported_file
+from lockstep.systems.registry import SYSTEMS, manifest
+from lockstep.systems.trace_files import imported_file
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.switches import SWITCHES

@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.models import manifest, manifests, model_named
+from lockstep.systems.registry import manifest, manifests, model_named
 from lockstep.systems.system import System
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load_spec import load_spec

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lockstep.systems.models import manifests, model_named
+from lockstep.systems.registry import manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot

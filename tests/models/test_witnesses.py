@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.models.model_manifest import Manifest, compare, load_manifest, run_model
 from lockstep.models.pinned_models import ModelOutcome, run_models
 from lockstep.models.witness_runs import run_together, together
-from lockstep.systems.models import manifest
+from lockstep.systems.registry import manifest
 from lockstep.tlc import TLC_DEFAULTS, TlcVerdict
 
 SPEC = r"""---- MODULE Counter ----

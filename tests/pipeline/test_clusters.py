@@ -15,7 +15,7 @@ from lockstep.pipeline.replay import replay_command, simulate_command, simulated
 from lockstep.pipeline.stages.generate import Clusters
 from lockstep.pipeline.store.store import Store, checked_name
 from lockstep.systems.registry import simulators
-from lockstep.systems.traces import cluster_trace
+from lockstep.systems.trace_files import cluster_trace
 
 
 def test_every_plan_runs_with_every_seed_in_every_variant_and_each_batch_has_a_name_of_its_own() -> None:

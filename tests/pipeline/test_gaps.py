@@ -25,7 +25,7 @@ from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
 from stores import BATCH, RUN, verdict, write
 
 pytestmark = pytest.mark.nightly

@@ -30,10 +30,9 @@ from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known
-from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import system_of, trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import opened, write_cluster
+from lockstep.systems.trace_specs import system_of, trace_spec
 from simulated_traces import simulated
 from stores import BATCH, RUN, rows_of, stored, verdicts
 

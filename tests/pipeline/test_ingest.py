@@ -21,7 +21,7 @@ from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.work.traces import TraceLines
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 
 #: What is refused is refused before Spark is asked for anything.
 NO_SPARK = cast(SparkSession, None)

@@ -40,9 +40,9 @@ from lockstep.pipeline.store.store import Store
 from lockstep.pipeline.watch.reading.files import SUFFIX
 from lockstep.pipeline.work.batches import StageFailed
 from lockstep.pipeline.work.traces import TraceLines
-from lockstep.systems.judge import judge_known, judge_own
-from lockstep.systems.specs import switches_of
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.systems.file_check import judge_known, judge_own
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.trace_specs import switches_of
 from watched_folder import watched_once
 
 pytestmark = pytest.mark.nightly

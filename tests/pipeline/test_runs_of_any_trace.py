@@ -19,10 +19,9 @@ from lockstep.pipeline.stages.coverage import NOT_COUNTED
 from lockstep.pipeline.stages.ingest import Files
 from lockstep.pipeline.stages.reporting.reported import Report
 from lockstep.pipeline.store.store import Store
-from lockstep.systems.judge import judge_known
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import switches_of, system_of
-from lockstep.systems.traces import import_trace
+from lockstep.systems.file_check import judge_known
+from lockstep.systems.trace_files import import_trace, opened
+from lockstep.systems.trace_specs import switches_of, system_of
 from lockstep.trace.trace_format import REFERENCE
 
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))

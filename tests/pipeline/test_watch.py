@@ -21,8 +21,8 @@ from hook_service import Service
 from lockstep.base.package_data import traces_dir
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
-from lockstep.systems.judge import check
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import import_trace, write_cluster
 from poison import poisoned, slow_at_first
 from processes import wait_until
 

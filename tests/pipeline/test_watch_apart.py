@@ -12,7 +12,7 @@ from lockstep.jobs.spark.apart import TIMES_APART, Care
 from lockstep.pipeline.watch.specs import Specs
 from lockstep.pipeline.watch.task import stepped, stepped_with
 from lockstep.pipeline.watch.under_way import Limits, Row, Step, UnderWay
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
 
 APART = Care(60, apart=True)
 

@@ -22,9 +22,8 @@ from lockstep.jobs.spark.apart import TIMES_APART
 from lockstep.pipeline.watch import specs as watch_specs
 from lockstep.pipeline.watch.specs import NoSpecError, Specs
 from lockstep.pipeline.watch.under_way import Limits, Row, UnderWay
-from lockstep.systems.judge import check
-from lockstep.systems.opening import opened
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import import_trace, opened, write_cluster
 from lockstep.tla.spec import Spec
 from watched_traces import Watched
 
@@ -349,7 +348,7 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
 
     for name in ("spec_hash", "apart"):  # a spec is compiled in a process of its own
         noting(name)
-    monkeypatch.setattr("lockstep.systems.judge.spec_hash", None)
+    monkeypatch.setattr("lockstep.systems.file_check.spec_hash", None)
     from_source = Spec.from_source
     monkeypatch.setattr(Spec, "from_source", lambda text: calls.update(["from_source"]) or from_source(text))
     for seed in (1, 2, 3):

@@ -23,17 +23,10 @@ from lockstep.pipeline.stages.windows import pays
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
-from lockstep.pipeline.windows.state_bytes import (
-    FORMAT,
-    StateBytesError,
-    packed,
-    state_bytes,
-    state_of_bytes,
-    unpacked,
-)
+from lockstep.pipeline.windows.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording import import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value

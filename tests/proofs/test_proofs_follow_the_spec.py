@@ -15,7 +15,7 @@ import z3
 
 from lockstep.models.proofs.quorum_rules_equal import element, middle
 from lockstep.systems.dledger.lemmas.index_order_inductive import ACTIONS, Leader, Variant, branches
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn

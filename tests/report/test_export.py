@@ -22,8 +22,8 @@ from lockstep.report.export.drawn import Drawn, Message, Move
 from lockstep.report.export.mermaid import MOST_ARROWS, MOST_CHARACTERS, beyond_limits, mermaid
 from lockstep.report.export.shiviz import EXPRESSION, host_of, shiviz
 from lockstep.report.export.svg import svg
-from lockstep.systems.models import model_named
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.registry import model_named
+from lockstep.systems.trace_files import write_cluster
 from lockstep_command import lockstep as command
 from pages import HOSTILE, hostile_trace
 from places import ROOT

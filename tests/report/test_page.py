@@ -18,8 +18,8 @@ import pytest
 from lockstep.jobs.view import window
 from lockstep.jobs.view.known import NothingToViewError, of_model, of_trace, system_of_manifest
 from lockstep.report.page.content import content
-from lockstep.systems.models import model_named
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.registry import model_named
+from lockstep.systems.trace_files import write_cluster
 from lockstep_command import lockstep
 from pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
 from places import ROOT

@@ -18,7 +18,7 @@ from lockstep.jobs.view.known import of_trace
 from lockstep.jobs.view.own import of_own_spec
 from lockstep.report.page.content import content
 from lockstep.report.page.html import page
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
 from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 from places import ROOT
 from screenshots import FOLDER, SHOTS, page_with

@@ -14,7 +14,7 @@ from lockstep.jobs.view.known import NothingToViewError
 from lockstep.jobs.view.own import of_own_logs, of_own_spec
 from lockstep.report.page.behaviour import Shown
 from lockstep.report.page.content import Subject, content
-from lockstep.systems.own.subject import OwnSubject, own_subject
+from lockstep.systems.own_logs import OwnSubject, own_subject
 from lockstep_command import lockstep
 from pages import COUNTS_TOO_FAR, counter, tree_in
 from places import ROOT

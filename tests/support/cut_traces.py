@@ -15,8 +15,8 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.trace_format import Event, Header, trace_lines

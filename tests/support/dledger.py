@@ -11,7 +11,7 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import Events, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import Switches, subject
+from lockstep.systems.trace_specs import Switches, subject
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.trace_format import Header

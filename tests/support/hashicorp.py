@@ -5,33 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from raftref.disks.disk import Disk
-from raftref.hashicorp.core.effects import Effects
-from raftref.hashicorp.core.outcome import DONE, Outcome, Result
-from raftref.hashicorp.core.state import Loop, Role
+from raftref.hashicorp.choices import ALL_FEATURES, Config, Feature, Flaw
+from raftref.hashicorp.elections import elect_self, heartbeat_timeout, pre_elect_self
+from raftref.hashicorp.failures import start
+from raftref.hashicorp.hashicorp_raft import observe
+from raftref.hashicorp.leader import dispatch_logs, dispatch_noop
 from raftref.hashicorp.messages import (
     AppendEntriesRequest,
     AppendEntriesResponse,
     HeartbeatResponse,
     InstallSnapshotRequest,
     RequestPreVoteRequest,
+    RequestPreVoteResponse,
     RequestVoteRequest,
-    RpcType,
-    VoteResponse,
+    RequestVoteResponse,
 )
-from raftref.hashicorp.raft import Raft, bootstrap_cluster
-from raftref.hashicorp.stores import (
-    CURRENT_TERM,
-    FileLogStore,
-    FileSnapshotStore,
-    FileStableStore,
-    InmemLogStore,
-    InmemSnapshotStore,
-    InmemStableStore,
-    Stores,
-)
-from raftref.hashicorp.switches import ALL_FEATURES, Config, Feature, Flaw
+from raftref.hashicorp.replication import handle_append_entries_response, most_entries, replicate_to
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.state import Loop, Role
+from raftref.hashicorp.steps import DONE, Effects, Outcome, Result
+from raftref.hashicorp.stores import bootstrap_cluster
 from raftref.hashicorp.values import ClientLog, Configuration, Entry, EntryType, Index, Log, Snapshot, Term
+from raftref.hashicorp.votes import handle_request_pre_vote_response, handle_request_vote_response
 
 THREE = Configuration(frozenset({"n1", "n2", "n3"}))
 
@@ -56,14 +51,6 @@ def change(term: int, configuration: Configuration) -> Entry:
     return Entry(Term(term), EntryType.CONFIGURATION, None, configuration)
 
 
-def inmem() -> Stores:
-    return Stores(InmemLogStore(), InmemStableStore(), InmemSnapshotStore(2))
-
-
-def on_files(disk: Disk) -> Stores:
-    return Stores(FileLogStore(disk), FileStableStore(disk), FileSnapshotStore(disk, 2))
-
-
 def server(
     *terms: int,
     node: str = "n1",
@@ -71,20 +58,16 @@ def server(
     flaws: Collection[Flaw] = (),
     without: Collection[Feature] = (),
     configuration: Configuration = THREE,
-    stores: Stores | None = None,
     **bounds: Any,
-) -> Raft:
+) -> Server:
     """A follower whose log has the bootstrap's entry, and behind it a command of each of these terms."""
-    stores = stores or inmem()
-    bootstrap_cluster(stores, configuration)
-    for index, each in enumerate(terms, start=2):
-        stores.logs.store_logs([Log(Index(index), command(each, f"v{index}"))])
-    stores.stable.set(CURRENT_TERM, term or max((1, *terms)))
+    logs = [Log(Index(index), command(each, f"v{index}")) for index, each in enumerate(terms, start=2)]
+    stores = bootstrap_cluster(configuration).store_logs(logs).set(current_term=Term(term or max((1, *terms))))
     given = {"trailing_logs": 2, **bounds}
     config = Config(ALL_FEATURES - set(without), frozenset(flaws), **given)
     nodes = sorted({*configuration.servers, "n4"})
-    made = Raft(node, nodes, config, stores)
-    made.start()
+    made = Server(node, nodes, config, stores)
+    start(made)
     return made
 
 
@@ -112,8 +95,12 @@ def ask_before(term: int, last: tuple[int, int], src: str = "n2") -> RequestPreV
     return RequestPreVoteRequest(src, "n1", Term(term), Index(last[0]), Term(last[1]))
 
 
-def vote(term: int, src: str = "n2", granted: bool = True, of: RpcType = RpcType.REQUEST_VOTE) -> VoteResponse:
-    return VoteResponse(of, src, "n1", Term(term), granted)
+def vote(term: int, src: str = "n2", granted: bool = True) -> RequestVoteResponse:
+    return RequestVoteResponse(src, "n1", Term(term), granted)
+
+
+def pre_vote(term: int, src: str = "n2", granted: bool = True) -> RequestPreVoteResponse:
+    return RequestPreVoteResponse(src, "n1", Term(term), granted)
 
 
 def stored(term: int, src: str = "n2", last_log: int = 0, success: bool = True) -> AppendEntriesResponse:
@@ -130,55 +117,56 @@ def only(effects: Effects) -> Any:
     return m
 
 
-def stand(node: Raft) -> Raft:
+def stand(node: Server) -> Server:
     """A candidate that may elect itself."""
-    node.heartbeat_timeout()
+    heartbeat_timeout(node)
     if node.has(Feature.PRE_VOTE):
-        node.pre_elect_self()
+        pre_elect_self(node)
         term = node.current_term + 1
         for peer in sorted(node.other_voters):
             if node.loop is not Loop.CAMPAIGN:
-                node.handle_request_pre_vote_response(vote(term, peer, of=RpcType.REQUEST_PRE_VOTE), DONE)
+                handle_request_pre_vote_response(node, pre_vote(term, peer), DONE)
     return node
 
 
-def lead(node: Raft) -> Raft:
+def lead(node: Server) -> Server:
     """A leader, elected by everybody, that has appended its no-op."""
-    stand(node).elect_self(node.other_voters, DONE)
+    elect_self(stand(node), node.other_voters, DONE)
     for peer in sorted(node.other_voters):
         if node.role is Role.CANDIDATE:
-            node.handle_request_vote_response(vote(node.current_term, peer), DONE)
-    node.dispatch_noop(DONE)
+            handle_request_vote_response(node, vote(node.current_term, peer), DONE)
+    dispatch_noop(node, DONE)
     return node
 
 
-def leader(*terms: int, **given: Any) -> Raft:
+def leader(*terms: int, **given: Any) -> Server:
     return lead(server(*terms, **given))
 
 
-def replicate(node: Raft, peer: str) -> AppendEntriesRequest:
+def replicate(node: Server, peer: str) -> AppendEntriesRequest:
     """Send a peer all there is, and let it store that."""
-    request: AppendEntriesRequest = only(node.replicate_to(peer, node.most(node.replication(peer).next_index)))
-    node.handle_append_entries_response(stored(node.current_term, peer))
+    count = most_entries(node, node.replication(peer).next_index)
+    request: AppendEntriesRequest = only(replicate_to(node, peer, count))
+    handle_append_entries_response(node, stored(node.current_term, peer))
     return request
 
 
-def ask_for(node: Raft, *values: str) -> Effects:
+def ask_for(node: Server, *values: str) -> Effects:
     """Clients append commands."""
-    return node.dispatch_logs(tuple(ClientLog(EntryType.COMMAND, value) for value in values), DONE)
+    return dispatch_logs(node, tuple(ClientLog(EntryType.COMMAND, value) for value in values), DONE)
 
 
-def values(node: Raft) -> list[str | None]:
+def values(node: Server) -> list[str | None]:
     """What the FSM has applied."""
-    return [each.entry.value for each in node.fsm_routine.fsm.snapshot()]
+    return [each.entry.value for each in node.fsm.applied]
 
 
-def terms(node: Raft) -> dict[int, int]:
+def terms(node: Server) -> dict[int, int]:
     """The terms in the log, by index."""
     return {int(index): int(entry.term) for index, entry in sorted(node.log.items())}
 
 
-def durable(node: Raft) -> dict[str, Any]:
+def durable(node: Server) -> dict[str, Any]:
     """What a server shows that outlasts it."""
-    shown = node.observe()
+    shown = observe(node)
     return {name: shown[name] for name in ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")}

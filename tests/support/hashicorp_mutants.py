@@ -11,9 +11,9 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from mutants import Reference
-from raftref.hashicorp.switches import Flaw
+from raftref.hashicorp.choices import Flaw
 
 #: So many events of a cluster with one flaw are looked at, at so many steps it is asked, and so many seeds are tried
 #: besides the first that shows the flaw.
@@ -40,17 +40,15 @@ def _asked(flaw: Flaw, plan: str, seed: int) -> BothWays:
 
 
 ROOT = Path(raftref.hashicorp.__file__).parent
-_ROOMS = ("election", "follower", "leader", "state_machine")
+#: The modules that the spec has chapters of, but for the form of a step, and messages.
+_CHAPTERS = (
+    *("values", "stores", "state", "server", "elections", "votes", "follower", "leader", "replication"),
+    *("snapshots", "membership", "leadership", "failures", "hashicorp_raft"),
+)
 
 REFERENCE = Reference(
     root=ROOT,
-    sources=(
-        ROOT / "core" / "member.py",
-        ROOT / "core" / "state.py",
-        *(path for room in _ROOMS for path in sorted((ROOT / room).glob("*.py"))),
-        ROOT / "raft.py",
-        ROOT / "values.py",
-    ),
+    sources=tuple(ROOT / f"{name}.py" for name in _CHAPTERS),
     order=(
         *("raft_whole_published", "raft_votes_published", "raft_whole", "raft_snapshots_published"),
         *("raft_members_published", "raft_five", "raft_transfers", "raft_verify"),

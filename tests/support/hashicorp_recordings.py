@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from raftref.hashicorp.core.member import Member
+from raftref.hashicorp.choices import Feature
+from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import FaultPlan, simulate
-from raftref.hashicorp.switches import Feature
+from raftref.records import record
 
 Tree = dict[str, Any]
 
@@ -92,7 +93,7 @@ class Recorder:
     def record(self) -> list[Tree]:
         """Return the lines."""
         self._bootstrap()
-        with patch.object(Member, "respond", noting(Member.respond, self.unheard)):
+        with patch.object(Server, "respond", noting(Server.respond, self.unheard)):
             for event in simulate(self.seed, self.plan):
                 try:
                     self._event(float(event["seq"]), event)
@@ -567,9 +568,9 @@ def answer_body(answer: Tree) -> Tree:
 def noting(answer: Callable[..., None], unheard: list[Tree]) -> Callable[..., None]:
     """Let servers note the answers that nobody awaits."""
 
-    def note(server: Member, m: Any, response: Any) -> None:
+    def note(server: Server, m: Any, response: Any) -> None:
         if not m.awaited:
-            unheard.append(response.record())
+            unheard.append(record(response))
         answer(server, m, response)
 
     return note

@@ -15,12 +15,12 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.plans import REFERENCE, SIMULATOR, fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
+from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.simulation import simulate
-from raftref.hashicorp.switches import Flaw
 
 #: The cluster in which a server with the flaw first does what a repaired one would not: its plan, the first such seed
 #: of that plan, how many events it takes until then. `python tests/support/hashicorp_traces.py` measures the last two.

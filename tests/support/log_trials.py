@@ -20,7 +20,7 @@ from pathlib import Path
 from dledger import check_dledger
 from lockstep.systems.dledger.log import UnexplainedError, import_log
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace

@@ -25,7 +25,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.jobs.both_ways import BothWays, ask_cluster
 from lockstep.jobs.floors import judge_floor
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {

@@ -10,7 +10,7 @@ from typing import Any
 from lockstep.jobs.view.known import of_trace
 from lockstep.report.page.content import content
 from lockstep.report.page.html import page
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
 
 #: What a browser would run if it were taken for markup, and what would end the block of data.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"

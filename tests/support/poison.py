@@ -10,10 +10,10 @@ from pathlib import Path
 #: `read_` whatever reads its events, of `import_` what imports it.
 _AT_START = """
 import os, signal, time
-import lockstep.systems.specs
-import lockstep.systems.traces
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.trace.trace_reader import Trace
+import lockstep.systems.trace_files
+import lockstep.systems.trace_specs
 
 DEATHS = {
     "exits": lambda: os._exit(7),
@@ -35,10 +35,10 @@ def dying_of(taken, before, source_of=lambda check, *_: check.trace.source):
 TraceCheck.follow = dying_of(TraceCheck.follow, "")
 TraceCheck.initial = dying_of(TraceCheck.initial, "first_")
 Trace.__iter__ = dying_of(Trace.__iter__, "read_", lambda trace: trace.source)
-compiled = lockstep.systems.specs.trace_spec
-lockstep.systems.specs.trace_spec = dying_of(compiled, "spec_", lambda header, source, *_: source)
-imported = lockstep.systems.traces.imported_trace
-lockstep.systems.traces.imported_trace = dying_of(imported, "import_", lambda path, *_: path.name)
+compiled = lockstep.systems.trace_specs.trace_spec
+lockstep.systems.trace_specs.trace_spec = dying_of(compiled, "spec_", lambda header, source, *_: source)
+imported = lockstep.systems.trace_files.imported_trace
+lockstep.systems.trace_files.imported_trace = dying_of(imported, "import_", lambda path, *_: path.name)
 """
 
 

@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from hashicorp_traces import spec_of
 from lockstep.jobs.coverage import Coverage
 from lockstep.report.text import table
-from lockstep.systems.hashicorp.beyond import out_of_reach, seldom, universe
-from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
+from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS, all_parts, seldom, unreachable
 from lockstep.systems.hashicorp.plans import PLANS, SIMULATOR
-from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
+from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.system import Reached
 
 
 def everything() -> set[Reached]:
     """All that a trace can reach, whether constants and plans allow it or not."""
-    return set(universe(spec_of("raft_whole"), LOGS, ANSWERS))
+    return set(all_parts(spec_of("raft_whole")))
 
 
 def coverage() -> Coverage:
@@ -33,9 +32,9 @@ def coverage() -> Coverage:
 
 def why_not(what: Reached) -> str:
     """Why no cluster reached something: what rules it out in every plan, or why it is seldom in those that could."""
-    beyond = [out_of_reach(plan, spec_of(plan)).get(what) for plan in PLANS]
+    beyond = [unreachable(plan, spec_of(plan)).get(what) for plan in PLANS]
     if None not in beyond:
-        return f"out of reach: {beyond[0]}"
+        return f"unreachable: {beyond[0]}"
     rare = [seldom(plan).get(what) for plan, why in zip(PLANS, beyond, strict=True) if why is None]
     return f"seldom: {rare[0]}" if None not in rare else "MUST BE REACHED"
 

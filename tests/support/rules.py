@@ -10,7 +10,7 @@ from typing import Any
 
 from dledger import WORDS
 from lockstep.conformance.json_values import to_value
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.trace_format import FORMAT, Header

@@ -12,7 +12,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 from browsers import chromium
-from lockstep.systems.traces import import_trace
+from lockstep.systems.trace_files import import_trace
 from pages import page_of
 from places import ROOT
 

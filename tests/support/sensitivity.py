@@ -17,8 +17,7 @@ from pathlib import Path
 
 from lockstep.models.model_manifest import ModelEntry
 from lockstep.report.text import table
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.registry import SYSTEMS, manifest
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec

@@ -11,7 +11,7 @@ import msgspec
 from dledger import VARIANTS, check_dledger
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace

@@ -16,8 +16,8 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import SET_CONSTANTS
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import FEATURES
-from lockstep.systems.specs import trace_spec
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import Event, Header
 from spec_book import chapters

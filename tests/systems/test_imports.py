@@ -14,8 +14,8 @@ from lockstep.trace.trace_format import write_trace
 
 #: The names of switches, features and flaws, which headers have, and bounds of options.
 NAMES = {
-    *("raftref", "raftref.limits"),
-    *("raftref.dledger", "raftref.dledger.switches", "raftref.hashicorp", "raftref.hashicorp.switches"),
+    *("raftref", "raftref.choices", "raftref.limits"),
+    *("raftref.dledger", "raftref.dledger.switches", "raftref.hashicorp", "raftref.hashicorp.choices"),
 }
 #: What other commands, engines and forms need.
 OTHERS = {"lockstep.conformance.by_tlc", "lockstep.report.junit", "importlib.metadata", "networkx", "z3", "pyspark"}

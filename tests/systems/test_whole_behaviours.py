@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.systems.judge import check
+from lockstep.systems.file_check import check
 from lockstep_command import lockstep
 
 COUNTS = """---- MODULE Counts ----

@@ -13,8 +13,8 @@ import pytest
 from dledger import check_dledger
 from lockstep.conformance.property_evaluation import Evaluation
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec

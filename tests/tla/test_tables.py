@@ -12,7 +12,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.spec_search import Engine, explore_literally, explore_with_tables
-from lockstep.systems.models import manifests, model_named
+from lockstep.systems.registry import manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images

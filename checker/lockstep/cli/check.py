@@ -28,8 +28,8 @@ from lockstep.cli.options import (
 
 if TYPE_CHECKING:
     from lockstep.conformance.trace_verdict import TraceVerdict
-    from lockstep.systems.judge import Judge
-    from lockstep.systems.own.logs import OwnLogs
+    from lockstep.systems.file_check import Judge
+    from lockstep.systems.own_logs import OwnLogs
     from lockstep.trace.trace_paths import Missing
 
 
@@ -119,7 +119,7 @@ def command(
     from lockstep.base.verdict import worst
     from lockstep.logs.log_check import CutShort
     from lockstep.logs.log_rotation import is_log
-    from lockstep.systems.judge import ByTlc, judge_known, judge_own
+    from lockstep.systems.file_check import ByTlc, judge_known, judge_own
     from lockstep.trace.trace_paths import trace_paths
 
     if own is None and (cfg or mapping or library):
@@ -261,7 +261,7 @@ def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Pa
 
 
 def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:
-    from lockstep.systems.specs import variants
+    from lockstep.systems.trace_specs import variants
 
     for name, value in switches.items():
         yield f"--switch {name}" if name in variants() else f"--switch {name}={value}"

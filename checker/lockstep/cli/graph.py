@@ -62,7 +62,7 @@ def command(
     from lockstep.models.counterexample import of_search
     from lockstep.models.counterexample_picture import draw
     from lockstep.report.steps import counterexample_record
-    from lockstep.systems.models import model_named
+    from lockstep.systems.registry import model_named
     from lockstep.tla.loading.load_spec import load_spec
 
     if (name is None) == (own is None):

@@ -122,7 +122,7 @@ def command(
     """
     from lockstep.base.verdict import worst
     from lockstep.models.pinned_models import behaviour_of, run_models
-    from lockstep.systems.models import model_named, models_of_tier
+    from lockstep.systems.registry import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
     how = How(checkpoint, _bytes_of(memory), confirm)

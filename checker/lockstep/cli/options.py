@@ -92,7 +92,7 @@ def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, c
 
 def model_names() -> list[str]:
     """Name the bounded models of all systems."""
-    from lockstep.systems.models import model_names as names
+    from lockstep.systems.registry import model_names as names
 
     return names()
 
@@ -108,7 +108,7 @@ def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> di
     if not words:  # what knows the systems is slow to import
         return {}
     from lockstep.base.errors import BadInputError
-    from lockstep.systems.specs import switches_of
+    from lockstep.systems.trace_specs import switches_of
 
     try:
         return switches_of(words)
@@ -117,7 +117,7 @@ def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> di
 
 
 def _switch_words() -> list[str]:
-    from lockstep.systems.specs import switch_words
+    from lockstep.systems.trace_specs import switch_words
 
     return switch_words()
 

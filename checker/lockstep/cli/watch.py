@@ -137,7 +137,7 @@ def command(
         from lockstep.pipeline.watch.table import Store
         from lockstep.pipeline.watch.under_way import Limits
         from lockstep.pipeline.watch.webhook import Webhook, checked_url
-    from lockstep.systems.specs import switches_of
+    from lockstep.systems.trace_specs import switches_of
 
     held = against(words, None, None, (), None, strict=False)
     options = Options(

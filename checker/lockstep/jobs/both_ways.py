@@ -13,7 +13,7 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.conformance.trace_verdict import failure
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 
 #: A plan and a seed.

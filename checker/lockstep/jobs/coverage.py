@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from lockstep.report.text import table
-from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached
+from lockstep.systems.trace_specs import system_of
 from lockstep.trace.trace_format import Event
 from lockstep.trace.trace_reader import Trace
 

@@ -28,10 +28,10 @@ from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.steps import itf
 from lockstep.report.text import finding_text, verdict_text
-from lockstep.systems.opening import open_trace
-from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.systems.specs import Switches, compiled, expanded, system_of
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import from_itf, to_itf

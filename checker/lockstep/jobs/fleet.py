@@ -21,10 +21,9 @@ from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.report.text import finding_text, table
-from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import open_trace, write_cluster
+from lockstep.systems.trace_specs import trace_spec
 
 _BATCH = 50
 

@@ -24,9 +24,9 @@ from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.models.model_manifest import ModelEntry, load_manifest
 from lockstep.report.text import verdict_text
-from lockstep.systems.opening import Watched
-from lockstep.systems.specs import spec_hash
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import Watched
+from lockstep.systems.trace_specs import spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value, sort_key

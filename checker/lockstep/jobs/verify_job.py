@@ -26,10 +26,8 @@ from lockstep.jobs.spark.session import spark_session
 from lockstep.models.pinned_models import run_models
 from lockstep.models.proofs.lemmas import ProofVerdict, run_proofs
 from lockstep.report.text import Column, finding_text, heads, row, table
-from lockstep.systems.models import models_of_tier
-from lockstep.systems.opening import open_trace
-from lockstep.systems.registry import SYSTEMS, lemmas
-from lockstep.systems.traces import import_trace, raw_format, write_cluster
+from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier
+from lockstep.systems.trace_files import import_trace, open_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 from lockstep.trace.imported_trace import Summary
 

@@ -23,9 +23,9 @@ from lockstep.pipeline.sources import EACH, TOGETHER, unpacked
 from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.store import hash_of
 from lockstep.pipeline.work.traces import TraceLines
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import spec_hash, switches_of
+from lockstep.systems.trace_specs import spec_hash, switches_of
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 

@@ -14,7 +14,7 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.jobs.spark.session import CANNOT_BE_READ
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.work.batches import REMOVE
-from lockstep.systems.traces import cluster_file
+from lockstep.systems.trace_files import cluster_file
 
 #: A byte that has changed is an error.
 _PARQUET = ds.ParquetFileFormat(

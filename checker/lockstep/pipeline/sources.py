@@ -22,7 +22,7 @@ from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.schema import DEAD_LETTER_BYTES
 from lockstep.systems.registry import raw_formats
 from lockstep.systems.system import BEGINNING_BYTES, Untold
-from lockstep.systems.traces import imported_trace
+from lockstep.systems.trace_files import imported_trace
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError, UnreadableError, bounded_lines, json_object
 from lockstep.trace.trace_format import Event, trace_lines

@@ -17,8 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lockstep.pipeline.work.batches import MACHINE_FAILED
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import Switches, spec_key, trace_spec
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import TraceError
 

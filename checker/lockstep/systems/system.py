@@ -13,7 +13,7 @@ from lockstep.conformance.both_ways_check import Run
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface, Outbox, no_location
 from lockstep.models.proofs.lemmas import Lemmas
-from lockstep.systems.picture import Picture
+from lockstep.systems.node_picture import Picture
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.imported_trace import Imported
@@ -108,7 +108,7 @@ class Simulator:
     flawed_variants: frozenset[str] = frozenset()
 
     def may_fail(self, plan: str, variant: str = "") -> bool:
-        """Tell whether a property may fail in the clusters of a plan, run in a variant if one is named."""
+        """Return whether a property may fail in the clusters of a plan, run in a variant if one is named."""
         return variant in self.flawed_variants if variant else plan in self.flawed
 
 

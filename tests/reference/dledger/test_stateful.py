@@ -15,18 +15,12 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dledger import WORDS
 from lockstep.conformance.comparison import compare
 from lockstep.conformance.json_values import to_value
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import FORMAT, Header
 from machines import search

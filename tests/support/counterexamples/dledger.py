@@ -12,7 +12,7 @@ from typing import Any
 
 from lockstep.conformance.json_values import Words, to_tree
 from lockstep.models.counterexample import of_search
-from lockstep.systems.models import model_named
+from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.compiled_search import explore_either
 from lockstep.tla.values.kinds import Value

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from raftref.hashicorp.core.outcome import DONE, Outcome, Result
-from raftref.hashicorp.core.state import Role
-from raftref.hashicorp.leader.membership import ChangeCommand
+from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.hashicorp_raft import ACTIONS
+from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.messages import Message, Response, RpcType
-from raftref.hashicorp.raft import ACTIONS
 from raftref.hashicorp.simulation import Cluster, FaultPlan
-from raftref.hashicorp.simulation.cluster import Event
-from raftref.hashicorp.simulation.schedule import handler_of
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.simulation.cluster import HANDLERS
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, EntryType
+from raftref.simulation.group import Event
 
 A, B, C, D, E = "n1", "n2", "n3", "n4", "n5"
 
@@ -44,12 +44,12 @@ class Play:
     def deliver(self, src: str, dst: str, type_: str, *outcome: Outcome) -> None:
         """Let the message of a type that was sent last be handled."""
         m = self.under_way(src, dst, type_)
-        self.take(dst, handler_of(m), m, *outcome)
+        self.take(dst, HANDLERS[type(m)], m, *outcome)
 
     def answer(self, src: str, dst: str) -> None:
         """Let the answer that was given last arrive."""
         answers = [m for m in self.cluster.network.channels[src, dst] if isinstance(m, Response)]
-        self.take(dst, handler_of(answers[-1]), answers[-1])
+        self.take(dst, HANDLERS[type(answers[-1])], answers[-1])
 
     def campaign(self, node: str, term: int) -> None:
         """Let a server stand for election, again and again, until it asks for votes in a term."""

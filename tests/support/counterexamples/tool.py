@@ -23,16 +23,16 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.minimise import minimise
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
-from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.simulated import event_of
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.simulated_clusters import event_of
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
 from raftref.dledger.switches import REPAIRED
+from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.simulation import FaultPlan as HashicorpPlan
-from raftref.hashicorp.switches import Flaw
 
 FOLDER = Path(__file__).parents[3] / "traces" / "counterexamples"
 MANIFEST = FOLDER / "manifest.toml"

@@ -17,7 +17,7 @@ from lockstep.systems.dledger.constants import told_constants
 from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors, universe
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.models import manifest
+from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
 from mutants import spec_of
 from sampling import sampled

@@ -14,7 +14,7 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines, import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, trace_lines, write_trace

@@ -11,7 +11,7 @@ from dledger import check_dledger
 from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.trace_format import OBSERVE, trace_lines
 from lockstep.trace.trace_reader import Trace

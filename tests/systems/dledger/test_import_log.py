@@ -22,8 +22,8 @@ from lockstep.systems.dledger.log.roles import Roles
 from lockstep.systems.dledger.log.runs import Run
 from lockstep.systems.dledger.log.sightings import Ahead, Sightings
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import import_trace, imported_file, write_cluster
+from lockstep.systems.trace_files import import_trace, imported_file, write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace

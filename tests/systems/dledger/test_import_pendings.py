@@ -17,7 +17,7 @@ from dledger_lines import QUIET, Continued
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace

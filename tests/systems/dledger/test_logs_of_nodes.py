@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger.log import UnexplainedError, import_log
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
 from lockstep_command import lockstep

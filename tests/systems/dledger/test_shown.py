@@ -11,7 +11,7 @@ import pytest
 from dledger import check_dledger
 from lockstep.conformance.trace_verdict import Finding
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.effects import Effects

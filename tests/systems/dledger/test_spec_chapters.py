@@ -9,8 +9,8 @@ import pytest
 from lockstep.base.package_data import common_dir
 from lockstep.systems.dledger.constants import CONSTANTS, SET_CONSTANTS
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from simulated_traces import header
 
 

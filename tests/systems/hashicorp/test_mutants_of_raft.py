@@ -11,9 +11,9 @@ from mutants import planted
 FEW = (
     ("set_state", "self.stop_leading()", "pass", "raft_whole_published", "traces"),
     (
-        "can_replicate_to",
-        "0 <= count <= self.most(next_index)",
-        "0 <= count < self.most(next_index)",
+        "_can_append",
+        "0 <= count <= most_entries(server, next_index)",
+        "0 <= count < most_entries(server, next_index)",
         "raft_whole_published",
         "asking",
     ),

@@ -84,7 +84,7 @@ def command(
     """
     from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.export import Own
-    from lockstep.systems.traces import OverwritingError
+    from lockstep.systems.trace_files import OverwritingError
 
     if own is None and (cfg or library or mapping):
         raise click.UsageError("--cfg, -I and --mapping go with --spec")
@@ -152,7 +152,7 @@ def _of_explained(
     """Return a behaviour in ITF, or one that explains logs, in a form: the one that `lockstep view` shows."""
     from lockstep.jobs.export import NotExportedError, drawn_shown, itf_of_shown
     from lockstep.jobs.view.own import of_exported, of_own_logs
-    from lockstep.systems.own.subject import own_subject
+    from lockstep.systems.own_logs import own_subject
 
     if form == "pytest":
         raise NotExportedError(f"{paths[0]}: a test is of a trace, whose lines name the actions")
@@ -173,7 +173,7 @@ def _of_explained(
 def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str, Sequence[str]]:
     from lockstep.jobs.export import NotExportedError, drawn_model, itf_of_model
     from lockstep.jobs.view.known import system_of_manifest
-    from lockstep.systems.models import UnknownModelError, model_named
+    from lockstep.systems.registry import UnknownModelError, model_named
 
     try:
         manifest, model = model_named(name)

@@ -78,7 +78,7 @@ def command(
     from lockstep.base.deadline import Deadline
     from lockstep.base.verdict import Verdict
     from lockstep.jobs.minimise import minimise
-    from lockstep.systems.traces import OverwritingError
+    from lockstep.systems.trace_files import OverwritingError
     from lockstep.trace.trace_format import trace_lines, write_trace
 
     if own is None and (cfg or library):
@@ -106,9 +106,9 @@ def _opened(
     path: Path, own: Path | None, cfg: Path | None, library: tuple[Path, ...], jar: Path | None
 ) -> tuple[Trace, Spec, System]:
     """Open a trace with the spec that it is told in, and the system of that."""
-    from lockstep.systems.opening import open_trace
-    from lockstep.systems.own.traces import load_own_spec, own_system
-    from lockstep.systems.specs import compiled, system_of
+    from lockstep.systems.own_traces import load_own_spec, own_system
+    from lockstep.systems.trace_files import open_trace
+    from lockstep.systems.trace_specs import compiled, system_of
     from lockstep.trace.json_lines import TraceError
     from lockstep.trace.trace_reader import read_trace
 

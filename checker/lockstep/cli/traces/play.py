@@ -108,7 +108,7 @@ def _game(
 ) -> Game:
     """Open what is played: what the command names, or else what its scenario is of."""
     from lockstep.jobs.play.game import of_header, of_model, of_own, of_trace
-    from lockstep.systems.models import UnknownModelError
+    from lockstep.systems.registry import UnknownModelError
 
     if own is None and (cfg or library):
         raise click.UsageError("--cfg and -I go with --spec")
@@ -139,7 +139,7 @@ def _write(game: Game, at: int, output: Path) -> int:
     """Write the path to a state as a trace, and say what its check says."""
     from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.play.trace import as_trace
-    from lockstep.systems.traces import OverwritingError
+    from lockstep.systems.trace_files import OverwritingError
 
     if output.exists():
         raise OverwritingError(f"{output}: it is there already, and is not overwritten")

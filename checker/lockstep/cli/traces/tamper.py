@@ -60,8 +60,8 @@ def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: s
 def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:
     """Judge every change of one trace, and yield those that the spec allows."""
     from lockstep.conformance.tampering import Outcome, Tampered, tamperings
-    from lockstep.systems.opening import open_trace
-    from lockstep.systems.specs import compiled, system_of
+    from lockstep.systems.trace_files import open_trace
+    from lockstep.systems.trace_specs import compiled, system_of
     from lockstep.trace.json_lines import TraceError
 
     trace = open_trace(path)

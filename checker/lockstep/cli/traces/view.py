@@ -109,7 +109,7 @@ def command(
 
 def _target(what: Sequence[str], own: Path | None, cfg: Path | None, switches: dict[str, bool | str | int]) -> Path:
     """Return the page to write where none is named: no two variants of one trace or spec have the same."""
-    from lockstep.systems.specs import variants
+    from lockstep.systems.trace_specs import variants
 
     named = Path(what[0] if what else own.stem if own is not None else "").name
     words = [name if name in variants() else f"{name}={value}" for name, value in switches.items()]
@@ -121,7 +121,7 @@ def _target(what: Sequence[str], own: Path | None, cfg: Path | None, switches: d
 def _known(what: Sequence[str], switches: dict[str, bool | str | int]) -> tuple[Shown, Subject]:
     """Return what is shown of a trace or a model of a system that lockstep knows."""
     from lockstep.jobs.view.known import of_model, of_trace, system_of_manifest
-    from lockstep.systems.models import UnknownModelError, model_named
+    from lockstep.systems.registry import UnknownModelError, model_named
 
     if len(what) != 1:
         raise click.UsageError("give one trace, or the name of one model; or a spec of your own with --spec")
@@ -150,7 +150,7 @@ def _of_own(
 ) -> tuple[Shown, Subject]:
     """Return what is shown of a spec of the reader's own: its counterexample, or traces of it."""
     from lockstep.jobs.view.own import of_own_logs, of_own_spec
-    from lockstep.systems.own.subject import own_subject
+    from lockstep.systems.own_logs import own_subject
 
     if not paths:
         if mapping is not None:

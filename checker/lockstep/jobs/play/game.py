@@ -13,11 +13,11 @@ from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.play.session import Offer, Session
 from lockstep.jobs.view.known import subject_of, system_of_manifest
 from lockstep.report.page.content import Subject
-from lockstep.systems.models import model_named
-from lockstep.systems.opening import open_trace
-from lockstep.systems.own.traces import load_own_spec, not_checked, own_system
-from lockstep.systems.specs import compiled, system_of
+from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
+from lockstep.systems.registry import model_named
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.trace.trace_format import Header

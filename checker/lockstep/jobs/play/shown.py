@@ -10,7 +10,7 @@ from lockstep.jobs.play.session import Offer, Visit
 from lockstep.jobs.view.known import node_of, why
 from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.content import LONG, Cut, Tree, argument_text, content
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.tla.explain import Explanation
 from lockstep.tla.values.kinds import Fcn, Value, format_value
 

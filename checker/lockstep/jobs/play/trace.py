@@ -18,8 +18,8 @@ from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.play.game import Game
 from lockstep.jobs.play.session import Visit
-from lockstep.systems.specs import compiled, spec_hash
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
 from lockstep.trace.json_lines import TraceError

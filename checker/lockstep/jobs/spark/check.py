@@ -21,8 +21,8 @@ from lockstep.conformance.trace_verdict import Finding, TraceVerdict, failure
 from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.jobs.spark.corpus import write_corpus
 from lockstep.jobs.spark.session import DEATHS, death
-from lockstep.systems.opening import open_trace, opened
-from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
+from lockstep.systems.trace_files import open_trace, opened
+from lockstep.systems.trace_specs import Switches, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Header

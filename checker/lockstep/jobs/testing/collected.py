@@ -13,8 +13,8 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.testing.said import own_words, said
-from lockstep.systems.judge import Judge, judge_known, judge_own
-from lockstep.systems.specs import switches_of
+from lockstep.systems.file_check import Judge, judge_known, judge_own
+from lockstep.systems.trace_specs import switches_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.testing.said import own_words, said
-from lockstep.systems.judge import Judge, judge_known, judge_own
+from lockstep.systems.file_check import Judge, judge_known, judge_own
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import switches_of
 from lockstep.systems.system import Choice
+from lockstep.systems.trace_specs import switches_of
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
 

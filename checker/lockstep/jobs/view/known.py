@@ -19,12 +19,12 @@ from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.page.sources import of_spec
 from lockstep.report.text import finding_text, verdict_text
-from lockstep.systems.judge import judge_known
-from lockstep.systems.opening import open_trace
-from lockstep.systems.picture import shown
+from lockstep.systems.file_check import judge_known
+from lockstep.systems.node_picture import shown
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import Switches, compiled, system_of
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import Switches, compiled, system_of
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts

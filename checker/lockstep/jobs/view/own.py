@@ -30,10 +30,10 @@ from lockstep.models.spec_search import explore_compiled
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.text import verdict_text
-from lockstep.systems.judge import header_of_states
-from lockstep.systems.own.subject import OwnSubject
-from lockstep.systems.own.traces import check_own, of_own
-from lockstep.systems.specs import Switches, compiled, system_of
+from lockstep.systems.file_check import header_of_states
+from lockstep.systems.own_logs import OwnSubject
+from lockstep.systems.own_traces import check_own, of_own
+from lockstep.systems.trace_specs import Switches, compiled, system_of
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec

@@ -10,7 +10,7 @@ from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.view.divergence import divergence
 from lockstep.report.page.behaviour import Step, Table
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value

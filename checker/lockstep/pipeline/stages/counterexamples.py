@@ -29,8 +29,8 @@ from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.batches import Done, Stage, StageFailed, batches_of_lines
 from lockstep.pipeline.work.traces import in_order, survey
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, switches_of, system_of
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, switches_of, system_of
 from lockstep.trace.trace_format import end_line, trace_lines
 
 #: So many seconds one minimisation may take.

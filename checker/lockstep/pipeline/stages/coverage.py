@@ -19,9 +19,9 @@ from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known, TraceLines, traces_of, whole_traces
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached, System
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import system_of
 from lockstep.trace.trace_format import REFERENCE, Event
 from lockstep.trace.trace_reader import Trace
 

@@ -11,9 +11,9 @@ from pyspark.sql import functions as sql
 
 from lockstep.jobs.floors import FloorVerdict, judge_reached
 from lockstep.pipeline.stages.coverage import EVENTS
-from lockstep.systems.opening import opened
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
 
 

@@ -21,8 +21,8 @@ from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.batches import Done, Stage, at_once, take_turns
 from lockstep.pipeline.work.traces import chunks, slots
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import spec_hash
-from lockstep.systems.traces import cluster_trace
+from lockstep.systems.trace_files import cluster_trace
+from lockstep.systems.trace_specs import spec_hash
 from lockstep.trace.trace_format import trace_lines
 
 #: The variant of what is checked against the constants of its own header.

@@ -21,7 +21,7 @@ from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.windows.in_tasks import pass_over
 from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known, slots, whole_traces
-from lockstep.systems.specs import switches_of
+from lockstep.systems.trace_specs import switches_of
 
 #: So many events has a part at least: checking them takes some seconds, and reading a state a fraction of one.
 _LEAST = 20_000

@@ -19,9 +19,9 @@ from lockstep.conformance.trace_check import TraceCheck
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict, conclude, failure
 from lockstep.pipeline.watch.specs import NoSpecError, Specs
 from lockstep.pipeline.windows.state_bytes import state_bytes, state_of_bytes
-from lockstep.systems.judge import notes_on
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import system_of
+from lockstep.systems.file_check import notes_on
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import system_of
 from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

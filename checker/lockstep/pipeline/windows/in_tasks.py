@@ -29,8 +29,8 @@ from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
 from lockstep.pipeline.windows.state_bytes import StateBytesError, packed, state_bytes, unpacked
 from lockstep.pipeline.work.traces import Known, TraceLines, in_order, lacking, partitions, slots, told, traces_of
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, system_of
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, system_of
 from lockstep.trace.trace_reader import TracePart
 
 __all__ = ["Cut", "Tell", "cuts_of", "pass_over", "states_for", "verdicts_in_parts"]

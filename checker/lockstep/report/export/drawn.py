@@ -9,7 +9,7 @@ from types import MappingProxyType
 from lockstep.report.page.behaviour import Step
 from lockstep.report.page.content import Subject
 from lockstep.report.page.messages import flights
-from lockstep.systems.picture import Picture, shown
+from lockstep.systems.node_picture import Picture, shown
 from lockstep.tla.values.kinds import Fcn, Value, format_value
 
 #: An argument that is longer is cut, with an ellipsis.

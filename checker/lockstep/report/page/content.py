@@ -13,7 +13,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.messages import Flight, flights
 from lockstep.report.page.sources import of_reference, of_spec
-from lockstep.systems.picture import Picture, shown
+from lockstep.systems.node_picture import Picture, shown
 from lockstep.tla.behaviour import changes
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.growing_values import GrowingSeq

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lockstep.report.page.behaviour import Step
-from lockstep.systems.picture import Picture, shown
+from lockstep.systems.node_picture import Picture, shown
 from lockstep.tla.values.kinds import Fcn, Value
 
 #: What becomes of a message.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value

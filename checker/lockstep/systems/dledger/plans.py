@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lockstep.systems.simulated import Reference, Simulation
+from lockstep.systems.simulated_clusters import Reference, Simulation
 from lockstep.trace.trace_format import Header
 from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, VOTES
 

@@ -16,7 +16,7 @@ from lockstep.jobs.play.course.exercise import TRACE, FindBug, refuse_overwritin
 from lockstep.jobs.play.course.graded import UNANSWERED, Graded
 from lockstep.jobs.play.course.planting import ExpressionError, Method, methods_of
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
+from lockstep.systems.trace_specs import compiled
 from lockstep.trace.trace_format import Event, Header, write_trace
 
 #: The fields of an answer.

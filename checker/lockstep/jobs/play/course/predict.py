@@ -14,7 +14,7 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.jobs.play.course.answers import OPEN, Answers, is_plain
 from lockstep.jobs.play.course.exercise import TRACE, Predict, Question
 from lockstep.jobs.play.course.graded import UNANSWERED, Graded
-from lockstep.systems.specs import compiled, system_of
+from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ModelValue, Value, format_value

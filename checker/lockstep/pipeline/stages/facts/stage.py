@@ -19,9 +19,9 @@ from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.batches import at_once
 from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known
-from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import opened
 from lockstep.trace.trace_format import REFERENCE
 
 #: So many traces are named of which SQL and the spec say different things.
