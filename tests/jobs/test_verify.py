@@ -17,7 +17,7 @@ from dledger import check_dledger
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.spark.session import SparkStartError, spark_session
+from lockstep.jobs.spark.spark_session import SparkStartError, spark_session
 from lockstep.jobs.verify_job import Job
 from lockstep.models.model_manifest import compare
 from lockstep.models.pinned_models import ModelOutcome

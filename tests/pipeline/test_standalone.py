@@ -22,7 +22,7 @@ from standalone import HOME, Process, Standalone, processes, standalone
 
 pytestmark = pytest.mark.nightly
 
-TABLES = ("lines", "verdicts", "reached", "facts")
+TABLES = ("lines", "verdicts", "reached")
 #: What every run on the cluster is given: an executor fits into its Worker, and the log of events tells what failed.
 SETTINGS = {
     "spark.executor.memory": "600m",

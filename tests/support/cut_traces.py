@@ -12,9 +12,9 @@ from typing import Any
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.pipeline.windows.checkpoints import checkpoints
-from lockstep.pipeline.windows.combine import combined
-from lockstep.pipeline.windows.part import PartVerdict, check_part
+from lockstep.pipeline.part_check import PartVerdict, check_part
+from lockstep.pipeline.part_verdicts import combined
+from lockstep.pipeline.trace_cutting import checkpoints
 from lockstep.systems.trace_files import opened
 from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.tla.spec import Spec

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lockstep.pipeline.store.schema import TABLES
-from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.store_tables import TABLES
+from lockstep.pipeline.trace_store import Store
 from processes import kill
 from standalone import processes
 
@@ -21,7 +21,7 @@ from standalone import processes
 SMALL_BATCHES = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import lockstep.pipeline.stages.generate as generating
+import lockstep.pipeline.generate_stage as generating
 generating.BATCH_CLUSTERS = 8
 from lockstep.cli import main
 main()
@@ -76,6 +76,6 @@ def rows(store: Path, table: str) -> list[dict[str, Any]]:
     there = Store.open(str(store))
     found = []
     for batch in there.batches(table, RUN):
-        data = ds.dataset(there.folder(table, RUN, batch).path, format="parquet", schema=TABLES[table])
+        data = ds.dataset(there.folder(table, RUN, batch).path, format="parquet", schema=TABLES[table].schema)
         found += [{**row, "batch": batch.name, "seconds": None} for row in data.to_table().to_pylist()]
     return sorted(found, key=repr)

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lockstep.pipeline.store.schema import TABLES, ddl
-from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.store_tables import TABLES
+from lockstep.pipeline.trace_store import Batch, Store
 
 RUN = "r"
 BATCH = Batch("told", "b")
@@ -20,7 +20,7 @@ def stored(spark: SparkSession, folder: Path, traces: Mapping[str, Sequence[byte
     store = Store.open(str(folder), create=True)
     store.put_inputs(RUN, "ingest", [BATCH], {})
     rows = [(trace, seq, line, trace, seq + 1) for trace, lines in traces.items() for seq, line in enumerate(lines)]
-    frame = spark.createDataFrame(rows[::-1], ddl(TABLES["lines"])).repartition(3)
+    frame = spark.createDataFrame(rows[::-1], TABLES["lines"].ddl).repartition(3)
     store.write(frame, "lines", RUN, BATCH)
     return store
 
@@ -41,8 +41,8 @@ def verdicts(spark: SparkSession, store: Store) -> dict[str, dict[str, Any]]:
 
 def write(spark: SparkSession, store: Store, table: str, batch: Batch, *rows: Mapping[str, Any]) -> None:
     """Write a batch that has these rows, one in a file, with null in all columns that they do not tell."""
-    found = [tuple(row.get(name) for name in TABLES[table].names) for row in rows]
-    store.write(spark.createDataFrame(found, ddl(TABLES[table])).repartition(max(1, len(found))), table, RUN, batch)
+    found = [tuple(row.get(name) for name in TABLES[table].schema.names) for row in rows]
+    store.write(spark.createDataFrame(found, TABLES[table].ddl).repartition(max(1, len(found))), table, RUN, batch)
 
 
 def verdict(trace: str) -> dict[str, Any]:

@@ -6,21 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lockstep.conformance.trace_verdict import Finding, TraceVerdict
-from lockstep.pipeline.against import Variant
-from lockstep.pipeline.watch.table import Store
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.pipeline.spec_choice import Variant
+from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
+from watched_traces import verdict_of
 
 
 def watched_once(folder: Path, variant: Variant) -> dict[str, TraceVerdict]:
-    """The last verdict on each trace of a folder, with the findings of all its rows."""
+    """The verdict on each trace of a folder."""
     command = [sys.executable, "-m", "lockstep", "watch", "--once", *variant.options, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1, 2), done.stderr
-    found: dict[str, TraceVerdict] = {}
-    findings: dict[str, list[Finding]] = {}
-    for row in Store(folder / ".lockstep", variant.name or "told").rows():
-        findings.setdefault(row.trace, []).extend(row.result.findings)
-        found[row.trace] = row.result
-    for trace, verdict in found.items():
-        verdict.findings = findings[trace]
-    return found
+    rows: dict[str, list[WatchVerdict]] = {}
+    for row in WatchStore(folder / ".lockstep", variant.name or "told").rows():
+        rows.setdefault(row.trace, []).append(row)
+    return {trace: verdict_of(each) for trace, each in rows.items()}

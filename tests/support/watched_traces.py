@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.pipeline.watch.specs import Specs
-from lockstep.pipeline.watch.task import specs_of, stepped
-from lockstep.pipeline.watch.told import Told
-from lockstep.pipeline.watch.under_way import Limits, Row, Step, UnderWay
+from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
+from lockstep.pipeline.watch.spec_cache import SpecCache
+from lockstep.pipeline.watch.verdict_table import WatchVerdict
+from lockstep.pipeline.watch.watch_task import check_batch, specs_in
 
 
 @dataclass
 class Watched:
-    """One trace under way: `told` are its rows, `due` until when it waits for events (0: it does not)."""
+    """One trace that is watched: `rows` of the table, `due` until when it waits for events (0: it does not)."""
 
     source: Path
     store: Path
-    limits: Limits = field(default_factory=Limits)
+    limits: WatchLimits = field(default_factory=WatchLimits)
     switches: dict[str, Any] = field(default_factory=dict)
     kept: bytes | None = None
-    told: list[Told] = field(default_factory=list)
+    rows: list[WatchVerdict] = field(default_factory=list)
     due: float = 0.0
     line: int = 0
 
@@ -32,36 +32,40 @@ class Watched:
         return self.source.name
 
     @property
-    def specs(self) -> Specs:
-        return specs_of(self.store, self.switches)
+    def specs(self) -> SpecCache:
+        return specs_in(self.store, self.switches)
 
-    def take(self, lines: Sequence[bytes], *said: Row) -> None:
-        """One batch: lines, as they are in the file, and what is said besides."""
+    def batch(self, lines: Sequence[bytes], *notices: SourceRow) -> None:
+        """Check one batch: lines, as they are in the file, and notices."""
         if lines and not self.line:
             self.specs.compile(lines[0], str(self.source))
-        rows = [Row("lines", self.line + 1, b"".join(lines))] if lines else []
+        rows = [SourceRow("lines", self.line + 1, b"".join(lines))] if lines else []
         self.line += len(lines)
-        self.kept, found = stepped(self.kept, self.trace, str(self.source), [*rows, *said], self.specs, self.limits)
-        for row in found:
-            if row[-1] is None:
-                self.told.append(Told(*row[:-1]))
-            else:
-                self.due = row[-1]
+        given = self.kept, self.trace, str(self.source), [*rows, *notices], self.specs, self.limits
+        self.kept, row, due = check_batch(*given)
+        self.rows += [] if row is None else [row]
+        self.due = self.due if due is None else due
 
     @property
-    def way(self) -> UnderWay:
-        assert self.kept is not None
-        return UnderWay.of(self.kept)
+    def progress(self) -> TraceProgress:
+        return TraceProgress.from_bytes(self.kept)
 
-    def finish(self, torn: bytes | None = None) -> None:
+    def finish(self, torn: bytes = b"") -> None:
         """No more will come."""
-        way = self.way if self.kept is not None else UnderWay()
-        Step(way, str(self.source), self.specs, self.limits).finish(torn)
-        self.told.append(Told.of(self.trace, str(self.source), way))
+        progress = self.progress
+        BatchCheck(progress, str(self.source), self.specs, self.limits).finish(torn)
+        self.rows.append(progress.new_row(self.trace, str(self.source)))
 
     @property
     def verdict(self) -> TraceVerdict:
         """The last row, with the findings of all."""
-        found = self.told[-1].result
-        found.findings = [each for row in self.told for each in row.result.findings]
-        return found
+        return verdict_of(self.rows)
+
+
+def verdict_of(rows: Sequence[WatchVerdict]) -> TraceVerdict:
+    """The verdict that the rows of a trace come to: the last of them, with the findings of all."""
+    last = rows[-1]
+    names = TraceVerdict.__dataclass_fields__
+    found = TraceVerdict(**{name: getattr(last, name) for name in names})
+    found.findings = [each for row in rows for each in row.findings]
+    return found

@@ -18,8 +18,8 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
 from lockstep.jobs.coverage import Coverage, reached_by
 from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
-from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import spark_session
+from lockstep.jobs.spark.spark_check import check_with_spark
+from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.report.text import finding_text, table
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_files import open_trace, write_cluster

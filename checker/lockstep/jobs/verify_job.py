@@ -21,8 +21,8 @@ from lockstep.jobs.coverage import Coverage, reached_by
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
-from lockstep.jobs.spark.check import verdicts_with_spark
-from lockstep.jobs.spark.session import spark_session
+from lockstep.jobs.spark.spark_check import verdicts_with_spark
+from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.models.pinned_models import run_models
 from lockstep.models.proofs.lemmas import ProofVerdict, run_proofs
 from lockstep.report.text import Column, finding_text, heads, row, table

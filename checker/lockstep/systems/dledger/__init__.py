@@ -10,7 +10,6 @@ from lockstep.base.progress import Say
 from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.systems.dledger.facts import FACTS
 from lockstep.systems.dledger.picture import FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
@@ -79,6 +78,5 @@ DLEDGER = System(
         {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from lockstep.base.progress import Say
 from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.hashicorp.constants import CONSTANTS
-from lockstep.systems.hashicorp.facts import FACTS
 from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
@@ -101,6 +100,5 @@ HASHICORP = System(
         }
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )
