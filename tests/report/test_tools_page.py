@@ -41,7 +41,7 @@ def test_every_form_and_option_of_the_page_is_one_of_the_commands(tmp_path: Path
     step = re.search(r"lockstep (check .*) traces/", block("yaml"))
     assert step is not None
     done = command(*step[1].split(), "nowhere", cwd=tmp_path)
-    assert (done.returncode, (tmp_path / "lockstep.sarif").is_file()) == (2, True)
+    assert (done.returncode, "::error file=nowhere" in done.stdout) == (2, True)
 
 
 def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,11 +66,6 @@ if TYPE_CHECKING:
     help="How to print the verdicts: as text, as one JSON array, as one JSON object per line, as JUnit XML, or as text "
     "with annotations and a job's summary for GitHub Actions.",
 )
-@click.option(
-    "--sarif",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the findings into this file as well, as SARIF 2.1.0.",
-)
 def command(
     traces: tuple[str, ...],
     switches: dict[str, bool | str | int],
@@ -83,7 +78,6 @@ def command(
     strict: bool,
     tla_tools: Path | None,
     form: str,
-    sarif: Path | None,
 ) -> int:
     """Check traces against the spec, step by step.
 
@@ -108,7 +102,7 @@ def command(
     \b
     lockstep check trace.ndjson
     lockstep check --format junit my-traces/ > verdicts.xml
-    lockstep check --format github --sarif verdicts.sarif my-traces/
+    lockstep check --format github my-traces/
     zcat trace.ndjson.gz | lockstep check -
     lockstep check --switch repaired figure8.trace.ndjson
     lockstep check --switch NAME=repaired --switch OTHER=true trace.ndjson
@@ -129,8 +123,6 @@ def command(
     tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
     if strict and mapping is None:
         raise click.UsageError("--strict goes with --mapping")
-    if sarif is not None and any(Path(word).exists() and sarif.exists() and sarif.samefile(word) for word in traces):
-        raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
     paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
     if own is None:
         jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
@@ -163,8 +155,6 @@ def command(
         if stopped is not None:
             break
     _say_all(verdicts, form)
-    if sarif is not None:
-        _write_sarif(sarif, verdicts, own, library)
     if stopped is not None:
         raise stopped
     if form == "text" and any(verdict.findings for verdict in verdicts):
@@ -230,14 +220,6 @@ def _say_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
         click.echo(junit_xml(verdicts))
     elif form == "github":
         _for_github(verdicts)
-
-
-def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: Path | None, library: Sequence[Path]) -> None:
-    from lockstep.base.whole_files import writing_whole
-    from lockstep.report.sarif import sarif
-
-    with writing_whole(path) as file:
-        file.write(f"{sarif(verdicts, own, library)}\n".encode())
 
 
 def _for_github(verdicts: Sequence[TraceVerdict]) -> None:

@@ -24,10 +24,9 @@ from lockstep.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from lockstep.jobs.export import Exported, Own
-    from lockstep.report.export.drawn import Drawn
+    from lockstep.jobs.export import Own
 
-FORMS = ("itf", "mermaid", "svg", "shiviz", "pytest")
+FORMS = ("itf", "svg")
 
 
 @click.command()
@@ -42,7 +41,8 @@ FORMS = ("itf", "mermaid", "svg", "shiviz", "pytest")
 @click.option(
     "--last",
     type=click.IntRange(min=1),
-    help="With mermaid, svg and shiviz: only so many steps, up to what is wrong first, or to the end.",
+    metavar="N",
+    help="With --to svg: only the last N steps up to what is wrong first, or up to the end.",
 )
 @SWITCH
 @OWN_SPEC
@@ -65,18 +65,15 @@ def command(
     """Write a trace, or the counterexample of a model, in the form of another tool.
 
     \b
-    itf      the states, in Apalache's Informal Trace Format; `lockstep check` gives them the verdict of the trace
-    mermaid  a sequence diagram, for Markdown
-    svg      a space-time diagram, in one file
-    shiviz   a log with vector clocks, for ShiViz
-    pytest   a test that checks the trace again, and asserts the verdict
+    itf  the states, in Apalache's Informal Trace Format; `lockstep check` gives them the verdict of the trace
+    svg  a space-time diagram, in one file
 
     The trace is checked first; one that is malformed is not exported, and what is wrong with another is marked. A
     trace that leaves the spec tells no state after that, and is not written as ITF.
 
     \b
     lockstep export figure8.trace.ndjson --to svg -o figure8.svg
-    lockstep export late_truncate_bug --to mermaid
+    lockstep export late_truncate_bug --to svg -o late_truncate.svg
     lockstep export --spec My.tla trace.ndjson --to itf -o trace.itf.json
 
     Exit codes: 0 the file was written, whatever the verdict; 2 wrong usage, malformed input, or nothing that this form
@@ -90,8 +87,8 @@ def command(
         raise click.UsageError("--cfg, -I and --mapping go with --spec")
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
-    if last is not None and form in ("itf", "pytest"):
-        raise click.UsageError(f"--last leaves steps out, and {form} needs them all")
+    if last is not None and form == "itf":
+        raise click.UsageError("--last leaves steps out, and itf needs them all")
     paths = [Path(each) for each in what]
     if output is not None and output.exists() and any(each.exists() and each.samefile(output) for each in paths):
         raise OverwritingError(f"{output}: the export would overwrite what it is made of")
@@ -101,13 +98,13 @@ def command(
         if all(each.exists() for each in paths):
             spec = None if own is None else Own(own, cfg_of(own, cfg), library, tla_tools)
             if mapping is not None or _holds_states(paths[0]):
-                text, said, notes = _of_explained(paths, form, switches, spec, mapping, last)
+                text, said = _of_explained(paths, form, switches, spec, mapping, last)
             else:
-                text, said, notes = _of_trace(paths[0], form, switches, spec, last, output)
+                text, said = _of_trace(paths[0], form, switches, spec, last)
         elif own is not None or switches:
             raise click.UsageError(f"there is no file {what[0]!r}, and --spec and --switch are for traces")
         else:
-            text, said, notes = _of_model(what[0], form, last)
+            text, said = _of_model(what[0], form, last)
     finally:
         progress_end()
     if output is None:
@@ -116,22 +113,19 @@ def command(
         with writing_whole(output) as file:
             file.write(text)
         click.echo(f"{output}: {said}")
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
     return 0
 
 
 def _of_trace(
-    path: Path, form: str, switches: dict[str, bool | str | int], own: Own | None, last: int | None, output: Path | None
-) -> tuple[bytes, str, Sequence[str]]:
+    path: Path, form: str, switches: dict[str, bool | str | int], own: Own | None, last: int | None
+) -> tuple[bytes, str]:
     from lockstep.jobs.export import checked, drawn_trace, itf_of_trace
+    from lockstep.report.export.svg import svg
 
     found = checked(path, switches, own)
     if form == "itf":
-        return itf_of_trace(found, switches), found.said, ()
-    if form == "pytest":
-        return _test_of(found, switches, own, output), found.said, ()
-    return _as(form, drawn_trace(found, last), found.said)
+        return itf_of_trace(found, switches), found.said
+    return svg(drawn_trace(found, last)), found.said
 
 
 def _holds_states(path: Path) -> bool:
@@ -148,14 +142,13 @@ def _of_explained(
     own: Own | None,
     mapping: Path | None,
     last: int | None,
-) -> tuple[bytes, str, Sequence[str]]:
+) -> tuple[bytes, str]:
     """Return a behaviour in ITF, or one that explains logs, in a form: the one that `lockstep view` shows."""
     from lockstep.jobs.export import NotExportedError, drawn_shown, itf_of_shown
     from lockstep.jobs.view.own import of_exported, of_own_logs
+    from lockstep.report.export.svg import svg
     from lockstep.systems.own.subject import own_subject
 
-    if form == "pytest":
-        raise NotExportedError(f"{paths[0]}: a test is of a trace, whose lines name the actions")
     if own is None:
         if form == "itf":
             raise NotExportedError(f"{paths[0]}: it is a file of ITF already")
@@ -165,61 +158,23 @@ def _of_explained(
         shown, subject = of_own_logs(paths, held, own.library, progress)
         if form == "itf":
             said = f"{shown.title}: {shown.verdict}: {shown.reason}"
-            return itf_of_shown(shown, held.system, held.spec), said, ()
+            return itf_of_shown(shown, held.system, held.spec), said
     said = f"{shown.title}: {shown.verdict}: {shown.reason}"
-    return _as(form, drawn_shown(shown, subject, last), said)
+    return svg(drawn_shown(shown, subject, last)), said
 
 
-def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str, Sequence[str]]:
-    from lockstep.jobs.export import NotExportedError, drawn_model, itf_of_model
+def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str]:
+    from lockstep.jobs.export import drawn_model, itf_of_model
     from lockstep.jobs.view.known import system_of_manifest
+    from lockstep.report.export.svg import svg
     from lockstep.systems.models import UnknownModelError, model_named
 
     try:
         manifest, model = model_named(name)
     except UnknownModelError as error:
         raise UnknownModelError(f"no file {name!r}, and {error}") from error
-    if form == "pytest":
-        raise NotExportedError(f"{name} is a model, and a test is of a trace; `lockstep model {name}` checks it again")
     system = system_of_manifest(manifest)
     if form == "itf":
-        return itf_of_model(manifest, model, system, progress), f"the counterexample of {name}", ()
+        return itf_of_model(manifest, model, system, progress), f"the counterexample of {name}"
     drawn = drawn_model(manifest, model, system, last, progress)
-    return _as(form, drawn, drawn.said)
-
-
-def _as(form: str, drawn: Drawn, said: str) -> tuple[bytes, str, Sequence[str]]:
-    """Return what is drawn in a form, what is said of it, and notes."""
-    if form == "svg":
-        from lockstep.report.export.svg import svg
-
-        return svg(drawn), said, ()
-    if form == "shiviz":
-        from lockstep.report.export.shiviz import shiviz
-
-        return shiviz(drawn).encode(), said, ()
-    from lockstep.report.export.mermaid import beyond_limits, mermaid
-
-    text = mermaid(drawn)
-    beyond = beyond_limits(text, drawn)
-    note = f"{beyond}; --last N leaves earlier steps out, and `lockstep minimise` makes a trace shorter"
-    return text.encode(), said, (note,) if beyond else ()
-
-
-def _test_of(found: Exported, switches: dict[str, bool | str | int], own: Own | None, output: Path | None) -> bytes:
-    import os
-
-    from lockstep.report.export.regression import regression_test
-
-    given = None
-    if own is not None:
-        if own.library or own.jar:
-            raise click.UsageError("a test names the module and its cfg; -I and --tla-tools have no place in it")
-        folder = Path() if output is None else output.parent
-        given = (
-            Path(os.path.relpath(own.module, folder)).as_posix(),
-            Path(os.path.relpath(own.cfg, folder)).as_posix(),
-        )
-    name = found.path.name.removesuffix(".ndjson").removesuffix(".trace")
-    lines = found.path.read_bytes().decode().splitlines(keepends=True)
-    return regression_test(name, lines, found.verdict, switches=switches, own=given).encode()
+    return svg(drawn), drawn.said
