@@ -24,7 +24,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc import check_with_tlc, hold_with_tlc
 from lockstep.conformance.check import Events, TraceCheck, TraceVerdict, check_trace
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import subject, trace_spec

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lockstep.models.search import SearchResult, explore_literally, explore_with_tlc
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore

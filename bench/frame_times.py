@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from playwright.sync_api import Browser, Page
 
 from browsers import chromium
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.traces import write_cluster
 from pages import page_of
 

@@ -32,7 +32,7 @@ from lockstep.logs.order import Order
 from lockstep.logs.search import Spread, explain
 from lockstep.logs.steps import Path as Way
 from lockstep.logs.steps import Steps
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import write_cluster

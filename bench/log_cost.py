@@ -26,7 +26,7 @@ from two_phase.runs import AHEAD, Run
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own.logs import OwnLogs
 from lockstep.tlc import find_java

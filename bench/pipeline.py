@@ -39,7 +39,7 @@ from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.store import Store
 from lockstep.pipeline.work.traces import in_order, told
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, trace_spec
 from lockstep.tla.spec import Spec

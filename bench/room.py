@@ -16,7 +16,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.models import model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec

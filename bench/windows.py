@@ -23,7 +23,7 @@ from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
 from lockstep.pipeline.windows.state_bytes import state_bytes
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.opening import open_trace
 from lockstep.systems.specs import system_of, trace_spec
 from lockstep.trace.format import Event, TracePart

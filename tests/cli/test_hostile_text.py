@@ -15,7 +15,7 @@ import click
 import pytest
 
 from lockstep.base.terminal import styled, visible_output
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep_command import lockstep
 from sampling import sampled
 from terminals import on_a_terminal

@@ -11,9 +11,9 @@ import pytest
 import cut_traces
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.report.github import commands
-from lockstep.report.junit import junit_xml
-from lockstep.report.text import verdict_text
+from lockstep.report.github_actions import commands
+from lockstep.report.junit_xml import junit_xml
+from lockstep.report.verdict_text import verdict_text
 from lockstep.trace.format import Event, write_trace
 from lockstep_command import lockstep
 from raftref.dledger.simulation import figure8, scenario_plan

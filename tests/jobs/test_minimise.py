@@ -19,8 +19,8 @@ from lockstep.conformance.incremental import Literal
 from lockstep.conformance.minimise.past import Told, causes, take_told
 from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
 from lockstep.conformance.minimise.runs import Replay, Run
-from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
-from lockstep.jobs.play.course.planting import Method
+from lockstep.jobs.course.plant_expression import Method
+from lockstep.jobs.minimise_trace import Minimised, NothingToMinimiseError, minimise, shortest_known
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import compiled

@@ -36,7 +36,7 @@ from lockstep.logs.reading.strays import Strays
 from lockstep.logs.reading.texts import splitting
 from lockstep.logs.search import Explained, explain
 from lockstep.logs.steps import Steps
-from lockstep.report.junit import junit_xml
+from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own.logs import OwnLogs
 from lockstep_command import lockstep

@@ -12,7 +12,7 @@ import pytest
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
+from lockstep.jobs.recordings_manifest import Recording, RecordingsError, load_recordings, mismatches
 from lockstep.models.manifest import ModelEntry, compare, run_model
 from lockstep.models.run import ModelOutcome, run_models
 from lockstep.systems.models import manifest

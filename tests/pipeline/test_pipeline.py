@@ -25,7 +25,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.recordings import load_recordings
+from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.jobs.spark.check import check_with_spark, verdict_of
 from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
 from lockstep.pipeline.replay import stored_lines

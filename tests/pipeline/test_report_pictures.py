@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.pipeline.stages.reporting.markdown import as_markdown
 from lockstep.pipeline.stages.reporting.pictures import pictures
 from lockstep.pipeline.stages.reporting.reported import Report
-from lockstep.report.bars import bars
+from lockstep.report.bar_chart import bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '</text><script>alert(1)</script>`" & ]]> \x00\ud800\n[x](javascript:y)|'

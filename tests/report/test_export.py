@@ -11,9 +11,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import lockstep
-from lockstep.jobs.export import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
-from lockstep.report.export.drawn import Drawn, Message, Move
-from lockstep.report.export.svg import svg
+from lockstep.jobs.export_behaviour import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
+from lockstep.report.space_time_diagram import Drawn, Message, Move, svg
 from lockstep.systems.models import model_named
 from lockstep.systems.traces import write_cluster
 from lockstep_command import lockstep as command

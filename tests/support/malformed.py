@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lockstep.cli import main
+from lockstep.cli.command_line import main
 from lockstep.conformance.codes import OF_THE_CHECK
-from lockstep.jobs.recordings import RecordingsError, load_recordings
+from lockstep.jobs.recordings_manifest import RecordingsError, load_recordings
 from lockstep.models.manifest import load_manifest
 from lockstep.tlc import ManifestError
 from mistakes import MISTAKES

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.models.manifest import ModelEntry
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.models import manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.explore import Exploration, explore

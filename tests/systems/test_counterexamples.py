@@ -16,9 +16,9 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.shown.compare import to_value
 from lockstep.conformance.shown.words import Words
-from lockstep.jobs.minimise import minimise
-from lockstep.jobs.view.known import of_trace
-from lockstep.report.page.content import content
+from lockstep.jobs.minimise_trace import minimise
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.report.page.page_content import content
 from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import trace_spec

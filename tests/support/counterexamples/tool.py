@@ -19,7 +19,7 @@ import msgspec
 
 from counterexamples import dledger, hashicorp
 from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.jobs.minimise import minimise
+from lockstep.jobs.minimise_trace import minimise
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
 from lockstep.systems.opening import open_trace

@@ -20,7 +20,7 @@ from lockstep.base.characters import counted
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.minimise import minimise
+from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.pipeline.against import Variant
 from lockstep.pipeline.replay import counterexample_command

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from lockstep.jobs.floors import FloorVerdict, judge_reached
+from lockstep.jobs.fleet_floors import FloorVerdict, judge_reached
 from lockstep.pipeline.stages.coverage import EVENTS
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import simulators

@@ -157,7 +157,7 @@ def latencies(spark: SparkSession, store: Store, run: str) -> list[dict[str, Any
 
 def as_text(found: Agreement) -> Iterable[str]:
     """Yield what was found, a line each."""
-    from lockstep.report.text import table
+    from lockstep.report.text_table import table
 
     rows = [(each["fact"], each["property"] or "-", each["rows"], each["traces"]) for each in found.counts]
     yield table(("fact", "property", "rows", "traces"), rows)

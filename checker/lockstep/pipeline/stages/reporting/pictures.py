@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.stages.reporting.reported import Report
-from lockstep.report.bars import bars
+from lockstep.report.bar_chart import bars
 
 _COLOURS: Mapping[str, str] = {
     str(Verdict.HOLDS): "#4b9b6e",
