@@ -25,7 +25,7 @@ from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc, hold_wit
 from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
 from lockstep.conformance.trace_check import Events, TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import write_cluster

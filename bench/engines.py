@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tlc
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.registry import manifest
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore

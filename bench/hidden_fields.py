@@ -32,7 +32,7 @@ from lockstep.logs.explanation_search import Spread, explain
 from lockstep.logs.line_order import Order
 from lockstep.logs.line_steps import Steps
 from lockstep.logs.log_lines import Claim, Line, Thread
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_specs import trace_spec

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import table_search

@@ -25,7 +25,7 @@ from two_phase.runs import AHEAD, Run
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.file_check import judge_own
 from lockstep.systems.own_logs import OwnLogs
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.table_search import explore_by_tables

@@ -14,8 +14,8 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
-from lockstep.report.explain import codes, rule, told_by_the_spec
-from lockstep.report.junit import junit_xml
+from lockstep.report.code_explanation import codes, rule, told_by_the_spec
+from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.syntax.cfg import read_cfg

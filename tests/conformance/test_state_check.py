@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.verdict import Verdict
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check, judge_own
 from places import TESTS

@@ -307,7 +307,10 @@ def test_a_log_of_a_reader_s_own_system_is_checked_by_tlc(tmp_path: Path) -> Non
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)])
 def test_an_interrupt_leaves_no_file_behind(number: int, folder: Path, tmp_path: Path) -> None:
     # The handler is set because a child of a background shell starts with SIGINT ignored.
-    code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nimport lockstep.cli as c\nc.main()"
+    code = (
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import lockstep.cli.command_line as c\nc.main()"
+    )
     child = subprocess.Popen(
         [sys.executable, "-c", code, "check", "--engine", "tlc", str(folder / NAME)],
         env={**os.environ, "TMPDIR": str(tmp_path)},

@@ -11,7 +11,7 @@ import pytest
 from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.text import verdict_text
+from lockstep.report.verdict_text import verdict_text
 from lockstep.systems.trace_specs import UncheckedPropertyError, spec_key, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import TraceError

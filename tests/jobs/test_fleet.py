@@ -9,8 +9,8 @@ import pytest
 
 from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.coverage import Coverage
 from lockstep.jobs.fleet import Fleet
+from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
 from lockstep.trace.trace_format import Event
 from mutants import planted

@@ -20,8 +20,8 @@ from lockstep.conformance.rebinding import Rebinding, Step, distance
 from lockstep.conformance.run_search import Replay, Run
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
-from lockstep.jobs.play.course.planting import Method
+from lockstep.jobs.course.plant_expression import Method
+from lockstep.jobs.minimise_trace import Minimised, NothingToMinimiseError, minimise, shortest_known
 from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
 from lockstep.systems.system import System

@@ -199,7 +199,7 @@ def outcomes(*_, **__):
     yield found("unordered", TlcVerdict.HOLDS)
 
 v.lemmas, v.run_models = dict, outcomes
-from lockstep.cli import main
+from lockstep.cli.command_line import main
 main()
 """
 

@@ -36,7 +36,7 @@ from lockstep.logs.schema_mismatch import misfit
 from lockstep.logs.stray_lines import Strays
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import nanoseconds
-from lockstep.report.junit import junit_xml
+from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.file_check import judge_own
 from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.verdict import Verdict
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep.models.by_tables import run_by_tables
 from lockstep.models.model_manifest import Manifest, ManifestError, ModelEntry, load_manifest
 from lockstep.models.pinned_models import ModelOutcome, behaviour_of, run_models

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
-from lockstep.report.steps import itf, steps_text
+from lockstep.report.counterexample_steps import itf, steps_text
 from lockstep.systems.registry import manifest
 from lockstep.tla.behaviour import Behaviour, changes
 from lockstep.tla.loading.load_spec import load_spec

@@ -13,7 +13,7 @@ from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
+from lockstep.jobs.recordings_manifest import Recording, RecordingsError, load_recordings, mismatches
 from lockstep.models.model_manifest import ModelEntry, compare, run_model
 from lockstep.models.pinned_models import ModelOutcome, run_models
 from lockstep.systems.registry import SYSTEMS, manifest

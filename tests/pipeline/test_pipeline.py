@@ -25,7 +25,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.recordings import load_recordings
+from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.jobs.spark.spark_check import VERDICTS, check_with_spark
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.check_stage import check

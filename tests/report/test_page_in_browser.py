@@ -14,10 +14,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from browsers import CHROMIUM, NO_CHROMIUM, chromium
-from lockstep.jobs.view.known import of_trace
-from lockstep.jobs.view.own import of_own_spec
-from lockstep.report.page.content import content
-from lockstep.report.page.html import page
+from lockstep.jobs.view.log_view import of_own_spec
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.report.page.build_page import page
+from lockstep.report.page.page_content import content
 from lockstep.systems.trace_files import write_cluster
 from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 from places import ROOT

@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, Page, expect
 
 import lockstep
 from browsers import CHROMIUM, NO_CHROMIUM, chromium
-from lockstep.jobs.play.game import Game, of_trace
-from lockstep.jobs.play.requests import Answers
-from lockstep.jobs.play.scenario import play, read_scenario
-from lockstep.jobs.play.server import Server
+from lockstep.jobs.play.page_requests import Answers
+from lockstep.jobs.play.play_game import Game, of_trace
+from lockstep.jobs.play.play_scenario import play, read_scenario
+from lockstep.jobs.play.play_server import Server
 from pages import HOSTILE, hostile_trace
 from plays import STEPS, VIOLATED, flawed, played, ways
 

@@ -18,7 +18,12 @@ from typing import TypedDict
 SECONDS = 120
 
 #: What nearly every command imports.
-COMMON = ("lockstep.cli.check", "lockstep.cli.model", "lockstep.cli.import_", "lockstep.cli.printing")
+COMMON = (
+    "lockstep.cli.check_command",
+    "lockstep.cli.model",
+    "lockstep.cli.import_command",
+    "lockstep.cli.print_commands",
+)
 
 
 class Run(TypedDict):

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lockstep.cli import main
+from lockstep.cli.command_line import main
 from lockstep.conformance.finding_codes import ALL_CODES
-from lockstep.jobs.recordings import RecordingsError, load_recordings
+from lockstep.jobs.recordings_manifest import RecordingsError, load_recordings
 from lockstep.models.model_manifest import ManifestError, load_manifest
 from mistakes import MISTAKES
 from places import ROOT

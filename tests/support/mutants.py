@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.both_ways import BothWays, ask_cluster
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_both_ways import BothWays, ask_cluster
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from lockstep.jobs.view.known import of_trace
-from lockstep.report.page.content import content
-from lockstep.report.page.html import page
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.report.page.build_page import page
+from lockstep.report.page.page_content import content
 from lockstep.systems.trace_files import write_cluster
 
 #: What a browser would run if it were taken for markup, and what would end the block of data.

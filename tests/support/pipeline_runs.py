@@ -23,7 +23,7 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import lockstep.pipeline.generate_stage as generating
 generating.BATCH_CLUSTERS = 8
-from lockstep.cli import main
+from lockstep.cli.command_line import main
 main()
 """
 RUN = "night"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lockstep.jobs.play.game import Game, of_model, of_own
-from lockstep.jobs.play.scenario import play, read_scenario
-from lockstep.jobs.play.session import Visit
+from lockstep.jobs.play.play_game import Game, of_model, of_own
+from lockstep.jobs.play.play_scenario import play, read_scenario
+from lockstep.jobs.play.play_session import Visit
 from lockstep.tla.values.kinds import Value
 from places import ROOT, SPECS
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hashicorp_traces import spec_of
-from lockstep.jobs.coverage import Coverage
-from lockstep.report.text import table
+from lockstep.jobs.fleet_coverage import Coverage
+from lockstep.report.text_table import table
 from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS, all_parts, seldom, unreachable
 from lockstep.systems.hashicorp.plans import PLANS, SIMULATOR
 from lockstep.systems.hashicorp.reached import reached

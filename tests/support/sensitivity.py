@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.models.model_manifest import ModelEntry
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.registry import SYSTEMS, manifest
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load_spec import load_spec

@@ -16,9 +16,9 @@ from counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, cou
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.trace_check import TraceCheck
-from lockstep.jobs.minimise import minimise
-from lockstep.jobs.view.known import of_trace
-from lockstep.report.page.content import content
+from lockstep.jobs.minimise_trace import minimise
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.report.page.page_content import content
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import trace_spec

@@ -18,12 +18,12 @@ NAMES = {
     *("raftref.dledger", "raftref.dledger.switches", "raftref.hashicorp", "raftref.hashicorp.choices"),
 }
 #: What other commands, engines and forms need.
-OTHERS = {"lockstep.conformance.by_tlc", "lockstep.report.junit", "importlib.metadata", "networkx", "z3", "pyspark"}
+OTHERS = {"lockstep.conformance.by_tlc", "lockstep.report.junit_xml", "importlib.metadata", "networkx", "z3", "pyspark"}
 PROGRAM = """
-import sys, lockstep.cli
+import sys, lockstep.cli.command_line
 sys.argv = ["lockstep", "check", sys.argv[1]]
 try:
-    lockstep.cli.main()
+    lockstep.cli.command_line.main()
 finally:
     print(sorted(sys.modules))
 """

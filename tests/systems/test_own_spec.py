@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockstep.base.package_data import spec_dir
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep_command import lockstep
 from sampling import sampled
 

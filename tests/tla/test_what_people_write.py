@@ -11,7 +11,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
-from lockstep.report.steps import counterexample_record, steps_text
+from lockstep.report.counterexample_steps import counterexample_record, steps_text
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError

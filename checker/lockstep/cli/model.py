@@ -169,7 +169,7 @@ def command(
 
 
 def _show(outcomes: list[ModelOutcome]) -> None:
-    from lockstep.report.text import table
+    from lockstep.report.text_table import table
 
     rows = [
         (
@@ -229,8 +229,8 @@ def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, 
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
     from lockstep.models.spec_search import Engine, without_search
-    from lockstep.report.steps import counterexample_record
-    from lockstep.report.text import table
+    from lockstep.report.counterexample_steps import counterexample_record
+    from lockstep.report.text_table import table
 
     config = cfg_of(spec, cfg)
     note_translation(spec, tools.jar)
@@ -293,7 +293,7 @@ def _say_tables(name: str, far: Progress) -> None:
 
 
 def _model_json(outcome: ModelOutcome, behaviour: Behaviour | None, full: bool) -> dict[str, Any]:
-    from lockstep.report.steps import counterexample_record
+    from lockstep.report.counterexample_steps import counterexample_record
 
     result = outcome.result
     return {

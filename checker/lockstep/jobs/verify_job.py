@@ -16,16 +16,17 @@ from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
-from lockstep.jobs.both_ways import ASKED_HEADS, ask_with_spark, by_plan
-from lockstep.jobs.coverage import Coverage, reached_by
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
-from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
+from lockstep.jobs.fleet_both_ways import ASKED_HEADS, ask_with_spark, by_plan
+from lockstep.jobs.fleet_coverage import Coverage, reached_by
+from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
+from lockstep.jobs.recordings_manifest import Recording, found_text, load_recordings, mismatches
 from lockstep.jobs.spark.spark_check import verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.models.pinned_models import run_models
 from lockstep.models.proofs.lemmas import ProofVerdict, run_proofs
-from lockstep.report.text import Column, finding_text, heads, row, table
+from lockstep.report.text_table import Column, heads, row, table
+from lockstep.report.verdict_text import finding_text
 from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier
 from lockstep.systems.trace_files import import_trace, open_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools

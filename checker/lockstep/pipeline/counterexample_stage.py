@@ -21,7 +21,7 @@ from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.trace_verdict import Finding
-from lockstep.jobs.minimise import minimise
+from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
 from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.pipeline.shipped_specs import Shipped, Shipping

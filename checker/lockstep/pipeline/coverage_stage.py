@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.floors import FloorVerdict, judge_reached
+from lockstep.jobs.fleet_floors import FloorVerdict, judge_reached
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.store_tables import TABLES

@@ -20,7 +20,7 @@ import msgspec
 from counterexamples import dledger, hashicorp
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.minimise import minimise
+from lockstep.jobs.minimise_trace import minimise
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
 from lockstep.systems.registry import SYSTEMS

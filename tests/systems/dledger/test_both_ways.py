@@ -14,7 +14,7 @@ from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.conformance.json_values import to_tree, to_value
-from lockstep.jobs.both_ways import ask_cluster, by_plan
+from lockstep.jobs.fleet_both_ways import ask_cluster, by_plan
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
 from mutants import Mutant, planted, spec_of
 from raftref.action import NotEnabled

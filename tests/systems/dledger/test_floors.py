@@ -10,7 +10,7 @@ import pytest
 
 from fleets import times_reached
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, seldom
 from lockstep.systems.dledger.constants import told_constants

@@ -11,7 +11,7 @@ from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encod
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.recordings import load_recordings
+from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines, import_recording
 from lockstep.systems.trace_specs import trace_spec

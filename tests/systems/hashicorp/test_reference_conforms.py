@@ -10,9 +10,9 @@ import pytest
 from fleets import times_reached
 from hashicorp_traces import check, checked, spec_of
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.both_ways import ask_cluster
 from lockstep.jobs.fleet import Fleet
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_both_ways import ask_cluster
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.floors import (

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep.models.spec_search import explore_with_tlc
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import Exploration, Violation, explore
