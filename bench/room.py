@@ -5,7 +5,7 @@ to mapped files. Each way is measured in turn, as often as asked, and the least 
 come to the same counts, and a search that is to map files must have done so, or the run fails. The specs are compiled
 before.
 
-    python bench/room.py                      figure8 and three_terms, three times each
+    python bench/room.py                      prior_term_commit and three_terms, three times each
     python bench/room.py crash --times 1      another model, once
 """
 
@@ -22,7 +22,7 @@ from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.search import TableExploration, explore_by_tables
 
-MODELS = ("figure8", "three_terms")
+MODELS = ("prior_term_commit", "three_terms")
 #: What a search may take of the memory that it would have at most; what is added beyond half of that is mapped.
 SHARE = 0.5
 

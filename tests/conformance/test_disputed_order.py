@@ -18,8 +18,8 @@ from lockstep.report.sarif import sarif
 from lockstep.report.text import verdict_text
 from lockstep.trace.format import Event, write_trace
 from lockstep_command import lockstep
+from raftref.dledger.choices import PUBLISHED
 from raftref.dledger.simulation import figure8, scenario_plan
-from raftref.dledger.switches import PUBLISHED
 from simulated_traces import as_event, check, header, simulated
 from watched_traces import Watched
 

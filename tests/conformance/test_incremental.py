@@ -16,7 +16,7 @@ from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.incremental import Branching, Evaluation, Incremental, Literal, changes
 from lockstep.conformance.tamper import Tampering, tamperings
 from lockstep.systems.dledger.plans import PLANS, fault_plan
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp import plans as hashicorp_plans
 from lockstep.systems.specs import trace_spec

@@ -26,7 +26,7 @@ from lockstep.conformance.tamper import (
     Tampering,
     tamperings,
 )
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.specs import subject as tlc_subject
 from lockstep.systems.specs import system_of, trace_spec

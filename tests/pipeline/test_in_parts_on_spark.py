@@ -345,17 +345,19 @@ def test_every_rule_is_broken_by_a_lie_and_by_nothing_else(spark: SparkSession, 
 
 def test_a_difference_between_sql_and_the_spec_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """Planted: the facts of one counterexample are lost, and another trace has one that is none."""
-    traces = {name: COUNTEREXAMPLES[name] for name in ("vote_file", "figure8", "stale_install")}
+    traces = {name: COUNTEREXAMPLES[name] for name in ("vote_file", "prior_term_commit", "stale_install")}
     store = facts_in(spark, tmp_path / "store", traces)
     assert agreement(spark, store, RUN).differing == []
     (batch,) = store.batches("facts", RUN)
     kept = store.read(spark, "facts", RUN, [batch]).drop("run", "variant", "batch").localCheckpoint()
-    wrong = spark.createDataFrame([("figure8", "index order", "IndexOrder", "n1", 9, None, None)], ddl(TABLES["facts"]))
+    wrong = spark.createDataFrame(
+        [("prior_term_commit", "index order", "IndexOrder", "n1", 9, None, None)], ddl(TABLES["facts"])
+    )
     store.write(kept.where(f"fact <> '{TWO_LEADERS}'").unionByName(wrong), "facts", RUN, batch)
     told = agreement(spark, store, RUN)
     assert told.verdict is Verdict.INTERNAL
     assert told.differing == [
-        "figure8: IndexOrder: SQL finds it broken at line 10, the spec at nowhere",
+        "prior_term_commit: IndexOrder: SQL finds it broken at line 10, the spec at nowhere",
         "vote_file: ElectionSafety: SQL finds it broken at nowhere, the spec at line 9",
     ]
 

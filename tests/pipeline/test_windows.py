@@ -32,7 +32,7 @@ from lockstep.pipeline.windows.state_bytes import (
     unpacked,
 )
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.state import State

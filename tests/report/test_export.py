@@ -333,7 +333,7 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
         (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
         (("{}", "--to", "svg", "-o", "{}"), 2, "the export would overwrite what it is made of"),
         (("{}", "--to", "svg", "--cfg", "{}"), 2, "--cfg, -I and --mapping go with --spec"),
-        (("figure8_bug", "--to", "pytest"), 2, "is a model, and a test is of a trace"),
+        (("prior_term_commit_bug", "--to", "pytest"), 2, "is a model, and a test is of a trace"),
         (("torn", "--to", "svg"), 2, "LS301 malformed"),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any
 import dledger_texts as texts
 from dledger import check_dledger
 from lockstep.conformance.check import TraceVerdict
-from lockstep.systems.dledger.log import import_log
+from lockstep.systems.dledger.log_import import import_log
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import read_trace, write_trace
 from lockstep.trace.imported import Imported

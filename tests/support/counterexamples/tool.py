@@ -28,7 +28,6 @@ from lockstep.systems.simulated import event_of
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines, write_trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
-from raftref.dledger.switches import REPAIRED
 from raftref.hashicorp.simulation import FaultPlan as HashicorpPlan
 from raftref.hashicorp.switches import Flaw
 
@@ -61,14 +60,14 @@ CHOSEN = (
     *_chosen(
         "DLedger",
         "dledger/commit",
-        ("PriorTermCommit", "LeaderCompleteness", "figure8_bug"),
+        ("PriorTermCommit", "LeaderCompleteness", "prior_term_commit_bug"),
         ("ApplyUnclamped", "AppliedIsCommitted", "apply_unclamped_bug"),
         ("AckByQuorumIndex", "IndexOrder", "ack_by_quorum_index_bug"),
     ),
     *_chosen(
         "DLedger",
         "dledger/push",
-        ("PushTermCheck", "CommittedEntriesStayProp", "stale_term_push_bug"),
+        ("PushTermCheck", "CommittedEntriesStayProp", "push_term_check_bug"),
         ("LateTruncate", "CommittedEntriesStayProp", "late_truncate_bug"),
         ("CommitPastEnd", "IndexOrder", "commit_past_end_bug"),
         ("StaleCompareIndex", "LeaderCompleteness", "stale_compare_index_bug"),
@@ -79,7 +78,7 @@ CHOSEN = (
         "dledger/disk",
         ("AsyncFlush", "LeaderCompleteness", "async_flush_bug"),
         ("VoteFile", "ElectionSafety", "vote_file_bug"),
-        ("TruncatedTail", "RecoveryKeepsLogProp", "resurrected_tail_bug"),
+        ("TruncatedTail", "RecoveryKeepsLogProp", "truncated_tail_bug"),
     ),
     *_chosen(
         "DLedger",
@@ -193,8 +192,7 @@ def _by_node(value: Any) -> Any:
 
 def _dledger(switch: str) -> tuple[Header, list[Event]]:
     way = dledger.WAYS[switch]
-    flaws = dict.fromkeys((switch, *way.others), "published")
-    plan = DLedgerPlan.from_dict({"switches": {**REPAIRED.constants(), **flaws}, **way.plan})
+    plan = DLedgerPlan.from_dict({"flaws": [switch, *way.others], **way.plan})
     play = dledger.Play(plan)
     way.play(play)
     return _told(DLEDGER.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]

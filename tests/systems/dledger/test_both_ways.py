@@ -18,10 +18,10 @@ from lockstep.jobs.both_ways import ask_cluster, by_plan
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
 from mutants import Mutant, planted, spec_of
 from raftref.action import NotEnabled
-from raftref.dledger.records import message_of
+from raftref.dledger.messages import message_of
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation import Schedule, Trial, simulate
-from raftref.dledger.storage.ledger_store import LedgerStore
+from raftref.dledger.store import LedgerStore
 from sampling import sampled
 
 #: The protocol as published, elections message by message, and all of it at once; the others at night.

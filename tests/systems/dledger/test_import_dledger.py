@@ -13,11 +13,11 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.recording import import_lines, import_recording
+from lockstep.systems.dledger.constants import DEFAULTS
+from lockstep.systems.dledger.recording_import import import_lines, import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
 from lockstep.trace.imported import Imported
-from raftref.dledger.switches import COARSE, PUBLISHED
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 
@@ -94,16 +94,15 @@ def test_an_event_says_what_was_sent_where_the_recording_shows_the_sending_and_n
         assert action not in answers or 1 in counts
 
 
-def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: Imported) -> None:
+def test_the_header_names_the_system_its_features_and_the_published_flaws(figure8: Imported) -> None:
     header = figure8.header
     assert (header.system, header.version, header.spec) == ("dledger", "0.2.7", "DLedger")
     assert header.nodes == ("n0", "n1", "n2")
     assert header.constants == {
-        "AtomicElection": False,
+        **DEFAULTS,
+        "StepwiseElections": True,
         "Fifo": False,
-        **COARSE.constants(),
-        **PUBLISHED.constants(),
-        "AtomicQuorumCheck": False,
+        "SplitQuorumCheck": True,
         "PendingMap": True,
     }
     assert "figure8" in header.origin

@@ -10,7 +10,7 @@ from typing import Any
 from dledger import check_dledger
 from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.recording import import_lines
+from lockstep.systems.dledger.recording_import import import_lines
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import OBSERVE, Trace, trace_lines
 from lockstep.trace.imported import Imported

@@ -16,11 +16,11 @@ from dledger import check_dledger
 from dledger_lines import QUIET, Continued
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.systems.dledger.recording import import_lines
+from lockstep.systems.dledger.recording_import import import_lines
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Trace, trace_lines
 from lockstep.trace.imported import Imported
-from raftref.dledger.replication.entry_dispatcher import MAX_PENDING_SIZE
+from raftref.dledger.pushing import MAX_PENDING_SIZE
 
 #: The first entry that is pushed to the follower without an answer.
 FIRST = 3

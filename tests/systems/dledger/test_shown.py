@@ -13,12 +13,12 @@ from lockstep.conformance.check import Finding
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Trace, trace_lines
-from raftref.dledger.effects import Effects
+from raftref.dledger.follower import EntryHandler
 from raftref.dledger.messages import Index, Term
-from raftref.dledger.replication.client_futures import ClientFutures, Future
-from raftref.dledger.replication.entry_handler import EntryHandler
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import simulate
+from raftref.dledger.state import ClientFutures, Future
+from raftref.dledger.steps import Effects
 from simulated_traces import as_event, header
 
 
