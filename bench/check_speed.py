@@ -216,7 +216,7 @@ def length_of_logs(folder: Path, longest: int) -> str:
         version="1",
         spec="DLedger",
         nodes=("n1",),
-        constants={"AtomicElection": False, "Fifo": True, "AsyncFlush": "repaired"},
+        constants={"StepwiseElections": True, "Fifo": True, "AsyncFlush": "repaired"},
     )
     rows: list[tuple[object, ...]] = []
     for length in (each for each in LENGTHS if each <= longest):

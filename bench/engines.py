@@ -31,7 +31,7 @@ LOG_LENGTHS = (10, 100, 1_000, 10_000)
 SECONDS = 0.5
 LEADER, FOLLOWER = "n1", "n2"
 CONSTANTS: dict[str, bool | str | int] = {
-    "AtomicElection": True,
+    "StepwiseElections": False,
     "VoteMessages": False,
     "Fifo": True,
     "PriorTermCommit": "repaired",

@@ -1,4 +1,4 @@
-"""Measure what each level of a search by tables costs: python bench/levels.py figure8 [--every 5]
+"""Measure what each level of a search by tables costs: python bench/levels.py prior_term_commit [--every 5]
 
 A level is what a cluster would do as one job, so this is what a plan for one is made from: how many states and
 successors a level has, how many of the successors are new, how many evaluations were not in the tables yet, how many

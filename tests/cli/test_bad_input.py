@@ -15,7 +15,7 @@ from dledger import check_dledger
 from lockstep.base.verdict import Verdict
 from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.recording import import_lines
+from lockstep.systems.dledger.recording_import import import_lines
 from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_reader import Trace, read_trace
@@ -193,7 +193,7 @@ def recorded_lines() -> bytes:
 
 
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck))
-PLAN = b'nodes = 3\nloss = 0.1\n[switches]\nVoteFile = "repaired"\n[grain]\nBatches = true\nPendingMap = true\n'
+PLAN = b'nodes = 3\nloss = 0.1\nflaws = ["VoteFile"]\nfeatures = ["Batches", "PendingMap"]\n'
 
 
 def fuzz(examples: int, folder: Path) -> None:

@@ -20,7 +20,7 @@ from lockstep.cli.command_line import COMMANDS, cli
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.systems.registry import manifest, manifests
 from lockstep_command import lockstep
-from raftref.dledger.switches import COARSE
+from raftref.dledger.choices import Feature
 
 CAPTURED = traces_dir() / "captured" / "dledger"
 
@@ -437,4 +437,4 @@ def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, nth: int, told:
 def test_the_page_on_traces_tells_every_constant_s_default() -> None:
     text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
     defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.M))
-    assert defaults == {name: str(value).lower() for name, value in COARSE.constants().items()}
+    assert defaults == {str(each): "false" for each in Feature}

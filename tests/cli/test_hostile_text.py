@@ -48,7 +48,7 @@ def obeyed(text: str) -> list[str]:
 
 def trace(**changed: object) -> list[dict[str, object]]:
     """A trace in which every word that can be is hostile; `action`, `args` and `shows` are of its last event."""
-    constants = changed.pop("constants", {"AtomicElection": False, "Fifo": False})
+    constants = changed.pop("constants", {"StepwiseElections": True, "Fifo": False})
     head = {
         "kind": "header",
         "format": "lockstep-trace/1",
@@ -83,7 +83,7 @@ TRACES: dict[str, list[dict[str, object]]] = {
     "step": trace(action="ChangeToLeader", args={}),
     "spec": trace(spec=HOSTILE),
     "constant": trace(constants={HOSTILE: HOSTILE}),
-    "value": trace(constants={"AtomicElection": HOSTILE, "Fifo": False}),
+    "value": trace(constants={"StepwiseElections": HOSTILE, "Fifo": False}),
 }
 #: The name of a file can be everything but this.
 FILE = f"{OBEYED}.trace.ndjson"

@@ -16,8 +16,8 @@ from lockstep.report.junit_xml import junit_xml
 from lockstep.report.verdict_text import verdict_text
 from lockstep.trace.trace_format import Event, write_trace
 from lockstep_command import lockstep
+from raftref.dledger.choices import PUBLISHED
 from raftref.dledger.simulation import figure8, scenario_plan
-from raftref.dledger.switches import PUBLISHED
 from simulated_traces import as_event, check, header, simulated
 from watched_traces import Watched
 

@@ -24,7 +24,7 @@ from lockstep.conformance.property_evaluation import (
 from lockstep.conformance.tampering import Tampering, tamperings
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.dledger.plans import PLANS, fault_plan
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp import plans as hashicorp_plans
 from lockstep.systems.trace_specs import trace_spec

@@ -26,7 +26,7 @@ from lockstep.conformance.tampering import (
     tamperings,
 )
 from lockstep.conformance.trace_check import TraceCheck, check_trace
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.trace_specs import subject as tlc_subject
 from lockstep.systems.trace_specs import system_of, trace_spec

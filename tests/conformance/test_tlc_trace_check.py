@@ -45,8 +45,8 @@ from lockstep.trace.trace_reader import Trace
 from lockstep_command import lockstep
 from places import SPECS
 from processes import wait_until
-from raftref.dledger.simulation import FaultPlan, constants, figure8, resurrected_tail, scenario_plan, simulate
-from raftref.dledger.switches import PUBLISHED
+from raftref.dledger.choices import PUBLISHED
+from raftref.dledger.simulation import FaultPlan, constants, figure8, scenario_plan, simulate, truncated_tail
 from sampling import sampled
 from simulated_traces import REPAIRED, as_event, header
 
@@ -102,7 +102,7 @@ PLANS = {
     "in any order, published": fault_plan("published", LENGTH),
     "in order, repaired": fault_plan("ordered", LENGTH),
     "in order, published": FaultPlan.from_dict({"nodes": 3, "fifo": True, "events": LENGTH}),
-    "in any order, repaired": FaultPlan.from_dict({"nodes": 3, "switches": REPAIRED, "events": LENGTH}),
+    "in any order, repaired": FaultPlan.from_dict({"nodes": 3, "flaws": [], "events": LENGTH}),
 }
 
 
@@ -351,7 +351,7 @@ def test_both_engines_agree_on_recordings(name: str, switches: dict[str, str], t
 
 @pytest.mark.nightly
 def test_both_engines_agree_on_what_a_restart_brings_back() -> None:
-    head, events = scenario(resurrected_tail)
+    head, events = scenario(truncated_tail)
     assert "RecoveryKeepsLogProp" in with_both(events, head).violations
 
 

@@ -277,7 +277,7 @@ def test_nothing_runs_but_what_the_method_has_already(expression: str, tmp_path:
     with pytest.raises(AnswerError, match=r"answer.toml:2: field `expression`: "):
         ran("course", "check", "4-bug", claim(tmp_path, STORE, expression))
     with pytest.raises(ExpressionError):
-        Method("raftref.dledger.storage.ledger_store", STORE).expression(expression)
+        Method("raftref.dledger.store", STORE).expression(expression)
 
 
 # ---- Guards ----

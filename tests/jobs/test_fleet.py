@@ -14,7 +14,7 @@ from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
 from lockstep.trace.trace_format import Event
 from mutants import planted
-from raftref.dledger.storage.ledger_store import LedgerStore
+from raftref.dledger.store import LedgerStore
 
 
 def event(action: str, node: str = "n1", sent: tuple[dict[str, Any], ...] | None = None, **shows: Any) -> Event:

@@ -349,7 +349,7 @@ def test_what_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
 #: A method of each reference, an expression in it, what is planted in its place, and a cluster that shows it.
 PLANTED = {
     "DLedger": (
-        ("raftref.dledger.storage.ledger_store", "LedgerStore.update_committed_index"),
+        ("raftref.dledger.store", "LedgerStore.update_committed_index"),
         ("min(new_index, self.end_index)", "max(new_index, self.end_index)"),
         ("ordered", 7, 150),
     ),

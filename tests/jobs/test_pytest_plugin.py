@@ -193,7 +193,7 @@ def test_a_known_system_is_recorded_with_its_nodes_and_constants(project: pytest
     project.makepyfile(
         """
         def test_term(lockstep_recorder):
-            constants = {"AtomicElection": False, "Fifo": False}
+            constants = {"StepwiseElections": True, "Fifo": False}
             nodes = ["n1", "n2", "n3"]
             recorder = lockstep_recorder("DLedger", nodes=nodes, constants=constants)
             recorder.event("NextTerm", node="n1", args={"term": 1}, shows={"currTerm": 1})

@@ -28,7 +28,7 @@ from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.trace_reader import read_trace
-from raftref.dledger.switches import PUBLISHED
+from raftref.dledger.choices import IN_0_2_7
 
 FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
 LEFT = Finding("shows", "LS202", "committedIndex", 15, 13, "n1", "HandleDoCommit")
@@ -46,7 +46,7 @@ def test_a_plan_with_every_flaw_and_a_network_without_order_is_verified() -> Non
     assert set(VERIFIED) <= set(PLANS)
     assert FLAWED & {*VERIFIED} == {"published"}
     plan = fault_plan("published", 400)
-    assert plan.switches == PUBLISHED
+    assert plan.flaws == IN_0_2_7
     assert not plan.fifo
     assert min(plan.loss, plan.duplicate, plan.reorder) > 0
 

@@ -112,7 +112,7 @@ def test_a_search_that_died_is_inconclusive(monkeypatch: pytest.MonkeyPatch, pro
 
 
 def test_a_budget_that_is_spent_and_a_cancelled_search_are_inconclusive() -> None:
-    entry = msgspec.structs.replace(manifest().model("figure8"), budget_seconds=1)
+    entry = msgspec.structs.replace(manifest().model("prior_term_commit"), budget_seconds=1)
     spent = run_by_tables(manifest(), entry, TLC_DEFAULTS)
     assert (spent.verdict, spent.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
     cancel = threading.Event()

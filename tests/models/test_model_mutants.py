@@ -124,8 +124,8 @@ MUTANTS = [
     Mutant(
         "checks_the_term_of_a_commit_as_published",
         "Follower",
-        "IF Obeys(before, m) THEN LearnCommitted(before, m)",
-        "IF FromItsLeader(before, m) THEN LearnCommitted(before, m)",
+        "IF Obeys(before, m) THEN Learnt(before, m)",
+        "IF FromItsLeader(before, m) THEN Learnt(before, m)",
         "witness_stale_commit",
         "NoStaleCommitProp",
         reached=False,
@@ -140,7 +140,7 @@ MUTANTS = [
     ),
     Mutant(
         "believes_a_watermark_of_another_term",
-        "Clients",
+        "State",
         "IF term = before.currTerm /\\ before.peerWaterMarks[peer] < index",
         "IF before.peerWaterMarks[peer] < index",
         "crash",
@@ -204,7 +204,7 @@ MUTANTS = [
     ),
     Mutant(
         "takes_a_watermark_back",
-        "Clients",
+        "State",
         "IF term = before.currTerm /\\ before.peerWaterMarks[peer] < index",
         "IF term = before.currTerm /\\ before.peerWaterMarks[peer] # index",
         "unordered_log",

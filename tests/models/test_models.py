@@ -21,7 +21,7 @@ from lockstep.systems.trace_files import imported_file
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
-from raftref.dledger.switches import SWITCHES
+from raftref.dledger.choices import Flaw
 
 MODELS = spec_dir() / "dledger" / "models"
 
@@ -61,12 +61,12 @@ def test_the_header_of_a_cfg_says_how_to_run_it_and_what_to_expect(name: str) ->
 def settings(name: str) -> set[str]:
     """The constants but for the flaws, substitutions, symmetry and initial states of a cfg, one line each."""
     lines = [line.strip() for line in re.split("INVARIANTS|PROPERTIES", cfg_text(name))[0].splitlines()]
-    return {line for line in lines if not line.startswith(("\\*", "Published = "))}
+    return {line for line in lines if not line.startswith(("\\*", "Flaws = "))}
 
 
 def published(name: str) -> set[str]:
     """The flaws that are as published in a model."""
-    return set(re.findall(r'"(\w+)"', "".join(re.findall(r"^  Published = (.*)$", cfg_text(name), re.MULTILINE))))
+    return set(re.findall(r'"(\w+)"', "".join(re.findall(r"^  Flaws = (.*)$", cfg_text(name), re.MULTILINE))))
 
 
 SENSITIVE = [each for each in manifest().models if each.switch is not None]
@@ -83,7 +83,10 @@ def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry)
 
 @pytest.mark.parametrize(
     ("flawed", "green", "flaw"),
-    [("stale_push_five_bug", "stale_push_five", "PushTermCheck"), ("power_three_bug", "power_three", "AsyncFlush")],
+    [
+        ("push_term_check_five_bug", "push_term_check_five", "PushTermCheck"),
+        ("power_three_bug", "power_three", "AsyncFlush"),
+    ],
 )
 def test_a_flaw_shown_a_second_time_differs_from_its_green_model_in_the_switch_alone(
     flawed: str, green: str, flaw: str
@@ -93,7 +96,7 @@ def test_a_flaw_shown_a_second_time_differs_from_its_green_model_in_the_switch_a
 
 
 def test_every_flaw_switch_has_a_green_model_that_it_alone_makes_fail() -> None:
-    assert {each.switch for each in SENSITIVE} == set(SWITCHES)
+    assert {each.switch for each in SENSITIVE} == set(Flaw)
 
 
 def test_a_green_model_in_which_a_flaw_is_published_says_so() -> None:

@@ -77,10 +77,10 @@ FLAWED = [
     if each.violates
     and each.name
     not in {
-        "figure8_bug",
-        "resurrected_tail_bug",
-        "resurrected_tail_commit_bug",
-        "stale_term_push_bug",
+        "prior_term_commit_bug",
+        "truncated_tail_bug",
+        "truncated_tail_commit_bug",
+        "push_term_check_bug",
         "stale_compare_index_bug",
     }
 ]

@@ -33,7 +33,7 @@ RECORDED = (
     "captured/hashicorp/raft-1.7.3-torn_vote.ndjson",
 )
 BY_REFERENCE = (
-    "counterexamples/dledger/commit/figure8.trace.ndjson",
+    "counterexamples/dledger/commit/prior_term_commit.trace.ndjson",
     "counterexamples/hashicorp/snapshots/snapshot_regress.trace.ndjson",
 )
 

@@ -22,7 +22,7 @@ from lockstep.pipeline.part_verdicts import combined
 from lockstep.pipeline.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
 from lockstep.pipeline.trace_cutting import pays
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.trace.trace_reader import TracePart

@@ -19,7 +19,7 @@ from lockstep.models.proofs.quorum_rules_equal_any_size import quorum_rules_equa
 from lockstep.models.proofs.quorums_intersect import quorums_intersect
 from lockstep.models.proofs.quorums_intersect_any_size import quorums_intersect_any_size
 from lockstep.models.proofs.z3_questions import Question, prove
-from lockstep.systems.dledger.lemmas.index_order_inductive import (
+from lockstep.systems.dledger.index_order_inductive import (
     LAST_QUORUM_FIRST,
     ORDER_ALONE,
     PUBLISHED,

@@ -176,7 +176,7 @@ def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -
         (["--mapping", "m.toml", "x.log"], "--cfg, -I and --mapping go with --spec"),
         (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it tells of"),
         (["--spec", "Counter.tla", "--switch", "repaired"], "--switch is for traces of a system that lockstep knows"),
-        (["--switch", "repaired", "figure8_bug"], "--switch is for traces, and a model has its own cfg"),
+        (["--switch", "repaired", "prior_term_commit_bug"], "--switch is for traces, and a model has its own cfg"),
         (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json: violated: not a behaviour of the spec from line 1 on"),
     ],
 )

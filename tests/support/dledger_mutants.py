@@ -13,13 +13,14 @@ from mutants import Reference
 from rules import RULES
 
 ROOT = Path(raftref.dledger.__file__).parent
+CHAPTERS = (
+    *("clients", "commit", "election_rules", "follower", "heartbeats", "leader", "message_elections", "pushing"),
+    *("quorum", "role_elections", "state", "store", "transfer"),
+)
 
 REFERENCE = Reference(
     root=ROOT,
-    sources=(
-        *sorted([*(ROOT / "election").glob("*.py"), *(ROOT / "replication").glob("*.py")]),
-        ROOT / "storage" / "ledger_store.py",
-    ),
+    sources=tuple(ROOT / f"{chapter}.py" for chapter in CHAPTERS),
     order=("published", "whole", "batches", "not_follower", "applied", "handover", "ordered", "restless"),
     larger=("published", "batches_published", "commit_past_end", "late_truncate", "fine_published"),
     floor=(FEW_CLUSTERS, FEW_EVENTS),

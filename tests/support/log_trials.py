@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from dledger import check_dledger
-from lockstep.systems.dledger.log import UnexplainedError, import_log
+from lockstep.systems.dledger.log_import import UnexplainedError, import_log
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
@@ -26,8 +26,8 @@ from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
 from logger_lines import split_by_node
 from planted_lines import LIES, planted
+from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
 from raftref.dledger.simulation import FaultPlan, simulate
-from raftref.dledger.switches import PUBLISHED, Variant
 from simulated_logs import Clock, Said, log_of, merged
 from simulated_traces import as_event, check, header
 
@@ -112,12 +112,11 @@ def trial(seed: int) -> Trial:
     plan = plan if name in _DOUBLED else replace(plan, duplicate=0.0)
     repaired, later = chance.random() < 0.25 and "published" not in name, chance.random() < 0.4
     if not repaired:
-        switches = replace(PUBLISHED, apply_unclamped=Variant.REPAIRED) if later else PUBLISHED
-        plan = replace(plan, switches=switches)
+        plan = replace(plan, flaws=IN_0_2_7 - {Flaw.APPLY_UNCLAMPED} if later else IN_0_2_7)
     often = chance.random() < OFTEN
     plan = replace(plan, **DEATHS) if often else plan
-    later = later or plan.grain.not_follower
-    plan = replace(plan, grain=replace(plan.grain, not_follower=later))
+    later = later or plan.has(Feature.NOT_FOLLOWER)
+    plan = replace(plan, features=plan.features | {Feature.NOT_FOLLOWER}) if later else plan
     skew = chance.randint(0, MOST_SKEW_MS) if chance.random() < APART else None
     return Trial(
         seed=seed,

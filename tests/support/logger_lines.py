@@ -16,7 +16,7 @@ from typing import Any
 import dledger_texts as texts
 from dledger import check_dledger
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.dledger.log import import_log
+from lockstep.systems.dledger.log_import import import_log
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.trace_format import write_trace

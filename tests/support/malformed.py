@@ -89,7 +89,7 @@ HEADER: dict[str, Any] = {
     "version": "1",
     "spec": "DLedger",
     "nodes": ["n1", "n2", "n3"],
-    "constants": {"AtomicElection": False, "Fifo": True},
+    "constants": {"StepwiseElections": True, "Fifo": True},
 }
 EVENT: dict[str, Any] = {
     "kind": "event",
@@ -193,7 +193,7 @@ TRACES = [
     trace("a recording, not yet imported", (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()),
     trace("a log of DLedger, not yet imported", (CAPTURED / "dledger-0.2.7-figure8.log").read_bytes()),
     trace("a header without a system", without(HEADER, "system"), EVENT, END),
-    header("a constant that must be there", constants={"AtomicElection": False}),
+    header("a constant that must be there", constants={"StepwiseElections": True}),
     constants("a number for a boolean", Fifo=1),
     Case("Traces", "a file that is not there", {}, ("check", "nowhere.ndjson")),
     Case("Traces", "a folder without traces", {}, ("check", ".")),
@@ -252,8 +252,8 @@ PLANS = [
     plan("a probability beyond 1", "loss = 1.5\n"),
     plan("a probability that is none", 'loss = "often"\n'),
     plan("probabilities that make more than 1", "client = 0.9\ncrash = 0.9\n"),
-    plan("a switch that a plan does not know", '[switches]\nSpeed = "repaired"\n'),
-    plan("batches without the map they need", "[grain]\nBatches = true\n"),
+    plan("a flaw that a plan does not know", 'flaws = ["Speed"]\n'),
+    plan("batches without the map they need", 'features = ["Batches"]\n'),
     plan("a key of a plan twice", "nodes = 3\nnodes = 4\n"),
     Case("Fault plans", "a plan that is not there", {}, ("simulate", "--plan", "sunny", "-o", "out")),
 ]

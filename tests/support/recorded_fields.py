@@ -13,7 +13,7 @@ from typing import Any
 
 from dledger import check_dledger
 from dledger_lines import CAPTURED, Json, encoded, lines_of
-from lockstep.systems.dledger.recording import import_lines
+from lockstep.systems.dledger.recording_import import import_lines
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import trace_lines

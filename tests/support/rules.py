@@ -15,7 +15,8 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.trace_format import FORMAT, Header
 from mutants import Decision
-from raftref.dledger.election.election_rules import (
+from raftref.dledger.choices import VOTES
+from raftref.dledger.election_rules import (
     PARSE_RESULTS,
     HeartBeatCode,
     Member,
@@ -28,11 +29,10 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
-from raftref.dledger.member_state import Role
 from raftref.dledger.messages import HeartBeatMessage, Index, Term, VoteMessage
-from raftref.dledger.replication.quorum import is_quorum, quorum_index_by_counting, quorum_index_by_sorting
+from raftref.dledger.quorum import is_quorum, quorum_index_by_counting, quorum_index_by_sorting
 from raftref.dledger.simulation import FaultPlan, constants
-from raftref.dledger.switches import VOTES
+from raftref.dledger.state import Role
 
 MEMBERS = ("n1", "n2", "n3")
 #: Two members of the group and one that is none.
@@ -42,7 +42,7 @@ VOTER = Member("n1", MEMBERS, Role.FOLLOWER, Term(3), None, None, Term(2), Index
 
 @functools.cache
 def _spec() -> tuple[Spec, State]:
-    plan = FaultPlan(grain=VOTES)
+    plan = FaultPlan(features=VOTES)
     header = Header(FORMAT, "test", "1", "DLedger", plan.node_ids, {**constants(plan)})
     loaded = trace_spec(header, "test")
     (state,) = loaded.initial_states()

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import dledger_texts as texts
+from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.simulation import FaultPlan
-from raftref.dledger.switches import Variant
 
 Shown = Mapping[str, Any]
 #: QuorumAckChecker writes the status of its node so often, in milliseconds.
@@ -85,8 +85,8 @@ class _Process:
 class _Writer:
     def __init__(self, plan: FaultPlan, clock: Clock) -> None:
         self.nodes, self.random, self.step_ms = plan.node_ids, random.Random(clock.seed), clock.step_ms
-        self.compares_anew = plan.switches.stale_compare_index is Variant.REPAIRED
-        self.splits = not plan.grain.atomic_quorum_check
+        self.compares_anew = not plan.has(Flaw.STALE_COMPARE_INDEX)
+        self.splits = plan.has(Feature.SPLIT_QUORUM_CHECK)
         self.as_json = self.random.random() < 0.5
         self.now = 0.0
         self.of = {node: _Process(next_status=STATUS_MS + self.random.uniform(0, STATUS_MS / 2)) for node in self.nodes}

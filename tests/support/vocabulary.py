@@ -9,11 +9,11 @@ import functools
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.constants import SET_CONSTANTS
+from lockstep.systems.dledger.constants import FEATURES as DLEDGER_FEATURES
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import FEATURES
 from lockstep.systems.system import System
@@ -36,7 +36,7 @@ class Vocabulary:
     """The page on what a trace of a system may say.
 
     `whole` is a plan with all features, `examples` are plans whose clusters show what the fields are like. `features`
-    are those of the spec: of each the header's constant, and the value that puts it in. `arguments` says what an
+    are those of the spec. `arguments` says what an
     argument is, where its name says it of every action that has it. `messages` introduces what each message has, where
     the page says that.
     """
@@ -45,7 +45,7 @@ class Vocabulary:
     page: str
     whole: str
     examples: tuple[str, ...]
-    features: Mapping[str, tuple[str, bool]]
+    features: Sequence[str]
     arguments: Mapping[str, str]
     preface: str
     shown: str
@@ -71,12 +71,10 @@ class Vocabulary:
         found = (each for text in self.texts.values() for each in _ABOUT.findall(text))
         return {name: " ".join(said.replace("\\*", " ").split()) for name, said in found}
 
-    def grain(self, body: str) -> str:
-        """The constants of a header that an action has as its condition."""
+    def conditions(self, body: str) -> str:
+        """The features that an action needs, or does without."""
         condition = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(self.features)})\b(?!\s*(?:=>|\\/))")
-        found = {
-            self.features[name][0]: self.features[name][1] != bool(negated) for negated, name in condition.findall(body)
-        }
+        found = {name: not negated for negated, name in condition.findall(body)}
         return ", ".join(f"`{name}`: `{json.dumps(value)}`" for name, value in found.items())
 
     def actions(self) -> Iterator[tuple[str, str, str, str]]:
@@ -84,7 +82,7 @@ class Vocabulary:
         for name, action in self.spec.actions.items():
             body = "\n".join(lines[action.loc.module][action.loc.line - 1 : action.loc.end_line])
             args = ", ".join(f"`{each}`" for each in action.params[1:])
-            yield f"`{name}`", args, self.grain(body), self.about[name]
+            yield f"`{name}`", args, self.conditions(body), self.about[name]
 
     def told_arguments(self) -> Iterator[tuple[str, str]]:
         names = dict.fromkeys(name for action in self.spec.actions.values() for name in action.params[1:])
@@ -123,7 +121,7 @@ class Vocabulary:
         return (
             self.preface
             + "## Actions\n\n"
-            + table(("action", "args", "grain", "what happens"), self.actions())
+            + table(("action", "args", "features", "what happens"), self.actions())
             + "\n## Arguments\n\n"
             + table(("argument", "what it is"), self.told_arguments())
             + f"\n## What a node shows\n\n{self.shown} Examples:\n\n"
@@ -146,7 +144,7 @@ OF_DLEDGER = Vocabulary(
     page="actions.md",
     whole="whole",
     examples=("fine_published", "applied", "whole"),
-    features={member: (name, value) for name, (of, member, value) in SET_CONSTANTS.items() if of == "Features"},
+    features=DLEDGER_FEATURES,
     arguments={
         "m": "the message that is handled, or lost, or delivered twice, field for field",
         "peer": "the follower that the dispatcher is for",
@@ -155,10 +153,10 @@ OF_DLEDGER = Vocabulary(
         "leader": "the node that is followed",
         "candidate": "the node that gets the vote",
         "voters": 'the nodes that vote, a set: `{"#set": ["n1", "n2"]}`',
-        "code": "what the client is told",
-        "count": "how many entries the batch has",
-        "kept": "how many entries of the file reached the disk",
-        "resurrected": "how many entries of the tail recovery takes for entries of the log",
+        "code": "the answer to the client",
+        "count": "the number of entries of the batch",
+        "kept": "the number of entries of the file that reached the disk",
+        "resurrected": "the number of entries of the tail that recovery takes for entries of the log",
         "transferee": "the node that is to take over",
         "expired": "whether the leader has had no quorum for too long",
         "call": "the call that got no answer, field for field",
@@ -166,9 +164,9 @@ OF_DLEDGER = Vocabulary(
     preface="""# What a trace may say
 
 Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
-of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what the header's
-constants must be for the action. An action with an empty *grain* cell may still need an earlier action that requires a
-certain grain.
+of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Features* are those that
+the action needs (`true`), or that take its place (`false`). An action with an empty cell may still need an earlier
+action that requires a feature.
 
 """,
     shown=f"{_SHOWN} `null` means no node, and -1 no index.",
@@ -179,7 +177,7 @@ OF_HASHICORP = Vocabulary(
     page="hashicorp.md",
     whole="raft_whole",
     examples=("raft_whole_published", "raft_snapshots", "raft_members", "raft_transfers"),
-    features={str(each): (str(each), True) for each in FEATURES},
+    features=tuple(map(str, FEATURES)),
     arguments={
         "m": "the message that is handled, or lost, or delivered twice, field for field",
         "outcome": 'how the writes of the step end: `{"result": "DONE", "write": 0}`, or `FAIL` or `CRASH` at a write',
@@ -196,10 +194,10 @@ OF_HASHICORP = Vocabulary(
     preface="""# What a trace of hashicorp/raft may say
 
 Every action of [spec/hashicorp/HashicorpRaft.tla](../../spec/hashicorp/HashicorpRaft.tla), in the words of the spec,
-and every field of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is
-what the header's constants must be for the action. [format.md](format.md#a-trace-of-hashicorpraft) says what else
-differs from a trace of DLedger, and [the tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) which
-function of the library each action is.
+and every field of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Features*
+are those that the action needs (`true`), or that take its place (`false`).
+[format.md](format.md#a-trace-of-hashicorpraft) says what else differs from a trace of DLedger, and
+[the tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) which function of the library each action is.
 
 """,
     shown=f"{_SHOWN} `null` means no server, and 0 no index. A map has its pairs: "

@@ -50,9 +50,9 @@ def test_the_page_tells_what_a_header_has_where_it_is_silent() -> None:
 
 
 @pytest.mark.parametrize(("of", "plan"), PLANS, ids=lambda each: each if isinstance(each, str) else each.system.spec)
-def test_an_action_is_taken_in_the_grain_that_the_page_says(of: Vocabulary, plan: str) -> None:
+def test_an_action_is_taken_with_the_features_that_the_page_says(of: Vocabulary, plan: str) -> None:
     header, events = of.cluster(plan, 5, 200)
-    needs = {name.strip("`"): dict(re.findall(r"`(\w+)`: `(\w+)`", grain)) for name, _, grain, _ in of.actions()}
+    needs = {name.strip("`"): dict(re.findall(r"`(\w+)`: `(\w+)`", needed)) for name, _, needed, _ in of.actions()}
     assert events
     for event in events:
         for constant, value in needs[event.action].items():

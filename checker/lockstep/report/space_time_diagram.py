@@ -15,8 +15,7 @@ from lockstep.base.characters import xml_text
 from lockstep.report.page.message_flights import LOST, UNDER_WAY, flights
 from lockstep.report.page.page_content import Subject
 from lockstep.report.page.shown_behaviour import Step
-from lockstep.systems.node_picture import Picture
-from lockstep.systems.node_picture import shown
+from lockstep.systems.node_picture import Picture, shown
 from lockstep.tla.values.kinds import Fcn, Value, format_value
 
 #: An argument that is longer is cut, with an ellipsis.

@@ -1,7 +1,7 @@
 """One run of the reference of DLedger for each flaw of it, up to where the flaw shows.
 
-Where a model begins with an empty group, the run is its shortest counterexample, taken again at the reference's grain:
-where the model elects a leader in one step, every member raises its term, votes, and follows. Else it is told here.
+Where a model begins with an empty group, the run is its shortest counterexample, taken again with the reference's
+steps: where the model elects a leader in one step, every member raises its term, votes, and follows. Else it is here.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.compiled_search import explore_either
 from lockstep.tla.values.kinds import Value
-from raftref.dledger.member_state import Role
 from raftref.dledger.messages import Message
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster, Event
+from raftref.dledger.state import Role
 
 A, B, C, D, E = "n1", "n2", "n3", "n4", "n5"
 
@@ -272,16 +272,12 @@ WAYS: Mapping[str, Way] = {
     "AsyncFlush": Way(_of("async_flush_bug"), {"fifo": True}),
     "VoteFile": Way(_of("vote_file_bug"), {"fifo": True}),
     "LedgerEndTerm": Way(ledger_end_term, {"fifo": True}),
-    "ApplyUnclamped": Way(
-        _of("apply_unclamped_bug"), {"fifo": True, "grain": {"AtomicQuorumCheck": False, "Applies": True}}
-    ),
+    "ApplyUnclamped": Way(_of("apply_unclamped_bug"), {"fifo": True, "features": ["SplitQuorumCheck", "Applies"]}),
     "AckByQuorumIndex": Way(
-        _of("ack_by_quorum_index_bug"), {"fifo": True, "grain": {"AtomicQuorumCheck": False, "Clients": True}}
+        _of("ack_by_quorum_index_bug"), {"fifo": True, "features": ["SplitQuorumCheck", "Clients"]}
     ),
     "StaleCompareIndex": Way(stale_compare_index, {"fifo": True}, ("CommitPastEnd",)),
     "TruncatedTail": Way(truncated_tail, {"fifo": True}),
-    "HighTermLaggard": Way(high_term_laggard, {"fifo": True, "grain": {"VoteMessages": True}}),
-    "RepeatedPush": Way(
-        repeated_push, {"fifo": True, "grain": {"AtomicReceipt": False, "PendingMap": True}}, ("AsyncFlush",)
-    ),
+    "HighTermLaggard": Way(high_term_laggard, {"fifo": True, "features": ["VoteMessages"]}),
+    "RepeatedPush": Way(repeated_push, {"fifo": True, "features": ["RequestQueues", "PendingMap"]}, ("AsyncFlush",)),
 }

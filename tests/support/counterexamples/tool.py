@@ -30,7 +30,6 @@ from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
-from raftref.dledger.switches import REPAIRED
 from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.simulation import FaultPlan as HashicorpPlan
 
@@ -63,14 +62,14 @@ CHOSEN = (
     *_chosen(
         "DLedger",
         "dledger/commit",
-        ("PriorTermCommit", "LeaderCompleteness", "figure8_bug"),
+        ("PriorTermCommit", "LeaderCompleteness", "prior_term_commit_bug"),
         ("ApplyUnclamped", "AppliedIsCommitted", "apply_unclamped_bug"),
         ("AckByQuorumIndex", "IndexOrder", "ack_by_quorum_index_bug"),
     ),
     *_chosen(
         "DLedger",
         "dledger/push",
-        ("PushTermCheck", "CommittedEntriesStayProp", "stale_term_push_bug"),
+        ("PushTermCheck", "CommittedEntriesStayProp", "push_term_check_bug"),
         ("LateTruncate", "CommittedEntriesStayProp", "late_truncate_bug"),
         ("CommitPastEnd", "IndexOrder", "commit_past_end_bug"),
         ("StaleCompareIndex", "LeaderCompleteness", "stale_compare_index_bug"),
@@ -81,7 +80,7 @@ CHOSEN = (
         "dledger/disk",
         ("AsyncFlush", "LeaderCompleteness", "async_flush_bug"),
         ("VoteFile", "ElectionSafety", "vote_file_bug"),
-        ("TruncatedTail", "RecoveryKeepsLogProp", "resurrected_tail_bug"),
+        ("TruncatedTail", "RecoveryKeepsLogProp", "truncated_tail_bug"),
     ),
     *_chosen(
         "DLedger",
@@ -195,8 +194,7 @@ def _by_node(value: Any) -> Any:
 
 def _dledger(switch: str) -> tuple[Header, list[Event]]:
     way = dledger.WAYS[switch]
-    flaws = dict.fromkeys((switch, *way.others), "published")
-    plan = DLedgerPlan.from_dict({"switches": {**REPAIRED.constants(), **flaws}, **way.plan})
+    plan = DLedgerPlan.from_dict({"flaws": [switch, *way.others], **way.plan})
     play = dledger.Play(plan)
     way.play(play)
     return _told(DLEDGER.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]

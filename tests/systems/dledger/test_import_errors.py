@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from dledger_lines import FIGURE8, Continued, Json, encoded, ended, lines_of
-from lockstep.systems.dledger.recording import import_lines, import_recording
+from lockstep.systems.dledger.recording_import import import_lines, import_recording
 from lockstep.trace.json_lines import TraceError, UnreadableError
 
 Change = Callable[[list[Json]], object]

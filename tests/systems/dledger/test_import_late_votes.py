@@ -10,7 +10,7 @@ from typing import Any
 from dledger import check_dledger
 from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.recording import import_lines
+from lockstep.systems.dledger.recording_import import import_lines
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.trace_format import OBSERVE, trace_lines

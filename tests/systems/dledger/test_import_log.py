@@ -15,12 +15,12 @@ from dledger import interface
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.logs.log_lines import Thread
-from lockstep.systems.dledger.log import UnexplainedError
-from lockstep.systems.dledger.log.hidden import Hidden, compare_index
-from lockstep.systems.dledger.log.lines import LogLine, read_logs
-from lockstep.systems.dledger.log.roles import Roles
-from lockstep.systems.dledger.log.runs import Run
-from lockstep.systems.dledger.log.sightings import Ahead, Sightings
+from lockstep.systems.dledger.log_hidden_steps import Hidden, compare_index
+from lockstep.systems.dledger.log_import import UnexplainedError
+from lockstep.systems.dledger.log_lines import LogLine, read_logs
+from lockstep.systems.dledger.log_lookahead import Ahead, Sightings
+from lockstep.systems.dledger.log_roles import Roles
+from lockstep.systems.dledger.log_runs import Run
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.trace_files import import_trace, imported_file, write_cluster
 from lockstep.systems.trace_specs import trace_spec

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.log import UnexplainedError, import_log
+from lockstep.systems.dledger.log_import import UnexplainedError, import_log
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError

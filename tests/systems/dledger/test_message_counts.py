@@ -6,7 +6,7 @@ import pytest
 
 from dledger_lines import FAULT_FREE
 from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.values.kinds import Fcn
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dledger_lines import CAPTURED
-from lockstep.systems.dledger.log.lines import read_logs
+from lockstep.systems.dledger.log_lines import read_logs
 from log_trials import Outcome, lied, merged, run, trial
 from raftref.dledger.simulation import simulate
 from sampling import sampled

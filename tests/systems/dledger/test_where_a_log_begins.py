@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.log import UnexplainedError
+from lockstep.systems.dledger.log_import import UnexplainedError
 from lockstep.trace.json_lines import TraceError
 from logger_lines import ELECTED, checked, imported, logged, written
 from malformed import CAPTURED

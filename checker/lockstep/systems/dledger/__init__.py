@@ -32,14 +32,14 @@ def _is_log(path: Path, begin: bytes) -> bool:
 
 def _read_recording(paths: Sequence[Path], _untold: Untold, _compile: Compile, say: Say) -> Imported:
     # What places the steps of a recording is slow to import, and only this needs it.
-    from lockstep.systems.dledger.recording import import_recording
+    from lockstep.systems.dledger.recording_import import import_recording
 
     (path,) = paths
     return import_recording(path, say)
 
 
 def _read_log(paths: Sequence[Path], untold: Untold, compile_: Compile, say: Say) -> Imported:
-    from lockstep.systems.dledger.log import import_log
+    from lockstep.systems.dledger.log_import import import_log
 
     return import_log(paths, untold.version or LOGGED_VERSION, compile_, say, untold.skew)
 
@@ -75,7 +75,7 @@ DLEDGER = System(
     floors=_floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(
-        {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
+        {"index_order_inductive": "lockstep.systems.dledger.index_order_inductive"},
     ),
     picture=PICTURE,
     faults=FAULTS,
