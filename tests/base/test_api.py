@@ -22,8 +22,8 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.systems.trace_files import open_trace
 from lockstep.trace.trace_format import write_trace
-from places import ROOT
-from simulated_traces import simulated
+from tests.support.places import ROOT
+from tests.support.systems.simulated_traces import simulated
 
 DOCS = ROOT / "docs"
 SERVICE = DOCS / "lock_service"

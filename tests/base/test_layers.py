@@ -17,7 +17,7 @@ from lockstep.systems.system import System
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import Value
-from places import ROOT, TESTS
+from tests.support.places import ROOT, TESTS
 
 SOURCES = {"lockstep": ROOT / "checker", "raftref": ROOT / "reference"}
 
@@ -115,7 +115,7 @@ def test_every_folder_of_tests_is_one_of_the_project() -> None:
         "bench",
         "reference",
     }
-    support = {"support", "specs", "recorded", "__pycache__"}
+    support = {"support", "scripts", "specs", "recorded", "__pycache__"}
     here = {each.name for each in TESTS.iterdir() if each.is_dir()} - support
     assert here - packages - {"bench", "reference"} == set()
     assert not list(TESTS.glob("test_*.py"))

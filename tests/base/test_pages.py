@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier, simulators
-from places import ROOT
+from tests.support.places import ROOT
 
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"

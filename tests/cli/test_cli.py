@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.package_data import traces_dir
 from lockstep.cli.command_line import COMMANDS, cli
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.systems.registry import manifest, manifests
-from lockstep_command import lockstep
 from raftref.dledger.choices import Feature
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 CAPTURED = traces_dir() / "captured" / "dledger"
 

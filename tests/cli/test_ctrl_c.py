@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import kill, marked, wait_until
+from tests.support.programs.processes import kill, marked, wait_until
 
 #: A command that gets Ctrl-C as soon as it imports a module.
 AT_AN_IMPORT = """

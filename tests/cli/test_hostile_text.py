@@ -16,9 +16,9 @@ import pytest
 
 from lockstep.base.terminal import styled, visible_output
 from lockstep.cli.command_line import cli
-from lockstep_command import lockstep
-from sampling import sampled
-from terminals import on_a_terminal
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
+from tests.support.sampling import sampled
 
 #: A colour, a title, a carriage return, a control of C1, an order of letters, ends of lines, and nothing to see.
 OBEYED = "n\x1b[31mX\x1b]0;t\x07\r\x9b2J\x85\u202ey\u2028\u2029\u2066z\u2069\u200b\u200d\u2060\ufeff\u00ad\U000e0041"

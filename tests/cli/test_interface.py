@@ -21,9 +21,9 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.trace.trace_format import write_trace
 from lockstep.trace.trace_paths import Missing, trace_paths
-from lockstep_command import lockstep
-from simulated_traces import simulated
-from terminals import on_a_terminal
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
+from tests.support.systems.simulated_traces import simulated
 
 FEW = 12
 

@@ -20,8 +20,8 @@ from lockstep.base.verdict import Verdict
 from lockstep.cli.command_line import cli
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check, judge_own
-from places import TESTS
-from sampling import sampled
+from tests.support.places import TESTS
+from tests.support.sampling import sampled
 
 SYSTEMS = TESTS / "specs" / "systems"
 

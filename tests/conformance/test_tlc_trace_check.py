@@ -19,8 +19,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from broken_spec import NO_VALUE, broken_spec
-from dledger import dledger_subject
 from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.module_text import Literals, decoded, encoded
@@ -42,13 +40,15 @@ from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
-from lockstep_command import lockstep
-from places import SPECS
-from processes import wait_until
 from raftref.dledger.choices import PUBLISHED
 from raftref.dledger.simulation import FaultPlan, constants, figure8, scenario_plan, simulate, truncated_tail
-from sampling import sampled
-from simulated_traces import REPAIRED, as_event, header
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.processes import wait_until
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import dledger_subject
+from tests.support.systems.simulated_traces import REPAIRED, as_event, header
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 LENGTH = 80
 """Events of most traces here: a module of some pages, in which TLC's own start is most of the time."""

@@ -17,7 +17,7 @@ from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.choices import PUBLISHED, Config
 from raftref.dledger.simulation import figure8, scenario_plan, truncated_tail
-from simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered
+from tests.support.systems.simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered
 
 
 def test_a_simulated_trace_is_a_behaviour_of_the_spec_and_every_property_holds() -> None:

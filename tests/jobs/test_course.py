@@ -21,8 +21,8 @@ from lockstep.jobs.course.plant_expression import ExpressionError, Method, metho
 from lockstep.jobs.course.predict_steps import expected, take_steps
 from lockstep.jobs.course.student_answers import AnswerError
 from lockstep.jobs.course.write_guard import BEGINS, GuardError
-from places import ROOT
-from sampling import sampled
+from tests.support.places import ROOT
+from tests.support.sampling import sampled
 
 COURSE = ROOT / "docs" / "course"
 SOLUTIONS = COURSE / "solutions"

@@ -30,9 +30,9 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace
-from lockstep_command import lockstep
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 #: Clusters with flaws, each with the events after which a property is violated: in both systems, in few steps.
 DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 23, 95)

@@ -21,7 +21,17 @@ from lockstep.tla.explore import explore
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import ArgumentError, ModelValue
 from lockstep.trace.json_lines import TraceError
-from plays import LOCK_SERVICE, STEPS, VIOLATED, flawed, lock_service, played, scenario_file, walked, ways
+from tests.support.programs.plays import (
+    LOCK_SERVICE,
+    STEPS,
+    VIOLATED,
+    flawed,
+    lock_service,
+    played,
+    scenario_file,
+    walked,
+    ways,
+)
 
 
 @pytest.fixture(scope="module")

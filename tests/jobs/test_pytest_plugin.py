@@ -14,8 +14,8 @@ import pytest
 
 import lockstep.jobs.pytest_collection
 import lockstep.jobs.pytest_recorder  # noqa: F401 - so that the runs within this one find them imported
-from inner_runs import prepare
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.inner_runs import prepare
 
 pytest_plugins = ["pytester"]
 

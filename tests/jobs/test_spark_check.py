@@ -15,8 +15,6 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from broken_spec import NO_VALUE, broken_spec
-from dledger import VARIANTS, check_dledger
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -35,6 +33,8 @@ from lockstep.tla.spec import CompileError, Spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import read_trace
+from tests.support.systems.dledger import VARIANTS, check_dledger
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 REPAIRED = VARIANTS["repaired"]
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dledger import check_dledger
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
@@ -29,6 +28,7 @@ from lockstep.systems.trace_specs import trace_spec
 from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.trace_reader import read_trace
 from raftref.dledger.choices import IN_0_2_7
+from tests.support.systems.dledger import check_dledger
 
 FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
 LEFT = Finding("shows", "LS202", "committedIndex", 15, 13, "n1", "HandleDoCommit")
@@ -206,9 +206,9 @@ main()
 
 def test_a_row_is_in_the_pipe_before_the_next_check_has_ended(tmp_path: Path) -> None:
     go, here = tmp_path / "go", Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": str(here.parents[1])}
     command = [sys.executable, "-c", WAITING, str(here), str(go), "verify", "--tier", "deep"]
-    support = str(here.parent / "support")
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": support})
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert job.stdout is not None
     try:
         lines = [job.stdout.readline() for _ in range(4)]

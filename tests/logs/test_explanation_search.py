@@ -26,7 +26,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.quantifier_bounds import Exactly, Matching
-from sampling import sampled
+from tests.support.sampling import sampled
 
 #: How many made-up logs every run looks at, and how many the nightly one does.
 EVERY_RUN, NIGHTLY = COUNTS = (60, 300)

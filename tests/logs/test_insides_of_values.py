@@ -14,7 +14,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.file_check import judge_own
-from places import ROOT
+from tests.support.places import ROOT
 
 #: A node learns a later term from a letter first, and handles the letter in a further step.
 POST = """---- MODULE Post ----

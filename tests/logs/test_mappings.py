@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
 from lockstep.logs.log_records import Record
 from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
@@ -17,7 +16,8 @@ from lockstep.logs.timestamps import Stamps, nanoseconds
 from lockstep.systems.file_check import judge_own
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.trace.json_lines import TraceError
-from lockstep_command import lockstep
+from tests.support.logs.backup_service import EXAMPLE
+from tests.support.programs.lockstep_command import lockstep
 
 RULE = '[lines.put]\naction = "Put"\n'
 

@@ -19,8 +19,8 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import Fcn, ModelValue
-from places import ROOT, SPECS
-from sampling import sampled
+from tests.support.places import ROOT, SPECS
+from tests.support.sampling import sampled
 
 LOCK_SERVICE = ROOT / "docs" / "lock_service" / "LockService.tla"
 ENGINES = {"tlc": explore_with_tlc, "compiled": explore_compiled}

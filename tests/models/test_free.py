@@ -8,7 +8,7 @@ import pytest
 
 from lockstep.models import memory_budget, spec_search
 from lockstep.tla.tables.table_search import explore_by_tables
-from places import SPECS
+from tests.support.places import SPECS
 
 
 def group(folder: Path, most: str) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.models.model_manifest import ManifestError, ModelEntry, compare, load_manifest, run_model
 from lockstep.tlc import TlcResult
-from places import SPECS
+from tests.support.places import SPECS
 
 MODULES = SPECS / "tlc"
 HOLDS = """[[model]]

@@ -18,9 +18,9 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcGraph, dump_state_graph
-from places import SPECS
-from sampling import sampled
-from spec_book import chapters
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
+from tests.support.tla.spec_book import chapters
 
 #: The most distinct states of a model whose whole graph is compared.
 LARGEST = 50_000

@@ -20,7 +20,6 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import lockstep.pipeline.generate_stage as generating
-from backup_service import EXAMPLE, service
 from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
@@ -43,7 +42,8 @@ from lockstep.pipeline.watch.growing_files import SUFFIX
 from lockstep.systems.file_check import judge_known, judge_own
 from lockstep.systems.trace_files import import_trace, write_cluster
 from lockstep.systems.trace_specs import switches_of
-from watched_folder import watched_once
+from tests.support.logs.backup_service import EXAMPLE, service
+from tests.support.pipeline.watched_folder import watched_once
 
 pytestmark = pytest.mark.nightly
 

@@ -18,7 +18,7 @@ from lockstep.systems.dledger.plans import fault_plan
 from lockstep.tlc.supervised_process import ToolDied
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import trace_lines
-from simulated_traces import header
+from tests.support.systems.simulated_traces import header
 
 
 def own_spec(tmp_path: Path) -> OwnSpec:

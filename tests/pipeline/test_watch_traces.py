@@ -26,7 +26,7 @@ from lockstep.pipeline.watch.verdict_table import finding_id
 from lockstep.systems.file_check import check
 from lockstep.systems.trace_files import import_trace, opened, write_cluster
 from lockstep.tla.spec import Spec
-from watched_traces import Watched
+from tests.support.pipeline.watched_traces import Watched
 
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
 

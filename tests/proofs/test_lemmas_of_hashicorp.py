@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import z3
 
-from hashicorp_traces import spec_of
 from lockstep.conformance.json_values import to_value
 from lockstep.models.proofs.lemmas import Proof, ProofVerdict
 from lockstep.models.proofs.quorum_rules_equal import majority
@@ -36,6 +35,7 @@ from lockstep.systems.registry import manifest
 from lockstep.trace.trace_format import Event
 from raftref.hashicorp.state import Commitment
 from raftref.hashicorp.values import Index
+from tests.scripts.hashicorp_traces import spec_of
 
 # ---- What a majority stores ----
 

@@ -29,7 +29,7 @@ from lockstep.systems.dledger.index_order_inductive import (
     index_order_inductive,
 )
 from lockstep.systems.registry import lemmas
-from sampling import sampled
+from tests.support.sampling import sampled
 
 State = dict[str, Any]
 

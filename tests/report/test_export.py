@@ -15,9 +15,9 @@ from lockstep.jobs.export_behaviour import Exported, NotExportedError, checked, 
 from lockstep.report.space_time_diagram import Drawn, Message, Move, svg
 from lockstep.systems.registry import model_named
 from lockstep.systems.trace_files import write_cluster
-from lockstep_command import lockstep as command
-from pages import HOSTILE, hostile_trace
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep as command
+from tests.support.programs.pages import HOSTILE, hostile_trace
 
 SERVICE = ROOT / "docs" / "lock_service"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -14,8 +14,8 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict, malformed
 from lockstep.report.github_actions import commands, summary, without_commands
-from lockstep_command import lockstep
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
 
 SERVICE = ROOT / "docs" / "lock_service"
 

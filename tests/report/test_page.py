@@ -20,9 +20,9 @@ from lockstep.jobs.view.trace_view import NothingToViewError, of_model, of_trace
 from lockstep.report.page.page_content import content
 from lockstep.systems.registry import model_named
 from lockstep.systems.trace_files import write_cluster
-from lockstep_command import lockstep
-from pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from counterexamples import tool
-from counterexamples.index import table
-from counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.trace_check import TraceCheck
@@ -27,7 +24,10 @@ from lockstep.trace.trace_format import OBSERVE, Event, Header, write_trace
 from raftref.action import NotEnabled
 from raftref.dledger.choices import Flaw as DLedgerFlaw
 from raftref.hashicorp.choices import Flaw
-from sampling import sampled
+from tests.scripts.counterexamples import tool
+from tests.scripts.counterexamples.index import table
+from tests.scripts.counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
+from tests.support.sampling import sampled
 
 ROWS = {row.switch: row for row in counterexamples()}
 SAMPLE = ("StaleCompareIndex", "ReplayUncommitted")

@@ -16,7 +16,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from spec_book import chapters
+from tests.support.tla.spec_book import chapters
 
 LONGEST, WIDEST = 250, 110
 GUIDE = spec_dir() / "README.md"

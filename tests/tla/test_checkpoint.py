@@ -25,7 +25,7 @@ from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.frontier import Frontier
 from lockstep.tla.tables.search_checkpoint import Checkpoint
 from lockstep.tla.tables.table_search import Progress, TableExploration, explore_by_tables
-from places import SPECS
+from tests.support.places import SPECS
 
 CFGS: dict[str, tuple[str, ...]] = {
     "properties": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),

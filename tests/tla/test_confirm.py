@@ -15,8 +15,8 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.tables import fingerprints
 from lockstep.tla.tables.confirmed_count import confirm
 from lockstep.tla.tables.table_search import explore_by_tables
-from lockstep_command import lockstep
-from places import SPECS
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
 
 POST = SPECS / "tables" / "Post.tla"
 

@@ -13,7 +13,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
-from sampling import sampled
+from tests.support.sampling import sampled
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.tables import compiled_search, table_search
 from lockstep.tla.tables.compiled_search import explore_either
 from lockstep.tla.tables.table_search import TableExploration
-from places import SPECS
+from tests.support.places import SPECS
 
 POST = SPECS / "tables" / "Post.tla"
 COUNTS = ("distinct", "generated", "depth", "complete", "violation", "unchecked", "levels")

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pytest
 
-from dledger import check_dledger
 from lockstep.conformance.property_evaluation import Evaluation
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.registry import manifest
@@ -43,8 +42,9 @@ from lockstep.tla.values.set_operators import big_union, cup, minus, union_over
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def entry(index: int, value: object = "v") -> Fcn:

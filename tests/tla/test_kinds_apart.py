@@ -17,7 +17,7 @@ from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tlc import PropertyKind, run_tlc
-from tables import differences
+from tests.support.tla.tables import differences
 
 SYMMETRIC = ("SYMMETRY Same", "CONSTANT P = {p, q}")
 

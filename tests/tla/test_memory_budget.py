@@ -13,8 +13,8 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.tables import fingerprint_set as seen_module
 from lockstep.tla.tables.fingerprint_set import Seen
 from lockstep.tla.tables.table_search import explore_by_tables
-from lockstep_command import lockstep
-from places import SPECS
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
 
 
 def test_the_command_takes_no_more_memory_than_its_option_allows(tmp_path: Path) -> None:

@@ -27,11 +27,11 @@ from lockstep.tla.tables.state_layout import Layout, UnsuitedError
 from lockstep.tla.tables.step_kinds import Kinds
 from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tla.tables.unread import Unread
-from places import SPECS
-from tables import differences, literally
-from tla_models import Maker
-from tla_richer_models import RicherMaker
-from tla_terms import SEED
+from tests.support.places import SPECS
+from tests.support.tla.tables import differences, literally
+from tests.support.tla.tla_models import Maker
+from tests.support.tla.tla_richer_models import RicherMaker
+from tests.support.tla.tla_terms import SEED
 
 POST = SPECS / "tables" / "Post.tla"
 

@@ -19,7 +19,7 @@ from lockstep.tla.syntax.standard_modules import REFUSED
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.tlc.java import find_tla2tools
 from lockstep.tlc.newer_tlc import lacking_modules
-from tla_compare import differences, graph_by_search, graph_by_tlc
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 
 ENGINES = [explore_compiled, explore_with_tlc]
 CFG = "INIT Init\nNEXT Next\n"

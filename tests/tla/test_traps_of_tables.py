@@ -20,7 +20,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import evaluator, expander, table_search
 from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tla.values import bag_operators
-from tables import differences
+from tests.support.tla.tables import differences
 
 
 def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:

@@ -17,9 +17,9 @@ from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tlc import TlcLocation, TlcOptions, dump_state_graph, run_tlc
 from lockstep.tlc.module_files import project_files
 from lockstep.tlc.unicode_symbols import SYMBOLS, rewritten
-from places import ROOT
-from tla_compare import differences, graph_by_search, graph_by_tlc
-from unicode_twins import made_up_twins, with_symbols
+from tests.support.places import ROOT
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
+from tests.support.tla.unicode_twins import made_up_twins, with_symbols
 
 ENGINES = [explore_compiled, explore_with_tlc]
 

@@ -18,8 +18,8 @@ from lockstep.tla.spec import CompileError
 from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import Fcn
 from lockstep.tlc import TlcOptions, run_tlc
-from sampling import sampled
-from tla_compare import differences, graph_by_search, graph_by_tlc
+from tests.support.sampling import sampled
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import pytest
 
 from lockstep.tlc import Budget, Cause, TlcOptions, TlcVerdict, ToolMissing, run_tlc
 from lockstep.tlc.supervised_process import Ended, How, Lines, run_supervised
-from places import SPECS
-from processes import jvms_of, kill, wait_until, words_of
+from tests.support.places import SPECS
+from tests.support.programs.processes import jvms_of, kill, wait_until, words_of
 
 MODULES = SPECS / "tlc"
 

@@ -6,7 +6,21 @@ from typing import Any
 
 import pytest
 
-from hashicorp import (
+from raftref.action import NotEnabled
+from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.elections import elect_self, timeout_now
+from raftref.hashicorp.failures import crash, restart
+from raftref.hashicorp.follower import append_entries
+from raftref.hashicorp.hashicorp_raft import observe
+from raftref.hashicorp.leader import dispatch_noop
+from raftref.hashicorp.messages import HeartbeatRequest, TimeoutNowRequest
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.snapshots import apply_fsm, install_snapshot
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import DONE
+from raftref.hashicorp.values import Configuration, Index, Place, Term
+from raftref.records import record
+from tests.support.systems.hashicorp import (
     append,
     change,
     command,
@@ -22,20 +36,6 @@ from hashicorp import (
     terms,
     values,
 )
-from raftref.action import NotEnabled
-from raftref.hashicorp.choices import Flaw
-from raftref.hashicorp.elections import elect_self, timeout_now
-from raftref.hashicorp.failures import crash, restart
-from raftref.hashicorp.follower import append_entries
-from raftref.hashicorp.hashicorp_raft import observe
-from raftref.hashicorp.leader import dispatch_noop
-from raftref.hashicorp.messages import HeartbeatRequest, TimeoutNowRequest
-from raftref.hashicorp.server import Server
-from raftref.hashicorp.snapshots import apply_fsm, install_snapshot
-from raftref.hashicorp.state import Role
-from raftref.hashicorp.steps import DONE
-from raftref.hashicorp.values import Configuration, Index, Place, Term
-from raftref.records import record
 
 FOUR = Configuration(frozenset({"n1", "n2", "n3", "n4"}))
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from fleets import times_reached
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
@@ -19,8 +18,9 @@ from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.unreachable import OUT_OF_REACH, SELDOM, actions, out_of_reach, seldom
 from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
-from mutants import spec_of
-from sampling import sampled
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
+from tests.support.systems.mutants import spec_of
 
 #: More of the clusters than this is not too seldom.
 SELDOM_SHARE = 1 / 3

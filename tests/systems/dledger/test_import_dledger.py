@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -20,6 +18,17 @@ from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace, read_trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import (
+    CAPTURED,
+    FAULT_FREE,
+    FIGURE8,
+    QUIET,
+    Continued,
+    encoded,
+    ended,
+    lines_of,
+)
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dledger import check_dledger
 from lockstep.conformance.trace_verdict import Finding
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.trace_specs import trace_spec
@@ -20,7 +19,8 @@ from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import simulate
 from raftref.dledger.state import ClientFutures, Future
 from raftref.dledger.steps import Effects
-from simulated_traces import as_event, header
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def deviation(seed: int) -> Finding | None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from hashicorp_recordings import written
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import check_trace
@@ -24,7 +23,8 @@ from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
-from recording_lies import renumbered
+from tests.support.systems.hashicorp_recordings import written
+from tests.support.systems.recording_lies import renumbered
 
 Lines = list[dict[str, Any]]
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from fleets import times_reached
-from hashicorp_traces import check, checked, spec_of
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.fleet_both_ways import ask_cluster
@@ -32,7 +30,9 @@ from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.system import Reached
 from lockstep.trace.trace_format import Event
 from raftref.hashicorp.hashicorp_raft import ACTIONS, SHOWN
-from sampling import sampled
+from tests.scripts.hashicorp_traces import check, checked, spec_of
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
 
 #: The plans that `verify` runs, and some that have what those have not; the others at night.
 SAMPLE = (*VERIFIED, "raft_votes_published")

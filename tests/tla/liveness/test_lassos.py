@@ -20,8 +20,8 @@ from lockstep.tla.liveness.temporal_check import LassoContradictedError, Livenes
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 LOCK = SPECS / "liveness" / "Lock.tla"
 COUNTER = SPECS / "liveness" / "Counter.tla"

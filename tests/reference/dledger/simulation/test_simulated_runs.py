@@ -22,7 +22,7 @@ from raftref.dledger.choices import FINE, VOTES, Feature
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, constants, simulate
 from raftref.dledger.state import Role
-from sampling import sampled
+from tests.support.sampling import sampled
 
 SEEDS = range(20)
 PLANS = {
