@@ -37,9 +37,9 @@ from lockstep.pipeline.generate_stage import Clusters, generate
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.task_traces import in_order, told
 from lockstep.pipeline.trace_store import Store
-from lockstep.report.text import table
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, trace_spec
+from lockstep.report.text_table import table
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, trace_spec
 from lockstep.tla.spec import Spec
 
 #: Events of a short trace.

@@ -15,11 +15,9 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from broken_spec import NO_VALUE, broken_spec
-from dledger import VARIANTS, check_dledger
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.spark_check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline.all_stages import run_all
@@ -29,10 +27,14 @@ from lockstep.pipeline.spec_choice import Variant
 from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import Store
-from lockstep.systems.specs import Switches, spec_key, trace_spec
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import CompileError, Spec
-from lockstep.trace.format import Header, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_reader import read_trace
+from tests.support.systems.dledger import VARIANTS, check_dledger
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 REPAIRED = VARIANTS["repaired"]
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"

@@ -23,9 +23,9 @@ from lockstep.jobs.spark.spark_check import check_with_spark
 from lockstep.jobs.spark.spark_session import SparkStartError, _for_java, death, never_connected, spark_session
 from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
 from lockstep.pipeline.watch.watch_stream import Watch, WatchOptions
-from lockstep.systems.judge import check
-from lockstep.systems.traces import write_cluster
-from watched_traces import verdict_of
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import write_cluster
+from tests.support.pipeline.watched_traces import verdict_of
 
 
 def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(

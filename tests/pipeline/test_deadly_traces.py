@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cut_traces import of_events
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.counterexample_stage import counterexamples
 from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, cover
@@ -21,9 +20,10 @@ from lockstep.pipeline.source_files import EACH
 from lockstep.pipeline.spec_choice import AS_TOLD, OwnSpec
 from lockstep.pipeline.stage_batches import StageFailed
 from lockstep.pipeline.trace_store import Store
-from poison import poison
-from simulated_traces import simulated
-from stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
+from tests.support.pipeline.cut_traces import of_events
+from tests.support.pipeline.poison import poison
+from tests.support.pipeline.stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
+from tests.support.systems.simulated_traces import simulated
 
 pytestmark = pytest.mark.nightly
 

@@ -9,13 +9,13 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.pipeline.generate_stage import Clusters
 from lockstep.pipeline.stored_traces import replay_command, simulate_command, simulated
 from lockstep.pipeline.trace_store import Store, checked_name
 from lockstep.systems.registry import simulators
-from lockstep.systems.traces import cluster_trace
+from lockstep.systems.trace_files import cluster_trace
 
 
 def test_every_plan_runs_with_every_seed_in_every_variant_and_each_batch_has_a_name_of_its_own() -> None:

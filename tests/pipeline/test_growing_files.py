@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from growing_files import NAME, Reader, event, header
 from lockstep.base.errors import BadInputError
 from lockstep.pipeline.watch import growing_files
 from lockstep.pipeline.watch.growing_files import MAX_PIECE_BYTES, NotGrowingError, refuse_unlisted, trace_files
 from lockstep.trace.json_lines import MAX_LINE_BYTES
+from tests.support.pipeline.growing_files import NAME, Reader, event, header
 
 OTHER = "b.trace.ndjson"
 

@@ -11,7 +11,6 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from backup_service import EXAMPLE, service
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.check_stage import check
@@ -21,7 +20,8 @@ from lockstep.pipeline.source_files import EACH, TOGETHER, SourceFile
 from lockstep.pipeline.spec_choice import AS_TOLD, Against, OwnSpec, _OwnJudge
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import Batch, Store
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
+from tests.support.logs.backup_service import EXAMPLE, service
 
 #: What is refused is refused before Spark is asked for anything.
 NO_SPARK = cast(SparkSession, None)

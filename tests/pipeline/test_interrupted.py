@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runs import BATCHES, begun, end_begun, finished, rows, wait_for
+from tests.support.pipeline.pipeline_runs import BATCHES, begun, end_begun, finished, rows, wait_for
 
 pytestmark = pytest.mark.nightly
 

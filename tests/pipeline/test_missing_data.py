@@ -22,8 +22,8 @@ from lockstep.pipeline.missing_data import gaps
 from lockstep.pipeline.report_stage import report
 from lockstep.pipeline.spec_choice import AS_TOLD
 from lockstep.pipeline.trace_store import Batch, Store
-from lockstep.systems.traces import write_cluster
-from stores import BATCH, RUN, verdict, write
+from lockstep.systems.trace_files import write_cluster
+from tests.support.pipeline.stores import BATCH, RUN, verdict, write
 
 pytestmark = pytest.mark.nightly
 

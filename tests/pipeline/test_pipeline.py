@@ -20,12 +20,11 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import lockstep.pipeline.generate_stage as generating
-from backup_service import EXAMPLE, service
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.recordings import load_recordings
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.jobs.spark.spark_check import VERDICTS, check_with_spark
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.check_stage import check
@@ -40,10 +39,11 @@ from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import Store
 from lockstep.pipeline.watch.growing_files import SUFFIX
-from lockstep.systems.judge import judge_known, judge_own
-from lockstep.systems.specs import switches_of
-from lockstep.systems.traces import import_trace, write_cluster
-from watched_folder import watched_once
+from lockstep.systems.file_check import judge_known, judge_own
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.trace_specs import switches_of
+from tests.support.logs.backup_service import EXAMPLE, service
+from tests.support.pipeline.watched_folder import watched_once
 
 pytestmark = pytest.mark.nightly
 

@@ -15,8 +15,8 @@ from py4j.protocol import Py4JError
 import lockstep.jobs.spark.spark_session
 import lockstep.pipeline.pipeline_session as pipeline
 from lockstep.base.errors import BadInputError, GaveUpError
-from lockstep.cli.fleet import command as fleet
-from lockstep.cli.verify import command as verify
+from lockstep.cli.fleet_command import command as fleet
+from lockstep.cli.verify_command import command as verify
 from lockstep.jobs.spark.spark_session import SparkStartError, spark_session
 from lockstep.pipeline.trace_store import checked_name
 

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.run_report import Report, as_markdown, pictures
-from lockstep.report.bars import bars
+from lockstep.report.bar_chart import bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '</text><script>alert(1)</script>`" & ]]> \x00\ud800\n[x](javascript:y)|'

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.coverage_stage import NOT_COUNTED
@@ -19,11 +19,10 @@ from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.run_report import Report
 from lockstep.pipeline.spec_choice import AS_TOLD
 from lockstep.pipeline.trace_store import Store
-from lockstep.systems.judge import judge_known
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import switches_of, system_of
-from lockstep.systems.traces import import_trace
-from lockstep.trace.format import REFERENCE
+from lockstep.systems.file_check import judge_known
+from lockstep.systems.trace_files import import_trace, opened
+from lockstep.systems.trace_specs import switches_of, system_of
+from lockstep.trace.trace_format import REFERENCE
 
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
 
@@ -34,7 +33,7 @@ RECORDED = (
     "captured/hashicorp/raft-1.7.3-torn_vote.ndjson",
 )
 BY_REFERENCE = (
-    "counterexamples/dledger/commit/figure8.trace.ndjson",
+    "counterexamples/dledger/commit/prior_term_commit.trace.ndjson",
     "counterexamples/hashicorp/snapshots/snapshot_regress.trace.ndjson",
 )
 

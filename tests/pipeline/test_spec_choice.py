@@ -15,9 +15,10 @@ from lockstep.pipeline.spec_choice import OwnSpec
 from lockstep.pipeline.stage_batches import Done, Stage, StageFailed
 from lockstep.pipeline.trace_store import Batch
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.tlc.errors import ToolDied
-from lockstep.trace.format import TraceError, trace_lines
-from simulated_traces import header
+from lockstep.tlc.supervised_process import ToolDied
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
+from tests.support.systems.simulated_traces import header
 
 
 def own_spec(tmp_path: Path) -> OwnSpec:

@@ -15,10 +15,20 @@ from typing import Any
 
 import pytest
 
-from pipeline_runs import BATCHES, RUN, SMALL_BATCHES, WORDS, begun, end_begun, finished, rows, started
-from places import ROOT
-from processes import kill, wait_until
-from standalone import HOME, Process, Standalone, processes, standalone
+from tests.support.pipeline.pipeline_runs import (
+    BATCHES,
+    RUN,
+    SMALL_BATCHES,
+    WORDS,
+    begun,
+    end_begun,
+    finished,
+    rows,
+    started,
+)
+from tests.support.pipeline.standalone import HOME, Process, Standalone, processes, standalone
+from tests.support.places import ROOT
+from tests.support.programs.processes import kill, wait_until
 
 pytestmark = pytest.mark.nightly
 

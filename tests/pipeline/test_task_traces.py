@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lockstep.pipeline.stage_batches import at_once
 from lockstep.pipeline.task_traces import TraceLines, chunks, partitions
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 
 def loads(sizes: dict[str, int], of: dict[str, int]) -> list[int]:

@@ -12,30 +12,23 @@ from typing import Any
 import msgspec
 import pytest
 
-import cut_traces
-from broken_spec import broken_spec
-from cut_traces import Cut, changed, of_events, of_file, said
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.part_check import PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
-from lockstep.pipeline.state_bytes import (
-    FORMAT,
-    StateBytesError,
-    packed,
-    state_bytes,
-    state_of_bytes,
-    unpacked,
-)
+from lockstep.pipeline.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
 from lockstep.pipeline.trace_cutting import pays
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.dledger.recording import import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.dledger.recording_import import import_recording
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.trace.format import TracePart
+from lockstep.trace.trace_reader import TracePart
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header, simulated
+from tests.support.pipeline import cut_traces
+from tests.support.pipeline.cut_traces import Cut, changed, of_events, of_file, said
+from tests.support.sampling import sampled
+from tests.support.systems.simulated_traces import as_event, header, simulated
+from tests.support.tla.broken_spec import broken_spec
 
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
 

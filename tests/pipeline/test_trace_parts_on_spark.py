@@ -11,9 +11,8 @@ import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from cut_traces import Cut, changed, of_events
-from lockstep.base.paths import traces_dir
-from lockstep.conformance.check import check_trace
+from lockstep.base.package_data import traces_dir
+from lockstep.conformance.trace_check import check_trace
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline import trace_cutting
 from lockstep.pipeline.check_stage import check
@@ -25,11 +24,11 @@ from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import stored_counterexample
 from lockstep.pipeline.task_traces import Known
 from lockstep.pipeline.trace_store import Batch, Store
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import system_of, trace_spec
-from lockstep.systems.traces import write_cluster
-from simulated_traces import simulated
-from stores import BATCH, RUN, rows_of, stored, verdicts
+from lockstep.systems.trace_files import opened, write_cluster
+from lockstep.systems.trace_specs import system_of, trace_spec
+from tests.support.pipeline.cut_traces import Cut, changed, of_events
+from tests.support.pipeline.stores import BATCH, RUN, rows_of, stored, verdicts
+from tests.support.systems.simulated_traces import simulated
 
 #: The parts themselves are tested without Spark in every run: test_trace_parts.py.
 pytestmark = pytest.mark.nightly

@@ -17,14 +17,14 @@ from typing import ClassVar
 
 import pytest
 
-from growing_files import Pieces
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict, finding_id
-from lockstep.systems.judge import check
-from lockstep.systems.traces import import_trace, write_cluster
-from poison import poisoned, slow_at_first
-from processes import wait_until
-from watched_traces import verdict_of
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import import_trace, write_cluster
+from tests.support.pipeline.growing_files import Pieces
+from tests.support.pipeline.poison import poisoned, slow_at_first
+from tests.support.pipeline.watched_traces import verdict_of
+from tests.support.programs.processes import wait_until
 
 pytestmark = pytest.mark.nightly
 

@@ -12,7 +12,7 @@ from lockstep.jobs.spark.isolated_work import TIMES_APART, Care
 from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import SpecCache
 from lockstep.pipeline.watch.watch_task import check_batch, check_with_care
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
 
 APART = Care(60, apart=True)
 

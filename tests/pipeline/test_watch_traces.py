@@ -15,19 +15,18 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.isolated_work import TIMES_APART
 from lockstep.pipeline.watch import spec_cache
 from lockstep.pipeline.watch.resumed_check import SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import NoSpecError, SpecCache
 from lockstep.pipeline.watch.verdict_table import finding_id
-from lockstep.systems.judge import check
-from lockstep.systems.opening import opened
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import import_trace, opened, write_cluster
 from lockstep.tla.spec import Spec
-from watched_traces import Watched
+from tests.support.pipeline.watched_traces import Watched
 
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
 
@@ -344,7 +343,7 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
 
     for name in ("spec_hash", "apart"):  # a spec is compiled in a process of its own
         noting(name)
-    monkeypatch.setattr("lockstep.systems.judge.spec_hash", None)
+    monkeypatch.setattr("lockstep.systems.file_check.spec_hash", None)
     from_source = Spec.from_source
     monkeypatch.setattr(Spec, "from_source", lambda text: calls.update(["from_source"]) or from_source(text))
     for seed in (1, 2, 3):

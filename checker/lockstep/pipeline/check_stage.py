@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
 from lockstep.jobs.spark.record_tables import extended

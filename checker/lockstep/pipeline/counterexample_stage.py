@@ -20,8 +20,8 @@ from lockstep.base.characters import counted
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.check import Finding
-from lockstep.jobs.minimise import minimise
+from lockstep.conformance.trace_verdict import Finding
+from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
 from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.pipeline.shipped_specs import Shipped, Shipping
@@ -31,9 +31,9 @@ from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import counterexample_command
 from lockstep.pipeline.task_traces import in_order, survey
 from lockstep.pipeline.trace_store import Batch, Store, hash_of
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, switches_of, system_of
-from lockstep.trace.format import end_line, trace_lines
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, switches_of, system_of
+from lockstep.trace.trace_format import end_line, trace_lines
 
 #: So many seconds one minimisation may take.
 SECONDS = 60.0

@@ -15,18 +15,20 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.floors import FloorVerdict, judge_reached
+from lockstep.jobs.fleet_floors import FloorVerdict, judge_reached
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import simulated
 from lockstep.pipeline.task_traces import Known, TraceLines, traces_of, whole_traces
 from lockstep.pipeline.trace_store import Batch, Store, hash_of
-from lockstep.systems.opening import opened
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import system_of, trace_spec
 from lockstep.systems.system import Reached, System
-from lockstep.trace.format import REFERENCE, Event, Trace, TraceError
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import system_of, trace_spec
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import REFERENCE, Event
+from lockstep.trace.trace_reader import Trace
 
 #: The kind and the name of the row that every trace has; its `times` is the number of events.
 EVENTS = ("trace", "events")

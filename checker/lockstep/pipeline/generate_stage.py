@@ -21,9 +21,9 @@ from lockstep.pipeline.stored_traces import simulate_command
 from lockstep.pipeline.task_traces import chunks, slots
 from lockstep.pipeline.trace_store import Batch, Store, hash_of
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import spec_hash
-from lockstep.systems.traces import cluster_trace
-from lockstep.trace.format import trace_lines
+from lockstep.systems.trace_files import cluster_trace
+from lockstep.systems.trace_specs import spec_hash
+from lockstep.trace.trace_format import trace_lines
 
 #: The variant of what is checked against the constants of its own header.
 TOLD = "told"

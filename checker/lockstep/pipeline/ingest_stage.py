@@ -21,7 +21,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.isolated_work import Care, with_care
-from lockstep.logs.reading.rotation import is_log, logs_of
+from lockstep.logs.log_rotation import is_log, logs_of
 from lockstep.pipeline.file_locations import place, refuse_not_utf8
 from lockstep.pipeline.generate_stage import TOLD
 from lockstep.pipeline.source_files import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked

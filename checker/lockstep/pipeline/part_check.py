@@ -12,14 +12,15 @@ import time
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceCheck, failure
-from lockstep.conformance.incremental import Incremental, Literal
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.property_evaluation import Incremental, Literal
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.conformance.trace_verdict import Finding, failure
 from lockstep.pipeline.state_bytes import Stand, StateBytesError, state_of_bytes
-from lockstep.tla.compile.blame import placed
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import TracePart
+from lockstep.trace.trace_reader import TracePart
 
 __all__ = ["Broken", "Counts", "PartVerdict", "Stumble", "check_part"]
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.isolated_work import Care, DiedError
 from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.pipeline.part_check import Broken, Counts, PartVerdict, check_part
@@ -28,9 +28,9 @@ from lockstep.pipeline.state_bytes import StateBytesError, unpacked
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.task_traces import in_order, lacking, partitions, slots, told
 from lockstep.pipeline.trace_cutting import Cut
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, system_of
-from lockstep.trace.format import TracePart
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, system_of
+from lockstep.trace.trace_reader import TracePart
 
 #: So many partitions for each task that can run at once: parts are of one size, but their states are not.
 _PARTITIONS_PER_SLOT = 4

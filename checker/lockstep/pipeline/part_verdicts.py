@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, conclude
+from lockstep.conformance.trace_verdict import TraceVerdict, conclude
 from lockstep.pipeline.part_check import Counts, PartVerdict, Stumble
-from lockstep.trace.format import after_the_end, not_rising
+from lockstep.trace.trace_reader import after_the_end, not_rising
 
 __all__ = ["combined"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lockstep.base.characters import counted, visible
 from lockstep.base.verdict import Verdict
-from lockstep.report.bars import bars
+from lockstep.report.bar_chart import bars
 
 
 @dataclass(slots=True)

@@ -17,10 +17,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lockstep.pipeline.stage_batches import MACHINE_FAILED
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import Switches, spec_key, trace_spec
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 Key = tuple[object, ...]
 
@@ -43,7 +43,7 @@ class Shipped:
     def spec(self, key: Key, trace: str) -> Spec:
         """Return a spec for a trace, in a task; raises what compiling it raised."""
         if (error := self.failed.get(key)) is not None:
-            raise error.of(trace) if isinstance(error, TraceError) else error
+            raise error.in_trace(trace) if isinstance(error, TraceError) else error
         digest = self.hashes[key]
         if digest not in _MADE:
             while len(_MADE) >= _KEPT:

@@ -22,10 +22,10 @@ from lockstep.pipeline.file_locations import place
 from lockstep.pipeline.store_tables import MAX_DEAD_LETTER_BYTES
 from lockstep.systems.registry import raw_formats
 from lockstep.systems.system import BEGINNING_BYTES, Untold
-from lockstep.systems.traces import imported_trace
-from lockstep.trace.format import Event, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.systems.trace_files import imported_trace
+from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError, UnreadableError, bounded_lines, json_object
+from lockstep.trace.trace_format import Event, trace_lines
 
 #: How packed files begin, with the codec that unpacks them.
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}

@@ -16,17 +16,17 @@ from pyspark.sql import SparkSession
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.spark_check import check_lines
-from lockstep.logs.reading.mapping import read_mapping
+from lockstep.logs.mapping import read_mapping
 from lockstep.pipeline.shipped_specs import Key, Shipped, Shipping
 from lockstep.pipeline.source_files import EACH, TOGETHER, unpacked
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import hash_of
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import spec_hash, switches_of
-from lockstep.tla.loading.project import module_texts
+from lockstep.systems.trace_specs import spec_hash, switches_of
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.canonical import decoded, encoded
+from lockstep.tla.values.value_bytes import decoded, encoded
 
 __all__ = ["FORMAT", "Stand", "StateBytesError", "packed", "state_bytes", "state_of_bytes", "unpacked"]
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.record_tables import RecordTable
 
 #: What STORE/_lockstep.json says; a store with other tables, or other columns, has another number.

@@ -14,7 +14,7 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.jobs.spark.spark_session import CANNOT_BE_READ
 from lockstep.pipeline.stage_batches import REMOVE
 from lockstep.pipeline.trace_store import Batch, Store
-from lockstep.systems.traces import cluster_file
+from lockstep.systems.trace_files import cluster_file
 
 #: A byte that has changed is an error.
 _PARQUET = ds.ParquetFileFormat(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 #: So many partitions for each task that can run at once: small ones at the end fill what the large ones leave.
 _PARTITIONS_PER_SLOT = 4

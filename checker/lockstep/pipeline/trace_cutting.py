@@ -21,8 +21,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.spark.isolated_work import Care, DiedError, killed_after, with_care
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.shipped_specs import Shipped, Shipping
@@ -31,11 +31,11 @@ from lockstep.pipeline.state_bytes import packed, state_bytes
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.task_traces import Known, TraceLines, slots, traces_of, whole_traces
 from lockstep.pipeline.trace_store import Batch, Store
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, switches_of, system_of
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, switches_of, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 #: Events of a part, at least: checking them takes some seconds, and reading a state a fraction of one.
 MIN_PART_EVENTS = 20_000

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from lockstep.base.progress import Say
-from lockstep.conformance.both_ways import Run
-from lockstep.conformance.interface import Interface, Outbox, no_location
-from lockstep.conformance.shown.words import Words
-from lockstep.models.proofs.run import Lemmas
-from lockstep.systems.picture import Picture
+from lockstep.conformance.both_ways_check import Run
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.spec_interface import Interface, Outbox, no_location
+from lockstep.models.proofs.lemmas import Lemmas
+from lockstep.systems.node_picture import Picture
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.format import Event, Header
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import MIN_INTEGER
+from lockstep.trace.trace_format import Event, Header
 
 #: What a constant of a trace's header may be.
 Choice: TypeAlias = bool | str | int
@@ -108,7 +108,7 @@ class Simulator:
     flawed_variants: frozenset[str] = frozenset()
 
     def may_fail(self, plan: str, variant: str = "") -> bool:
-        """Tell whether a property may fail in the clusters of a plan, run in a variant if one is named."""
+        """Return whether a property may fail in the clusters of a plan, run in a variant if one is named."""
         return variant in self.flawed_variants if variant else plan in self.flawed
 
 

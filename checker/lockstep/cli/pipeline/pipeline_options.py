@@ -129,7 +129,7 @@ def against(
 ) -> Against:
     """Return what the options of against_options choose; raises a usage error where they do not go together."""
     from lockstep.base.extras import extra
-    from lockstep.systems.specs import switches_of
+    from lockstep.systems.trace_specs import switches_of
 
     with extra("spark"):
         from lockstep.pipeline.spec_choice import OwnSpec, Variant

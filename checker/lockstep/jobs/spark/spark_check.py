@@ -15,15 +15,16 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, check_trace, failure
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
 from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.jobs.spark.spark_session import DEATHS, death
-from lockstep.systems.opening import open_trace, opened
-from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
+from lockstep.systems.trace_files import open_trace, opened
+from lockstep.systems.trace_specs import Switches, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import MAX_LINE_BYTES, Header, TraceError
-from lockstep.trace.json_lines import UnreadableError
+from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError, UnreadableError
+from lockstep.trace.trace_format import Header
 
 #: The table of verdicts.
 VERDICTS = RecordTable(TraceVerdict)
@@ -124,7 +125,7 @@ def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVer
         sources[key] = _compiled(header, source, switches)
     compiled = sources[key]
     if isinstance(compiled, TraceError):  # of the first trace that needs this spec
-        return failure(compiled.of(source), source)
+        return failure(compiled.in_trace(source), source)
     return failure(compiled, source) if isinstance(compiled, Exception) else None
 
 

@@ -197,7 +197,7 @@ def death(error: Exception) -> str:
     # The last line of a Python traceback that begins at the margin has what was raised.
     raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
     if raised and (own := _OWN_ERROR.match(raised[-1])):
-        return raised[-1][own.end() :][:_MESSAGE_LENGTH]
+        return str(raised[-1])[own.end() :][:_MESSAGE_LENGTH]
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
     message = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
     return f"Spark did not finish: {message[:_MESSAGE_LENGTH]}"

@@ -14,19 +14,22 @@ from typing import NamedTuple
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict, conclude, failure
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.conformance.trace_verdict import TraceVerdict, conclude, failure
 from lockstep.jobs.spark.record_tables import extended
 from lockstep.pipeline.state_bytes import state_bytes, state_of_bytes
 from lockstep.pipeline.watch.spec_cache import NoSpecError, SpecCache
 from lockstep.pipeline.watch.verdict_table import WatchVerdict
-from lockstep.systems.judge import notes_on
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import system_of
-from lockstep.tla.compile.blame import placed
+from lockstep.systems.file_check import notes_on
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import system_of
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import Event, Trace, TraceError, TracePart, after_the_end, not_rising
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace, TracePart, after_the_end, not_rising
 
 #: An event with one of these is the first of its trace, if none before it is there; any other waits for those before.
 FIRST_SEQ = (0, 1)

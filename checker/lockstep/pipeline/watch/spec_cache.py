@@ -11,13 +11,14 @@ import msgspec
 
 from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
-from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.isolated_work import TIMES_APART, DiedError, apart
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import Switches, spec_hash, spec_key, system_of, trace_spec
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import Switches, spec_hash, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Header, TraceError
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Header
 
 
 class _Compiled(msgspec.Struct):

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from lockstep import __version__
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.whole_files import writing_whole
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.spark.record_tables import RecordTable
 
 #: What STORE/_lockstep.json says.

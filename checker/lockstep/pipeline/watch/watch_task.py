@@ -12,7 +12,7 @@ import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.isolated_work import Care, DiedError
 from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import SpecCache
