@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 import z3
 
-from hashicorp_traces import spec_of
-from lockstep.conformance.shown.compare import to_value
-from lockstep.models.proofs import Proof, ProofVerdict
-from lockstep.models.proofs.machine import one_step
+from lockstep.conformance.json_values import to_value
+from lockstep.models.proofs.lemmas import Proof, ProofVerdict
 from lockstep.models.proofs.quorum_rules_equal import majority
+from lockstep.models.proofs.z3_questions import one_step
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.applied_order_inductive import (
     ACTIONS,
@@ -33,9 +32,10 @@ from lockstep.systems.hashicorp.applied_order_inductive import (
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.quorum_match_index import lower_middle, quorum_match_index, quorum_match_index_any_size
 from lockstep.systems.registry import manifest
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 from raftref.hashicorp.state import Commitment
 from raftref.hashicorp.values import Index
+from tests.scripts.hashicorp_traces import spec_of
 
 # ---- What a majority stores ----
 

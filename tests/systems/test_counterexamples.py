@@ -10,25 +10,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from counterexamples import tool
-from counterexamples.index import table
-from counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.shown.compare import to_value
-from lockstep.conformance.shown.words import Words
-from lockstep.jobs.minimise import minimise
-from lockstep.jobs.view.known import of_trace
-from lockstep.report.page.content import content
+from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.jobs.minimise_trace import minimise
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.report.page.page_content import content
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.state import State
-from lockstep.trace.format import OBSERVE, Event, Header, write_trace
+from lockstep.trace.trace_format import OBSERVE, Event, Header, write_trace
 from raftref.action import NotEnabled
-from raftref.dledger.switches import SWITCHES
+from raftref.dledger.choices import Flaw as DLedgerFlaw
 from raftref.hashicorp.choices import Flaw
-from sampling import sampled
+from tests.scripts.counterexamples import tool
+from tests.scripts.counterexamples.index import table
+from tests.scripts.counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
+from tests.support.sampling import sampled
 
 ROWS = {row.switch: row for row in counterexamples()}
 SAMPLE = ("StaleCompareIndex", "ReplayUncommitted")
@@ -42,7 +41,7 @@ each_flaw = pytest.mark.parametrize("switch", sampled(ROWS, SAMPLE))
 
 
 def test_every_flaw_has_a_counterexample() -> None:
-    assert ROWS.keys() == SWITCHES.keys() | {str(flaw) for flaw in Flaw}
+    assert ROWS.keys() == {str(flaw) for flaw in (*DLedgerFlaw, *Flaw)}
     assert {row.file for row in ROWS.values()} == {
         str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.trace.ndjson")
     }

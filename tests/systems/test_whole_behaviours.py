@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.systems.file_check import check
-from lockstep_command import lockstep
+from tests.support.programs.lockstep_command import lockstep
 
 COUNTS = """---- MODULE Counts ----
 EXTENDS Naturals

@@ -154,7 +154,7 @@ def note_translation(spec: Path, jar: Path | None) -> None:
 
 def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
     """Print a counterexample, if there is one."""
-    from lockstep.report.steps import steps_text
+    from lockstep.report.counterexample_steps import steps_text
 
     if behaviour is not None:
         click.echo(f"\nThe counterexample, step by step:\n\n{steps_text(behaviour, full=full)}")
@@ -162,7 +162,7 @@ def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
 
 def keep_counterexample(behaviour: Behaviour | None, path: Path | None, source: Path, violated: str) -> None:
     """Write a counterexample into the file that --itf names, or say that there is none."""
-    from lockstep.report.steps import write_itf
+    from lockstep.report.counterexample_steps import write_itf
 
     if path is None:
         return

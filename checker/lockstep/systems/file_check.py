@@ -12,22 +12,24 @@ from typing import TypeAlias
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.check import Events, Follower, TraceVerdict, check_trace, failure, nobody
-from lockstep.conformance.codes import OTHER_SPEC
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.states import check_states
-from lockstep.logs.check import Subject as LogSubject
-from lockstep.logs.check import check_logs
+from lockstep.conformance.finding_codes import OTHER_SPEC
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.state_check import check_states
+from lockstep.conformance.trace_check import Events, Follower, check_trace, nobody
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
+from lockstep.logs.log_check import Subject as LogSubject
+from lockstep.logs.log_check import check_logs
 from lockstep.systems.own_logs import OwnLogs, own_subject
 from lockstep.systems.own_traces import check_own, not_checked
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, subject, system_of
-from lockstep.tla.loading.project import parse_spec
+from lockstep.tla.loading.spec_project import parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Header, Trace, TraceError
-from lockstep.trace.itf import HEADER, ItfTrace, is_itf, read_itf
-from lockstep.trace.json_lines import converted, source_name
+from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
+from lockstep.trace.json_lines import TraceError, converted, source_name
+from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_reader import Trace
 
 #: What checks one trace: a file, or one that is open.
 Judge: TypeAlias = Callable[[Path | Trace], TraceVerdict]
@@ -97,7 +99,7 @@ def judge_known(
                 found = check_trace(events, spec, system.interface(spec), follower=follower)
             else:
                 # What makes modules of traces is slow to import, and only this needs it.
-                from lockstep.conformance.by_tlc import check_with_tlc
+                from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
 
                 held = subject(system, header, source, switches, tlc.jar)
                 found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
@@ -173,18 +175,16 @@ def judge_own(
         )
         timed = partial(check_logs, timeout_seconds=timeout_seconds)
         return OwnLogs(plain, held.searched, held.always, strict, say, timed, not_checked(spec))
-    from lockstep.conformance.by_tlc import Subject, check_with_tlc
-    from lockstep.logs.by_tlc import check_logs_with_tlc
+    from lockstep.conformance.by_tlc.tlc_trace_check import Subject, check_with_tlc
 
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    def search(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
-        return check_logs_with_tlc(
-            paths, subject, parsed, timeout_seconds=tlc.timeout, jar=tlc.jar, strict=strict, say=say
-        )
+    def refuse(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+        problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
+        raise TraceError(source_name(paths[0]), 1, problem)
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, held.searched, held.always, strict, say, search, not_checked(spec))
+    return OwnLogs(plain, held.searched, held.always, strict, say, refuse, not_checked(spec))

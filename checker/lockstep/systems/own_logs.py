@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Protocol
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
 from lockstep.base.progress import Say, silent
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, failure, malformed
-from lockstep.conformance.interface import Interface
-from lockstep.logs.check import CutShort, Subject, check_logs
-from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error, read_mapping
-from lockstep.logs.reading.rotation import logs_of
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_verdict import TraceVerdict, failure, malformed
+from lockstep.logs.log_check import CutShort, Subject, check_logs
+from lockstep.logs.log_rotation import logs_of
+from lockstep.logs.mapping import Field, Mapping, Said, mapping_error, read_mapping
 from lockstep.systems.own_traces import load_own_spec, of_own, own_system, with_notes
 from lockstep.systems.system import System
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.trace.format import Trace
-from lockstep.trace.itf import is_itf
+from lockstep.trace.itf_reader import is_itf
 from lockstep.trace.json_lines import STDIN, source_name
+from lockstep.trace.trace_reader import Trace
 
 #: A text that stands where a number should, in the words of both engines.
 _QUOTED_NUMBER = re.compile(

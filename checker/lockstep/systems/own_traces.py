@@ -8,27 +8,19 @@ from pathlib import Path
 from lockstep.base.deadline import Deadline
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import (
-    EVERY,
-    NOT_EVALUATED,
-    Events,
-    Follower,
-    TraceVerdict,
-    check_trace,
-    failure,
-    nobody,
-)
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.states import check_states
-from lockstep.logs.reading.mapped import MappedTrace
-from lockstep.logs.reading.mapping import Mapping
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.state_check import check_states
+from lockstep.conformance.trace_check import Events, Follower, check_trace, nobody
+from lockstep.conformance.trace_verdict import EVERY, NOT_EVALUATED, TraceVerdict, failure
+from lockstep.logs.mapped_logs import MappedTrace
+from lockstep.logs.mapping import Mapping
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import watched
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Trace, TraceError, read_trace
-from lockstep.trace.itf import ItfTrace, is_itf, read_itf
-from lockstep.trace.json_lines import STDIN
+from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
+from lockstep.trace.json_lines import STDIN, TraceError
+from lockstep.trace.trace_reader import Trace, read_trace
 
 #: The definition that a log is compared with where its mapping names no other.
 OBSERVE = "Observe"

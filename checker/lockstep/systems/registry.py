@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
-from lockstep.models.manifest import Manifest, ModelEntry, load_manifest
-from lockstep.models.proofs.run import OF_QUORUMS, Lemmas
+from lockstep.base.spelling import did_you_mean
+from lockstep.models.model_manifest import Manifest, ModelEntry, load_manifest
+from lockstep.models.proofs.lemmas import OF_QUORUMS, Lemmas
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System

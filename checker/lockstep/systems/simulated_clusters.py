@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.both_ways import Offer, Run
+from lockstep.conformance.both_ways_check import Offer, Run
 from lockstep.systems.system import Simulator
-from lockstep.trace.format import FORMAT, OBSERVE, REFERENCE, Event, Header
+from lockstep.trace.trace_format import FORMAT, OBSERVE, REFERENCE, Event, Header
 
 #: The form of all flaws together that the code was released with.
 PUBLISHED = "published"

@@ -13,13 +13,14 @@ import msgspec
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import EVERY, Say, silent
-from lockstep.conformance.check import Events
+from lockstep.conformance.trace_check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
 from lockstep.systems.trace_specs import spec_hash, trace_spec
-from lockstep.trace.format import Event, Header, Trace, TraceError, events_at_end, write_trace
-from lockstep.trace.imported import Imported, Summary
-from lockstep.trace.json_lines import file_lines, source_name
+from lockstep.trace.imported_trace import Imported, Summary
+from lockstep.trace.json_lines import TraceError, file_lines, source_name
+from lockstep.trace.trace_format import Event, Header, write_trace
+from lockstep.trace.trace_reader import Trace, events_at_end
 
 # ---- Opening ----
 

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean, nearest
+from lockstep.base.spelling import did_you_mean, nearest
 from lockstep.systems.registry import SYSTEMS, constants
 from lockstep.systems.system import Choice, Choices, Constants, System
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts, parse_spec
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts, parse_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.format import Header, TraceError
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Header
 
 if TYPE_CHECKING:
-    from lockstep.conformance.by_tlc import Subject
+    from lockstep.conformance.by_tlc.tlc_trace_check import Subject
 
 #: Constants that replace those of a header; the name of a variant, with TRUE, stands for all that it chooses.
 Switches: TypeAlias = Choices
@@ -137,7 +138,7 @@ def subject(
 ) -> Subject:
     """Return what TLC holds a trace against; arguments and exceptions are those of trace_spec."""
     # What makes modules of traces is slow to import, and only `--engine tlc` needs it.
-    from lockstep.conformance.by_tlc import Subject
+    from lockstep.conformance.by_tlc.tlc_trace_check import Subject
 
     spec = compiled(system, header, source, switches, jar)
     chosen = trace_constants(system, header, source, switches)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp import append, ask, dies, durable, fails, install, leader, pre_vote, server, snapshot, stand, vote
 from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.elections import elect_self, election_timeout, heartbeat_timeout, pre_elect_self, timeout_now
@@ -16,6 +15,20 @@ from raftref.hashicorp.state import CampaignPhase, Loop, Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration
 from raftref.hashicorp.votes import handle_request_pre_vote_response, handle_request_vote_response, request_vote
+from tests.support.systems.hashicorp import (
+    append,
+    ask,
+    dies,
+    durable,
+    fails,
+    install,
+    leader,
+    pre_vote,
+    server,
+    snapshot,
+    stand,
+    vote,
+)
 
 OTHERS = frozenset({"n2", "n3"})
 PRE_VOTE = RpcType.REQUEST_PRE_VOTE

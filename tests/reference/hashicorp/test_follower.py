@@ -6,22 +6,6 @@ from typing import Any
 
 import pytest
 
-from hashicorp import (
-    append,
-    change,
-    command,
-    dies,
-    durable,
-    fails,
-    install,
-    leader,
-    only,
-    server,
-    snapshot,
-    stand,
-    terms,
-    values,
-)
 from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.elections import elect_self, timeout_now
@@ -37,6 +21,22 @@ from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration, Index, Place, Term
 from raftref.records import record
+from tests.support.systems.hashicorp import (
+    append,
+    change,
+    command,
+    dies,
+    durable,
+    fails,
+    install,
+    leader,
+    only,
+    server,
+    snapshot,
+    stand,
+    terms,
+    values,
+)
 
 FOUR = Configuration(frozenset({"n1", "n2", "n3", "n4"}))
 

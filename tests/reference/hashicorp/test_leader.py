@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp import ask_for, fails, lead, leader, only, replicate, server, stand, stored, terms, values
 from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.elections import elect_self
@@ -16,6 +15,19 @@ from raftref.hashicorp.server import Server
 from raftref.hashicorp.state import Commitment, Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import ClientLog, Configuration, EntryType, Index, Place, Term, Zombie
+from tests.support.systems.hashicorp import (
+    ask_for,
+    fails,
+    lead,
+    leader,
+    only,
+    replicate,
+    server,
+    stand,
+    stored,
+    terms,
+    values,
+)
 
 FOUR = Configuration(frozenset({"n1", "n2", "n3", "n4"}))
 

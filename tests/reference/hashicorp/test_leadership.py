@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp import THREE, ask_for, beaten, fails, leader, only, replicate, stored, terms
 from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.leader import check_leader_lease, process_logs
@@ -30,6 +29,7 @@ from raftref.hashicorp.snapshots import take_snapshot
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration
+from tests.support.systems.hashicorp import THREE, ask_for, beaten, fails, leader, only, replicate, stored, terms
 
 ADD, ADD_NONVOTER, DEMOTE, REMOVE = ChangeCommand
 

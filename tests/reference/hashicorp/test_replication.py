@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hashicorp import ask_for, beaten, leader, only, replicate, snapshot, stored
 from raftref.action import NotEnabled
 from raftref.hashicorp.leader import check_leader_lease
 from raftref.hashicorp.messages import InstallSnapshotResponse, RpcType
@@ -24,6 +23,7 @@ from raftref.hashicorp.replication import (
 )
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.values import Index, Place, Term, Zombie
+from tests.support.systems.hashicorp import ask_for, beaten, leader, only, replicate, snapshot, stored
 
 
 def long(**given: Any) -> Server:

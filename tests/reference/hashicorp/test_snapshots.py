@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hashicorp import append, command, dies, fails, install, only, server, snapshot, terms, values
 from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.elections import heartbeat_timeout, pre_elect_self
@@ -19,6 +18,7 @@ from raftref.hashicorp.snapshots import compact_logs, install_snapshot, persist_
 from raftref.hashicorp.state import Role, SnapshotPhase
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Index, Log, Place, Term
+from tests.support.systems.hashicorp import append, command, dies, fails, install, only, server, snapshot, terms, values
 
 
 def applied(upto: int, *more: int, **given: Any) -> Server:

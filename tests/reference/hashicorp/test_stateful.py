@@ -21,7 +21,6 @@ from hypothesis.stateful import (
     rule,
 )
 
-from machines import search
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.hashicorp_raft import ACTIONS
 from raftref.hashicorp.server import Server
@@ -31,6 +30,7 @@ from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, Entry, EntryType, Index, Log, Snapshot, Term
 from raftref.simulation.group import NETWORK_ACTIONS
+from tests.support.systems.machines import search
 
 Move = tuple[str, str, tuple[Any, ...]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp import command, snapshot
 from raftref.hashicorp.stores import LogNotFoundError, Stores
 from raftref.hashicorp.values import Index, Log, Term
+from tests.support.systems.hashicorp import command, snapshot
 
 
 def logs(*indexes: int, term: int = 1) -> list[Log]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from hashicorp import append, ask, ask_before, dies, durable, fails, install, leader, only, server, snapshot
 from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.failures import crash, restart
 from raftref.hashicorp.follower import append_entries
@@ -17,6 +16,19 @@ from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration
 from raftref.hashicorp.votes import request_pre_vote, request_vote
+from tests.support.systems.hashicorp import (
+    append,
+    ask,
+    ask_before,
+    dies,
+    durable,
+    fails,
+    install,
+    leader,
+    only,
+    server,
+    snapshot,
+)
 
 #: A candidate's log that is as good as that of `server(2, 2)`.
 AS_GOOD = (3, 2)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_with, first
 from lockstep.base.verdict import Verdict
 from lockstep.systems.hashicorp.plans import REFERENCE
 from lockstep.systems.simulated_clusters import event_of
@@ -21,7 +20,8 @@ from raftref.hashicorp.simulation.cluster import HANDLERS
 from raftref.hashicorp.state import Commitment, FollowerReplication, Verification
 from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, EntryType
-from sampling import sampled
+from tests.scripts.hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_with, first
+from tests.support.sampling import sampled
 
 
 @pytest.mark.parametrize("flaw", sampled(FIRST, list(FIRST)[::4]), ids=str)

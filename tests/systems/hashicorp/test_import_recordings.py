@@ -10,19 +10,22 @@ from typing import Any
 
 import pytest
 
-from hashicorp_recordings import recording, written
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
 from lockstep.systems.hashicorp.recording_reader import AnyLine
 from lockstep.systems.trace_specs import trace_spec
-from lockstep.trace.format import Trace, TraceError, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
-from recording_lies import LIES, renumbered, with_lie
-from sampling import sampled
+from tests.support.sampling import sampled
+from tests.support.systems.hashicorp_recordings import recording, written
+from tests.support.systems.recording_lies import LIES, renumbered, with_lie
 
 CAPTURED = traces_dir() / "captured" / "hashicorp"
 Lines = list[dict[str, Any]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp_mutants import REFERENCE
-from mutants import planted
+from tests.support.systems.hashicorp_mutants import REFERENCE
+from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
 FEW = (

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from places import ROOT
-from raft_coverage import everything, section
+from tests.scripts.raft_coverage import everything, section
+from tests.support.places import ROOT
 
 
 def page_block() -> str:

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from lockstep.models.manifest import ModelEntry
+from lockstep.models.model_manifest import ModelEntry
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
 from lockstep.systems.registry import manifest, manifests
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 
 MODELS = manifest(HASHICORP.spec)
 SENSITIVE = [each for each in MODELS.models if each.switch is not None]

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from fleets import times_reached
-from hashicorp_traces import check, checked, spec_of
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.both_ways import ask_cluster
 from lockstep.jobs.fleet import Fleet
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_both_ways import ask_cluster
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.floors import (
@@ -31,9 +29,11 @@ from lockstep.systems.hashicorp.floors import (
 from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
 from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 from raftref.hashicorp.hashicorp_raft import ACTIONS, SHOWN
-from sampling import sampled
+from tests.scripts.hashicorp_traces import check, checked, spec_of
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
 
 #: The plans that `verify` runs, and some that have what those have not; the others at night.
 SAMPLE = (*VERIFIED, "raft_votes_published")

@@ -7,15 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.progress import Say
-from lockstep.conformance.interface import Outbox
+from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.hashicorp.constants import CONSTANTS
-from lockstep.systems.hashicorp.facts import FACTS
 from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
 from lockstep.tla.spec import Spec
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 
 #: The codes of the properties. A number is given once, and never to another.
 CODES: Mapping[str, str] = MappingProxyType(
@@ -101,6 +100,5 @@ HASHICORP = System(
         }
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

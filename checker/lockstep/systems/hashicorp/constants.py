@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from lockstep.systems.node_picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
+from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
-from lockstep.tla.values.lazy.constructed import STRING
 from raftref.hashicorp.choices import IN_V173, Feature, Flaw
 
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).

@@ -14,11 +14,11 @@ from itertools import pairwise
 
 import z3
 
-from lockstep.models.proofs.asking import NODE_COUNTS, Question, integers, prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import SizeRule, counted, majority
 from lockstep.models.proofs.quorum_rules_equal_any_size import question
 from lockstep.models.proofs.quorums_intersect_any_size import SizeTerm, majority_term
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, Question, integers, prove
 
 NAME = "quorum_match_index"
 STATEMENT = (

@@ -26,10 +26,10 @@ from lockstep.systems.hashicorp.recording_reader import parse_lines, read_record
 from lockstep.systems.hashicorp.recording_replay import DepartedError, Replay
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
-from lockstep.trace import format as trace
-from lockstep.trace.format import OBSERVE
-from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
 from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import OBSERVE
 from raftref.hashicorp.choices import Feature, Flaw
 
 SPEC = "HashicorpRaft"

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from lockstep.conformance.shown.compare import to_tree, to_value
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words, to_tree, to_value
 from lockstep.systems.hashicorp.recorded_calls import Tree
 from lockstep.systems.hashicorp.recording_lines import Line
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value
-from lockstep.trace.format import OBSERVE, Event
+from lockstep.trace.trace_format import OBSERVE, Event
 
 DONE: Tree = {"result": "DONE", "write": 0}
 
