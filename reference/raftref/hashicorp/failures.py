@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.logs import is_for_fsm, process_configuration_log_entry
 from raftref.hashicorp.server import Server, runs
 from raftref.hashicorp.snapshots import adopt
 from raftref.hashicorp.steps import step
-from raftref.hashicorp.values import EntryType, Index, Log
+from raftref.hashicorp.values import Index, Log
 
 
 @step(when=runs)
@@ -49,7 +50,7 @@ def start(server: Server) -> None:
         adopt(server, snapshot)
     first, last = server.last_snapshot.index + 1, server.last_log.index
     for index in range(first, last + 1):
-        server.process_configuration_log_entry(Log(Index(index), server.log[Index(index)]))
+        process_configuration_log_entry(server, Log(Index(index), server.log[Index(index)]))
 
 
 def _replay(server: Server) -> None:
@@ -57,6 +58,6 @@ def _replay(server: Server) -> None:
     last = server.last_log.index
     for index in range(server.last_applied + 1, last + 1):
         log = Log(Index(index), server.log[Index(index)])
-        if log.entry.type in (EntryType.COMMAND, EntryType.BARRIER):
+        if is_for_fsm(log):
             server.fsm = server.fsm.apply_single(log)
     server.last_applied = Index(max(server.last_applied, last))

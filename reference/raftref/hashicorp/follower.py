@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.logs import hand_to_fsm, process_configuration_log_entry
 from raftref.hashicorp.messages import (
     AppendEntriesRequest,
     AppendEntriesResponse,
@@ -93,7 +94,7 @@ def _store_new(server: Server, m: AppendEntriesRequest) -> None:
     except StoreError as error:
         raise _Refused(no_retry_backoff=False) from error
     for log in new:
-        server.process_configuration_log_entry(log)
+        process_configuration_log_entry(server, log)
     end = Place(new[-1].index, new[-1].entry.term)
     stays = server.has(Flaw.LAST_LOG_NOT_LOWERED) and last_log.index > end.index
     server.last_log = last_log if stays else end
@@ -137,4 +138,4 @@ def _commit(server: Server, m: AppendEntriesRequest) -> None:
     server.commit_index = index
     if server.configurations.latest_index <= index:
         server.configurations = server.configurations.set_committed()
-    server.hand_to_fsm(index)
+    hand_to_fsm(server, index)

@@ -12,6 +12,7 @@ from raftref.hashicorp import (
     follower,
     leader,
     leadership,
+    logs,
     membership,
     replication,
     snapshots,
@@ -23,7 +24,7 @@ from raftref.records import record
 
 #: Every action of a server by the spec's name.
 ACTIONS: dict[str, Action] = actions_of(
-    elections, votes, leader, replication, follower, snapshots, membership, leadership, failures
+    elections, votes, logs, leader, replication, follower, snapshots, membership, leadership, failures
 )
 
 

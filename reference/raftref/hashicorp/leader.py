@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.logs import hand_to_fsm
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.state import Commitment, FollowerReplication, Loop, Role
 from raftref.hashicorp.steps import Outcome, StoreError, step
@@ -114,7 +115,7 @@ def process_logs(server: Server) -> None:
     if before < server.configurations.latest_index <= server.commit_index:
         server.configurations = server.configurations.set_committed()
         removed = not server.is_voter
-    server.hand_to_fsm(server.commit_index)
+    hand_to_fsm(server, server.commit_index)
     if removed and server.has(Feature.SHUTDOWN_ON_REMOVE):
         server.go_down()
     elif removed:

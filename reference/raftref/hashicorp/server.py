@@ -22,8 +22,8 @@ from raftref.hashicorp.state import (
     Verification,
 )
 from raftref.hashicorp.steps import DONE, CrashError, Effects, PanicError, Result, StoreError
-from raftref.hashicorp.stores import LogNotFoundError, Stores
-from raftref.hashicorp.values import NO_PLACE, Entry, EntryType, Index, Log, NodeId, Place, Snapshot, Term, Zombie
+from raftref.hashicorp.stores import Stores
+from raftref.hashicorp.values import NO_PLACE, Entry, Index, Log, NodeId, Place, Snapshot, Term, Zombie
 
 
 class Server:
@@ -246,32 +246,6 @@ class Server:
     def take_answer(self, m: Response) -> None:
         """Take the answer to a call, and no other to it."""
         self.effects.abandon({m.type}, m.src)
-
-    # ---- Committing ----------------------------------------------------------------------------------
-
-    def process_configuration_log_entry(self, log: Log) -> None:
-        """Let the configuration of an entry count from when it is stored, and take the one before for committed.
-
-        Source: processConfigurationLogEntry.
-        """
-        if log.entry.type is EntryType.CONFIGURATION:
-            self.configurations = self.configurations.set_committed().set_latest(log.entry.configuration, log.index)
-
-    def hand_to_fsm(self, index: Index) -> None:
-        """Hand the entries up to an index to the FSM; panic where one is not there.
-
-        Source: processLogs, prepareLog.
-        """
-        if index <= self.last_applied:
-            return
-        try:
-            logs = [Log(Index(at), self.stores.get_log(Index(at))) for at in range(self.last_applied + 1, index + 1)]
-        except LogNotFoundError as error:
-            raise PanicError from error
-        for log in logs:
-            if log.entry.type in (EntryType.COMMAND, EntryType.BARRIER):
-                self.fsm = self.fsm.enqueue(log) if self.has(Feature.FSM_QUEUE) else self.fsm.apply_single(log)
-        self.last_applied = index
 
 
 def runs(server: Server, *_: object) -> bool:

@@ -1,8 +1,6 @@
-"""Snapshots: taken, saved, and installed; how the log is compacted behind them; and the FSM that they are of."""
+"""Snapshots: taken, saved, and installed; and the compaction of the log behind them."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.messages import InstallSnapshotRequest, InstallSnapshotResponse
@@ -10,22 +8,6 @@ from raftref.hashicorp.server import Server, takes_event
 from raftref.hashicorp.state import Role, SnapshotPhase, Snapshotting
 from raftref.hashicorp.steps import Outcome, StoreError, step
 from raftref.hashicorp.values import NO_PLACE, Index, Snapshot
-
-
-def can_apply_fsm(server: Server) -> bool:
-    """Something waits for the FSM."""
-    return server.is_up and bool(server.fsm.queue)
-
-
-@step(when=can_apply_fsm)
-def apply_fsm(server: Server) -> None:
-    """Let the FSM apply the first entry that waits for it.
-
-    Source: runFSM.
-    """
-    first, *others = server.fsm.queue
-    server.fsm = replace(server.fsm.apply_single(first), queue=tuple(others))
-
 
 # ---- Taking one ------------------------------------------------------------------------------------------
 

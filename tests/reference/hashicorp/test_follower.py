@@ -13,9 +13,10 @@ from raftref.hashicorp.failures import crash, restart
 from raftref.hashicorp.follower import append_entries
 from raftref.hashicorp.hashicorp_raft import observe
 from raftref.hashicorp.leader import dispatch_noop
+from raftref.hashicorp.logs import apply_fsm
 from raftref.hashicorp.messages import HeartbeatRequest, TimeoutNowRequest
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.snapshots import apply_fsm, install_snapshot
+from raftref.hashicorp.snapshots import install_snapshot
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration, Index, Place, Term

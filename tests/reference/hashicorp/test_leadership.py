@@ -15,6 +15,7 @@ from raftref.hashicorp.leadership import (
     send_timeout_now,
     verify_leader,
 )
+from raftref.hashicorp.logs import apply_fsm
 from raftref.hashicorp.membership import ChangeCommand, append_configuration_entry, next_configuration
 from raftref.hashicorp.messages import OF_LEADERS, RpcType, TimeoutNowResponse
 from raftref.hashicorp.replication import (
@@ -24,7 +25,7 @@ from raftref.hashicorp.replication import (
     replicate_to,
 )
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.snapshots import apply_fsm, take_snapshot
+from raftref.hashicorp.snapshots import take_snapshot
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration

@@ -12,8 +12,9 @@ from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.elections import heartbeat_timeout, pre_elect_self
 from raftref.hashicorp.failures import crash, restart
 from raftref.hashicorp.follower import append_entries
+from raftref.hashicorp.logs import apply_fsm
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.snapshots import apply_fsm, compact_logs, install_snapshot, persist_snapshot, take_snapshot
+from raftref.hashicorp.snapshots import compact_logs, install_snapshot, persist_snapshot, take_snapshot
 from raftref.hashicorp.state import Role, SnapshotPhase
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Index, Log, Place, Term

@@ -42,8 +42,8 @@ def _asked(flaw: Flaw, plan: str, seed: int) -> BothWays:
 ROOT = Path(raftref.hashicorp.__file__).parent
 #: The modules that the spec has chapters of, but for the form of a step, and messages.
 _CHAPTERS = (
-    *("values", "stores", "state", "server", "elections", "votes", "follower", "leader", "replication"),
-    *("snapshots", "membership", "leadership", "failures", "hashicorp_raft"),
+    *("values", "stores", "state", "server", "logs", "elections", "votes", "follower", "leader"),
+    *("replication", "snapshots", "membership", "leadership", "failures", "hashicorp_raft"),
 )
 
 REFERENCE = Reference(

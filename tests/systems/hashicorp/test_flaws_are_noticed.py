@@ -11,7 +11,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.systems.hashicorp.plans import REFERENCE
 from lockstep.systems.simulated_clusters import event_of
-from raftref.hashicorp import follower, snapshots, votes
+from raftref.hashicorp import failures, follower, snapshots, votes
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.messages import Message, RpcType
 from raftref.hashicorp.server import Server
@@ -204,7 +204,7 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "the entry before is not looked at": (follower, "_verify_previous", does_nothing),
     "a follower commits nothing": (follower, "_commit", does_nothing),
     "the log is never compacted": (snapshots, "_compact", does_nothing),
-    "a start forgets the configuration": (Server, "process_configuration_log_entry", does_nothing),
+    "a start forgets the configuration": (failures, "process_configuration_log_entry", does_nothing),
     "a lost leadership leaves no routine": (Server, "stop_leading", does_nothing),
     "an answer is no answer": (FollowerReplication, "answered", lambda replication: replication),
     "everybody says that it leads": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -78,14 +79,15 @@ def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> Non
     assert min(found.taken, found.refused) > 50
 
 
-def test_every_action_of_the_spec_is_a_method_with_the_same_parameters() -> None:
+def test_every_action_of_the_spec_is_a_function_of_its_chapter_with_the_same_parameters() -> None:
     spec = spec_of("raft_whole")
     environment = {"Lose", "Duplicate"}
     assert spec.actions.keys() == {*ACTIONS, *environment}
     for name, each in ACTIONS.items():
         assert spec.actions[name].params == ("n", *each.parameters)
         place, line = HASHICORP.locate(name).split(":")
-        assert place.startswith("reference/raftref/hashicorp/")
+        chapter = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", spec.actions[name].loc.module).lower()
+        assert place == f"reference/raftref/hashicorp/{chapter}.py"
         assert line.isdigit()
     assert {HASHICORP.locate(name) for name in environment} == {""}
 
