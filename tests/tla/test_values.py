@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lockstep.tla.values import equality as tla_values
 from lockstep.tla.values import lazy_sets, remembered_values
-from lockstep.tla.values.constructed_sets import NAT, FcnSet, PowerSet, Product, RcdSet, SeqSet
+from lockstep.tla.values.constructed_sets import NAT, CartesianProduct, FcnSet, PowerSet, RcdSet, SeqSet
 from lockstep.tla.values.equality import build_set, compare, eq, lookup
 from lockstep.tla.values.function_operators import apply, except_, put
 from lockstep.tla.values.itf_values import from_itf, to_itf
@@ -171,7 +171,7 @@ def test_except_leaves_the_original_alone_and_ignores_what_is_outside_the_domain
         (PowerSet(frozenset({1, 2})), frozenset(map(frozenset, [(), (1,), (2,), (1, 2)]))),
         (FcnSet(frozenset({1}), frozenset({"a", "b"})), frozenset({("a",), ("b",)})),
         (RcdSet({"a": frozenset({1, 2})}), frozenset({Fcn({"a": 1}), Fcn({"a": 2})})),
-        (Product(frozenset({1}), frozenset({"a"})), frozenset({(1, "a")})),
+        (CartesianProduct(frozenset({1}), frozenset({"a"})), frozenset({(1, "a")})),
     ],
 )
 def test_a_lazy_set_that_is_finite_equals_its_listing(lazy: Value, listed: frozenset[Value]) -> None:

@@ -20,7 +20,7 @@ from lockstep.tla.syntax.tree import (
     Expr,
     Let,
     OperatorArg,
-    Tree,
+    SyntaxTree,
     within,
 )
 from lockstep.tla.values.kinds import ModelValue, Value
@@ -37,7 +37,7 @@ class Configured:
         top: the symbols of the root module by name.
     """
 
-    def __init__(self, tree: Tree, cfg: Cfg) -> None:
+    def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
         """Apply the configuration.
 
         Raises:

@@ -51,7 +51,7 @@ from lockstep.tla.compile.expression_quantifiers import choose, quantifier, set_
 from lockstep.tla.compile.expression_uses import call, let
 from lockstep.tla.compile.expression_writer import ExpressionWriter
 from lockstep.tla.compile.python_text import Block
-from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Expr, Let, Number, String
+from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Expr, Let, Number, String
 
 __all__ = ["ExpressionCompiler"]
 
@@ -67,7 +67,7 @@ _SIMPLE = {
     "\\": "_minus",
     "SUBSET": "_PowerSet",
     "DOMAIN": "_domain_of",
-    "$CartesianProd": "_Product",
+    "$CartesianProd": "_CartesianProduct",
     "$SetOfFcns": "_FcnSet",
 }
 SPECIAL: dict[str, Writer] = {
@@ -130,7 +130,7 @@ class ExpressionCompiler(ExpressionWriter):
             return bind(self, expr, scope, block)
         if isinstance(expr, Let):
             return self.expr(expr.body, let(self, expr, scope, block), block)
-        if isinstance(expr, At):
+        if isinstance(expr, AtSign):
             if not scope.at:
                 raise CompileError("@ outside EXCEPT", expr.loc)
             return scope.at[-1]

@@ -22,13 +22,13 @@ from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block, FreshNames, python_name
 from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
 
-__all__ = ["ExpressionWriter", "Function", "Write"]
+__all__ = ["ExpressionWriter", "GeneratedFunction", "Write"]
 
 Write = Callable[[Expr, Context, Block], str]
 
 
 @dataclass
-class Function:
+class GeneratedFunction:
     """A generated function.
 
     Attributes:
@@ -61,7 +61,7 @@ class ExpressionWriter(ABC):
 
     program: Program
     debug: bool = False
-    functions: dict[object, Function] = field(default_factory=dict)
+    functions: dict[object, GeneratedFunction] = field(default_factory=dict)
     globals: FreshNames = field(default_factory=lambda: FreshNames(separator="__"))
     names_of: dict[object, str] = field(default_factory=dict)
     conjuncts: dict[tuple[Location, str], int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class ExpressionWriter(ABC):
         key = ("lazy" if lazily else "value", definition.uid)
         name = self.name_for(key, definition.name + "__applied" * lazily)
         if key not in self.functions:
-            self.functions[key] = Function(name, "", definition.loc)
+            self.functions[key] = GeneratedFunction(name, "", definition.loc)
             try:
                 self.functions[key].text = self._value_text(name, definition, lazily)
             except CompileError:

@@ -10,11 +10,11 @@ from pathlib import Path
 from lockstep.tla.values.json_operators import value_of_json
 from lockstep.tla.values.kinds import Fcn, TlaError, Value, as_fcn, format_value, wrong
 
-__all__ = ["Files", "atoi", "io_env"]
+__all__ = ["FileValues", "atoi", "io_env"]
 
 
-class Files:
-    """Files as values, each read once: a constant has one value."""
+class FileValues:
+    """FileValues as values, each read once: a constant has one value."""
 
     def __init__(self) -> None:
         """Begin with no file read."""
