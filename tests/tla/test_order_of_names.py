@@ -140,7 +140,7 @@ def test_a_choice_among_strings_whose_place_is_not_known_is_refused(tmp_path: Pa
 
 
 def test_sets_of_numbers_need_no_names() -> None:
-    assert NameOrder({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, False, "here") == 2
+    assert NameOrder({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, "here") == 2
 
 
 def test_a_set_of_integers_is_sorted_once_however_often_a_quantifier_ranges_over_it(

@@ -38,11 +38,7 @@ class Configured:
     """
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration.
-
-        Raises:
-            CompileError: if it names what the modules do not have.
-        """
+        """Apply the configuration; raises CompileError if it names what the modules do not have."""
         self.tree, self.cfg = tree, cfg
         self.replaced: dict[int, int] = {}
         self.values: dict[int, Value] = {}

@@ -48,7 +48,6 @@ class ExpressionWriter(ABC):
 
     Attributes:
         program: what to compile.
-        debug: whether a CHOOSE must have one witness only.
         functions: the functions written so far, by key.
         globals: the names of the generated module.
         names_of: the global name of each key.
@@ -60,7 +59,6 @@ class ExpressionWriter(ABC):
     """
 
     program: Program
-    debug: bool = False
     functions: dict[object, GeneratedFunction] = field(default_factory=dict)
     globals: FreshNames = field(default_factory=lambda: FreshNames(separator="__"))
     names_of: dict[object, str] = field(default_factory=dict)
@@ -98,7 +96,7 @@ class ExpressionWriter(ABC):
             raise
 
     def value_function(self, definition: Definition, *, lazily: bool = False) -> str:
-        """Compile a definition as a function that answers its value, unless that is done; return its name."""
+        """Compile a definition as a function that returns its value, unless that is done; return its name."""
         key = ("lazy" if lazily else "value", definition.uid)
         name = self.name_for(key, definition.name + "__applied" * lazily)
         if key not in self.functions:
@@ -271,7 +269,7 @@ class ExpressionWriter(ABC):
 
     @abstractmethod
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
-        """Compile an expression: answer Python for its value, after hoisting statements into a block."""
+        """Compile an expression: return Python for its value, after hoisting statements into a block."""
 
     @abstractmethod
     def lazily(self, expr: Expr, scope: Context, block: Block) -> str:

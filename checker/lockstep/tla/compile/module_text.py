@@ -177,7 +177,6 @@ def generate(
     program: Program,
     sources: dict[str, str],
     *,
-    debug: bool = False,
     spec_hash: str = "",
     footprints: Iterable[str] = (),
     names: Mapping[str, int] | None = None,
@@ -187,7 +186,6 @@ def generate(
     Args:
         program: the tree and the configuration.
         sources: the text of each module of the project, by name.
-        debug: whether a CHOOSE must have one witness only.
         spec_hash: what identifies the specification.
         footprints: definitions whose footprints are asked for; one that is not there has none.
         names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
@@ -198,7 +196,7 @@ def generate(
     Raises:
         CompileError: if something needed is outside the supported language.
     """
-    module = GeneratedModule(program, sources, debug, spec_hash, footprints, names)
+    module = GeneratedModule(program, sources, spec_hash, footprints, names)
     module.expressions.write_enabled = partial(write_enabled, module)
     init, nxt = init_and_next(program)
     module.meta["footprints"] = dict(footprints_of(module))

@@ -88,7 +88,6 @@ class Meta(TypedDict):
     name: str
     spec_hash: str
     compiler: str
-    debug: bool
     variables: list[str]
     modules: list[str]
     footprints: dict[str, list[Path]]

@@ -82,11 +82,7 @@ def io_env() -> Value:
 
 
 def atoi(text: Value) -> int:
-    """Compute ``atoi(text)``.
-
-    Raises:
-        TlaError: if the text is no integer of 32 bits.
-    """
+    """Compute ``atoi(text)``; raises TlaError if the text is no integer of 32 bits."""
     if type(text) is str and re.fullmatch(r"[-+]?[0-9]{1,40}", text) and -(2**31) <= int(text) < 2**31:
         return int(text)
     raise TlaError(f"atoi needs a string with an integer of 32 bits, but was given {format_value(text)}")
