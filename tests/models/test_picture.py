@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.cli import cli
-from lockstep.models.search import explore_compiled
+from lockstep.cli.command_line import cli
+from lockstep.models.spec_search import explore_compiled
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 

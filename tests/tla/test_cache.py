@@ -12,7 +12,7 @@ from lockstep.tla.loading import spec_project as module
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
 from lockstep.tla.spec import Spec
-from places import SPECS
+from tests.support.places import SPECS
 
 MODULES = SPECS / "tla"
 

@@ -16,8 +16,8 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc.java import find_tla2tools
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tla"
 #: Configurations, each with its module.

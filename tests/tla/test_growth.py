@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pytest
 
-from dledger import check_dledger
-from lockstep.conformance.incremental import Evaluation
+from lockstep.conformance.property_evaluation import Evaluation
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
@@ -26,15 +25,7 @@ from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.function_operators import apply, except_, merge
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.itf_values import to_itf
-from lockstep.tla.values.kinds import (
-    Fcn,
-    ModelValue,
-    TlaError,
-    TlaTypeError,
-    Value,
-    domain_of,
-    format_value,
-)
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, domain_of, format_value
 from lockstep.tla.values.lazy_sets import member
 from lockstep.tla.values.remembered_values import added_to, made_of
 from lockstep.tla.values.sequence_operators import (
@@ -48,10 +39,12 @@ from lockstep.tla.values.sequence_operators import (
     tail,
 )
 from lockstep.tla.values.set_operators import big_union, cup, minus, union_over
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def entry(index: int, value: object = "v") -> Fcn:

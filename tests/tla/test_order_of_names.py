@@ -14,8 +14,8 @@ from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.name_order import NameOrder
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, run_tlc
-from sampling import sampled
-from tla_projects import order_by_tlc, write_project
+from tests.support.sampling import sampled
+from tests.support.tla.tla_projects import order_by_tlc, write_project
 
 
 def order_by_compiled(module: Path) -> list[str]:

@@ -33,9 +33,9 @@ from lockstep.tla.values import function_operators, number_operators, sequence_o
 from lockstep.tla.values.constructed_sets import PowerSet
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tla.values.name_order import NameOrder
-from places import SPECS
-from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
-from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
+from tests.support.places import SPECS
+from tests.support.tla.tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
+from tests.support.tla.tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.function_operators.ExceptWarning")
 

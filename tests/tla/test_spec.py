@@ -15,8 +15,8 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaAssertionError, TlaError
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tla"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.values.kinds import Fcn, format_value
-from tla_terms import (
+from tests.support.tla.tla_terms import (
     ERRORS,
     INT,
     SEED,

@@ -17,9 +17,9 @@ import pytest
 
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.answers import unread
-from lockstep.tla.tables.answers.reading import Evaluation, Reading
-from lockstep.tla.tables.answers.unread import NeedRead, Unread, tracked
+from lockstep.tla.tables import unread
+from lockstep.tla.tables.tracked_evaluation import Evaluation, Reading
+from lockstep.tla.tables.unread import NeedRead, Unread, tracked
 from lockstep.tla.values import bag_operators
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value
 from lockstep.tla.values.lazy_functions import LazyFcn

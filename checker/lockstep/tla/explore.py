@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.compile.spec_fault import SpecFault, blamed
-from lockstep.tla.liveness.check import LassoContradictedError, check_temporal, refuse_sameness
-from lockstep.tla.liveness.formulas import Leaf, leaves_of
-from lockstep.tla.liveness.graph import graph_of
-from lockstep.tla.liveness.replay import Met
+from lockstep.tla.liveness.behaviour_graph import graph_of
+from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.liveness.temporal_check import LassoContradictedError, check_temporal, refuse_sameness
+from lockstep.tla.liveness.temporal_formulas import Leaf, leaves_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, bytes_of, same_in_kind
 from lockstep.tla.symmetry import sameness

@@ -16,14 +16,14 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.module_text import MARKER, STAGES
 from lockstep.tla.compile.property_parts import PathOf, PropertyPart, part_of
 from lockstep.tla.compile.spec_fault import SpecFault, blamed, place_of_line
 from lockstep.tla.compile.spec_meta import Meta, Temporal
 from lockstep.tla.explain import Branch, Explanation, Tracer
-from lockstep.tla.liveness.formulas import Formula, formula_of
+from lockstep.tla.liveness.temporal_formulas import Formula, formula_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaAssertionError, TlaError, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.tree import Location
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lockstep.base.errors import WRONG_CFG
-from lockstep.base.near import did_you_mean, nearest
+from lockstep.base.spelling import did_you_mean, nearest
 from lockstep.tla.compile.compile_error import CompileError, counted, refused_name
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.instances import use_of

@@ -14,8 +14,8 @@ with two nodes there are two instances, since Node is constant. That of n1 (the 
 appends to ``state[n1].log`` affects n1's, but not all of it: it says something of *each* c of the set ``done`` of the
 state, and reads the log at the index ``c.index`` only. So the part has an :class:`Each` with ``domain`` = ``done``,
 ``at`` = (``state[0].log``, "index", 0) and a :class:`Threshold` for ``c.index <= state[n].mark``;
-:mod:`lockstep.conformance.concern` then tests the c whose index is one that changed, and, where the mark rose from 4
-to 6, those with index 5 and 6.
+:mod:`lockstep.conformance.affected_elements` then tests the c whose index is one that changed, and, where the mark
+rose from 4 to 6, those with index 5 and 6.
 
 A footprint may be too large, which costs time, but never too small: what is not understood reads all variables.
 """

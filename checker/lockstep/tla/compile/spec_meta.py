@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypedDict, get_origin, get_type_hints
 
 Place: TypeAlias = tuple[str, int, int, int, int]
 Path: TypeAlias = list[str | int | None]
-#: A temporal formula: what it is, then what it is made of; see lockstep.tla.liveness.formulas.formula_of.
+#: A temporal formula: what it is, then what it is made of; see lockstep.tla.liveness.temporal_formulas.formula_of.
 Temporal: TypeAlias = list[Any]
 
 

@@ -20,9 +20,8 @@ from lockstep.base.errors import OLD_TRANSLATION
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
-from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools
-from lockstep.tlc.process import Budget, How, run_supervised
+from lockstep.tlc.supervised_process import Budget, How, ToolMissing, run_supervised
 
 __all__ = ["note_of_translation", "untranslated"]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.base.text_files import text_of
 from lockstep.tla.compile.program import Program
 from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
@@ -19,9 +19,9 @@ from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.sany_xml import bind_captured, read_tree
 from lockstep.tla.syntax.tree import SyntaxTree
 from lockstep.tla.values.kinds import Value
-from lockstep.tlc import unicode
+from lockstep.tlc import unicode_symbols
 from lockstep.tlc.java import find_tla2tools
-from lockstep.tlc.modules import project_files
+from lockstep.tlc.module_files import project_files
 
 __all__ = [
     "Parsed",
@@ -98,15 +98,18 @@ def read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str,
 
 
 def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
-    """Read the text of each module of a project, by name; see :func:`lockstep.tlc.modules.project_files`.
+    """Read the text of each module of a project, by name; see :func:`lockstep.tlc.module_files.project_files`.
 
     This decides only what the hash covers, and whose text explanations can quote.
     """
     return {name: each.text for name, each in project_files(root, directories).items()}
 
 
-#: The other files that the XML of a project depends on: its modules are rewritten, and the jar may lack modules.
-_READ_WITH_THEM = (Path(unicode.__file__), *sorted(Path(unicode.__file__).parent.glob("standard/*.tla")))
+#: What else the XML of a project depends on: how its modules are rewritten, and the modules that the jar may lack.
+_READ_WITH_THEM = (
+    Path(unicode_symbols.__file__),
+    *sorted(Path(unicode_symbols.__file__).parent.glob("standard/*.tla")),
+)
 
 
 def exported(

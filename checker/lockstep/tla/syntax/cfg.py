@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import unescape
-from lockstep.tlc.unicode import SYMBOLS
+from lockstep.tlc.unicode_symbols import SYMBOLS
 
 __all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
 

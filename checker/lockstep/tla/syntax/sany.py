@@ -12,16 +12,15 @@ from pathlib import Path
 
 from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.base.interrupts import deferred_interrupts
-from lockstep.base.near import did_you_mean
-from lockstep.base.scratch import lacks_room, scratch
+from lockstep.base.scratch import disk_full_reason, scratch
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.syntax.standard_modules import STANDARD
-from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
-from lockstep.tlc.later_modules import lacking_modules
-from lockstep.tlc.modules import ModuleFile, project_files
-from lockstep.tlc.process import Budget, How, killed_by, run_supervised
-from lockstep.tlc.unicode import rewritten
-from lockstep.tlc.verdict import sany_error
+from lockstep.tlc.module_files import ModuleFile, project_files
+from lockstep.tlc.newer_tlc import lacking_modules
+from lockstep.tlc.supervised_process import Budget, How, ToolDied, killed_by, run_supervised
+from lockstep.tlc.tlc_verdict import sany_error
+from lockstep.tlc.unicode_symbols import rewritten
 
 __all__ = ["SanyError", "export", "standard_module"]
 
@@ -166,7 +165,7 @@ def _failure(done: _Done, folder: Path) -> str | None:
         return f"was killed by {name}"
     if (exhausted := re.search(r"java\.lang\.(OutOfMemoryError|StackOverflowError)", done.text)) is not None:
         return f"ended with {exhausted[1]}"
-    if done.status != 0 and (lacking := lacks_room(folder)) is not None:
+    if done.status != 0 and (lacking := disk_full_reason(folder)) is not None:
         return f"cannot write its temporary files: {lacking}"
     return None
 

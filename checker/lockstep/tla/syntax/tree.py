@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lockstep.tlc.modules import STANDARD_MODULES
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 __all__ = [
     "LAMBDA",
