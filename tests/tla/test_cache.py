@@ -62,7 +62,7 @@ def test_a_whole_file_is_what_is_loaded(cached: tuple[Path, bytes, str], monkeyp
     assert load(cached[0].parent).source == cached[2]
 
 
-def test_the_code_of_a_spec_is_kept_beside_it_and_made_again_where_it_is_damaged(
+def test_the_code_of_a_spec_lies_beside_it_and_is_made_again_where_it_is_damaged(
     cached: tuple[Path, bytes, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = cached[0].parent

@@ -92,7 +92,7 @@ def test_the_whole_graph_is_the_one_that_tlc_finds(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sampled(HOLDING, COMPARED))
-def test_a_model_is_large_enough_to_tell_and_small_enough_to_compare(module: str) -> None:
+def test_a_compared_model_has_enough_states_and_not_too_many(module: str) -> None:
     graph = dumped(module)
     assert 100 < graph.distinct < LARGEST
     assert graph.depth is not None

@@ -40,7 +40,7 @@ def message(rng: random.Random) -> Value:
     return record(k=rng.randint(0, 6), i=rng.randint(1, 3))
 
 
-def told(rng: random.Random) -> Value:
+def random_value(rng: random.Random) -> Value:
     return record(kind="a", k=rng.randint(0, 6)) if rng.random() < 0.5 else record(kind="b", i=rng.randint(0, 2))
 
 
@@ -49,7 +49,7 @@ ELEMENTS: dict[str, Make] = {
     "net": message,
     "D": lambda rng: rng.randint(0, 6),
     "T": lambda rng: (rng.choice((*NODES, BIG)),),
-    "rs": told,
+    "rs": random_value,
     "set2": lambda rng: record(w=rng.choice((NONE, rng.randint(0, 6)))),
 }
 SINGLE: dict[str, Make] = {
@@ -187,7 +187,7 @@ def spec_of(folder: Path, module: str, properties: str) -> Spec:
     return load_spec(folder / "Small.tla", folder / "Small.cfg", cache_dir=folder)
 
 
-def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Path) -> None:
+def test_a_conjunct_over_too_many_elements_is_one_part(tmp_path: Path) -> None:
     module = (
         "EXTENDS Integers, FiniteSets\nVARIABLE r\n"
         "Init == r = 0\nNext == r' = r + 1\nInv == \\A S \\in SUBSET (1..14) : Cardinality(S) > r - 3"

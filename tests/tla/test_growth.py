@@ -147,7 +147,7 @@ def test_an_element_of_another_kind_is_refused_as_in_any_set() -> None:
         member(entry(5000, True), cup(grown(5000), frozenset({entry(1, 1)})))
 
 
-def test_the_other_operators_take_a_growing_set_for_the_set_it_is() -> None:
+def test_the_other_operators_take_a_growing_set_as_a_plain_one() -> None:
     found = grown(5000)
     assert eq(minus(found, MANY), frozenset({entry(5000)}))
     assert eq(cup(frozenset({entry(9000)}), found), MANY | {entry(5000), entry(9000)})
@@ -225,7 +225,7 @@ def test_the_begin_of_a_growing_sequence_shares_its_elements_and_grows_on_its_ow
         sub_seq(cut, 1, 1501)
 
 
-def test_the_other_operators_take_a_growing_sequence_for_the_sequence_it_is() -> None:
+def test_the_other_operators_take_a_growing_sequence_as_a_plain_one() -> None:
     found, plain = append(LOG, entry(5000)), (*LOG, entry(5000))
     assert head(found) is LOG[0]
     assert tail(found) == plain[1:]
@@ -244,7 +244,7 @@ def test_the_other_operators_take_a_growing_sequence_for_the_sequence_it_is() ->
 
 
 def test_what_has_no_listing_makes_no_sequence_grow() -> None:
-    """Append(log, Nat) is a sequence as long as nobody keeps it."""
+    """Append(log, Nat) is a sequence as long as no state has it."""
     odd = append(LOG, NAT)
     assert apply(odd, 2001) is NAT
     assert length(append(odd, entry(1))) == 2002
@@ -263,7 +263,7 @@ def test_what_a_long_sequence_was_made_of_is_known_and_cut_back_to_as_it_was() -
     assert concatenate(longer, ()) is longer
 
 
-def test_of_values_that_are_gone_nothing_is_told() -> None:
+def test_nothing_is_known_of_values_that_are_gone() -> None:
     log = tuple(range(100))
     found = append(log, 100)
     for number in range(100):
@@ -279,11 +279,11 @@ def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
     head = header(chosen)
-    literal, quick = (told(head, events, evaluation) for evaluation in Evaluation)
+    literal, quick = (verdict_lines(head, events, evaluation) for evaluation in Evaluation)
     assert literal == quick
 
 
-def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tuple[str, int]]:
+def verdict_lines(head: Header, events: list[Event], evaluation: Evaluation) -> list[tuple[str, int]]:
     found = check_dledger(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
     assert found.deviation is None
     return [(each.name, each.line) for each in found.findings]
@@ -312,7 +312,7 @@ def test_a_step_that_appends_to_a_log_copies_no_log(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(GrowingSeq, "force", lambda log: copies.append(log) or force(log))
     monkeypatch.setattr(GrowingSeq, "plus", counted)
-    assert told(header(chosen), events, Evaluation.INCREMENTAL) == []
+    assert verdict_lines(header(chosen), events, Evaluation.INCREMENTAL) == []
     assert copies == []
 
 
@@ -335,7 +335,7 @@ def peak_of(head: Header, spec: Spec, count: int) -> int:
         tracemalloc.stop()
 
 
-def test_a_growing_set_is_listed_in_unions_as_the_set_it_is() -> None:
+def test_a_growing_set_is_listed_in_unions_as_a_plain_one() -> None:
     found, one = grown(5000), frozenset({entry(1)})
     other = frozenset({entry(1), Fcn({"index": 2, "other": "v"})})
     unions = [

@@ -51,13 +51,13 @@ def cells_of(shown: object) -> list[str]:
 
 def test_a_state_shows_each_variable_with_its_value() -> None:
     state = state_class(["x", "queue"])((1, (HOSTILE,)))
-    told = HOSTILE.replace('"', '\\"')
-    assert cells_of(state) == ["state", "variable", "value", "x", "1", "queue", f'<<"{told}">>']
+    shown = HOSTILE.replace('"', '\\"')
+    assert cells_of(state) == ["state", "variable", "value", "x", "1", "queue", f'<<"{shown}">>']
 
 
 def test_a_behaviour_shows_what_each_step_changed() -> None:
     steps = (Taken("Init", {}, "", {"x": 0, "y": 7}), Taken(HOSTILE, {"n": HOSTILE}, "", {"x": HOSTILE, "y": 7}))
-    told = HOSTILE.replace('"', '\\"')
+    shown = HOSTILE.replace('"', '\\"')
     expected = [
         "",
         "action",
@@ -66,8 +66,8 @@ def test_a_behaviour_shows_what_each_step_changed() -> None:
         "Init",
         "x = 0\ny = 7",
         "2",
-        f'{HOSTILE}(n = "{told}")',
-        f'x: 0 -> "{told}"',
+        f'{HOSTILE}(n = "{shown}")',
+        f'x: 0 -> "{shown}"',
     ]
     assert cells_of(Behaviour(steps, back_to=0)) == ["2 states, and back to 1", *expected]
     state = state_class(["x", "y"])
@@ -79,18 +79,18 @@ def test_a_behaviour_shows_what_each_step_changed() -> None:
 
 def test_a_verdict_shows_its_findings() -> None:
     finding = Finding("shows", "LS202", HOSTILE, 7, 1, HOSTILE, HOSTILE, (HOSTILE, "b"), HOSTILE)
-    told = cells_of(TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, 3, 2, 1, findings=[finding]))
-    assert told[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 value compared)"
-    assert told[8:] == ["LS202", "7", HOSTILE, HOSTILE, HOSTILE, f"{HOSTILE}\nb", HOSTILE]
+    shown = cells_of(TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, 3, 2, 1, findings=[finding]))
+    assert shown[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 value compared)"
+    assert shown[8:] == ["LS202", "7", HOSTILE, HOSTILE, HOSTILE, f"{HOSTILE}\nb", HOSTILE]
     assert cells_of(TraceVerdict("t", Verdict.HOLDS, "r")) == ["t: holds: r (0 events, 0 steps, 0 values compared)"]
 
 
 def test_a_trace_shows_its_header_and_keeps_its_events() -> None:
     head = Header(FORMAT, HOSTILE, "1", "S", (HOSTILE,), {"Fifo": True})
     trace = Trace(trace_lines(head, [Event(0, HOSTILE, "A")]), "t")
-    told = cells_of(trace)
-    assert told[:3] == ["t", "header", "value"]
-    assert dict(zip(told[3::2], told[4::2], strict=True))["constants"] == '{"Fifo":true}'
+    shown = cells_of(trace)
+    assert shown[:3] == ["t", "header", "value"]
+    assert dict(zip(shown[3::2], shown[4::2], strict=True))["constants"] == '{"Fifo":true}'
     assert len(list(trace)) == 1
 
 

@@ -50,7 +50,7 @@ def test_one_element_of_many_that_is_not_in_a_set_is_found() -> None:
     assert not member(MESSAGES | {message(-1)}, PowerSet(RcdSet({"index": NAT})))
 
 
-def test_the_first_in_order_of_many_elements_tells_whether_there_is_an_error() -> None:
+def test_the_first_in_order_of_many_elements_decides_whether_there_is_an_error() -> None:
     """With -1 first the set is found not to be a subset, before the string of the last one is compared with numbers."""
     numbers = frozenset(Fcn({"index": number, "next": number}) for number in range(100))
     base = RcdSet({"index": NAT, "next": NAT})

@@ -217,7 +217,7 @@ def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) ->
     assert [state.x for state in found.states] == theirs
 
 
-def test_of_a_union_of_large_sets_no_more_is_listed_than_is_asked_for(tmp_path: Path) -> None:
+def test_a_union_of_large_sets_lists_no_more_than_is_needed(tmp_path: Path) -> None:
     module = tmp_path / "Order.tla"
     body = "Init == x \\in {1}\nNext == \\E s \\in UNION {SUBSET (1..70), SUBSET (2..70)} : s = {} /\\ x' = 2"
     body += (

@@ -79,7 +79,7 @@ def loaded(folder: Path, definitions: str) -> Spec:
     return load_spec(*small(folder, definitions), cache_dir=folder / "cache")
 
 
-def test_of_several_witnesses_choose_takes_that_of_tlc(tmp_path: Path) -> None:
+def test_choose_takes_tlc_s_choice_among_several_witnesses(tmp_path: Path) -> None:
     """All choices are the fields of one initial state, which violates an invariant, so that TLC shows it."""
     fields = ", ".join(f"c{number} |-> ({choice})" for number, choice in enumerate(CHOICES.values()))
     definitions = f"Init == x = [{fields}]\nNext == UNCHANGED x\nNever == DOMAIN x = {{}}"
@@ -99,7 +99,7 @@ def test_of_several_witnesses_choose_takes_that_of_tlc(tmp_path: Path) -> None:
     ),
 )
 def test_the_successors_come_in_the_order_of_tlc(domain: str, tmp_path: Path) -> None:
-    """The first successor is the one that is told."""
+    """The first successor is the one in the report."""
     definitions = f"Init == x = 0\nNext == \\E v \\in {domain} : x = 0 /\\ x' = v\nNever == x = 0"
     spec = loaded(tmp_path, definitions)
     (initial,) = spec.initial_states()
@@ -140,7 +140,7 @@ def test_a_choice_among_strings_whose_place_is_not_known_is_refused(tmp_path: Pa
 
 
 def test_sets_of_numbers_need_no_names() -> None:
-    assert NameOrder({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, False, "here") == 2
+    assert NameOrder({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, "here") == 2
 
 
 def test_a_set_of_integers_is_sorted_once_however_often_a_quantifier_ranges_over_it(

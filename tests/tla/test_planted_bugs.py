@@ -131,11 +131,11 @@ def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
     """CHOOSE goes through the set backwards."""
     right = NameOrder.choose
 
-    def choose(names: NameOrder, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+    def choose(names: NameOrder, container: Value, holds: Callable[[Value], bool], place: str) -> Value:
         if type(container) is not frozenset:
-            return right(names, container, holds, unique, place)
+            return right(names, container, holds, place)
         taken = [value for value in names.elements(container) if holds(value)]
-        return taken[-1] if taken else right(names, container, holds, unique, place)
+        return taken[-1] if taken else right(names, container, holds, place)
 
     patch.setattr(NameOrder, "choose", choose)
 

@@ -38,7 +38,7 @@ def leaves(folder: Path) -> Spec:
 
 
 def differing(spec: Spec) -> set[str]:
-    """The actions of which two states alike in what they read have different steps."""
+    """The actions with different steps in two states that are alike in what they read."""
     found = set()
     for name, action in spec.actions.items():
         steps: dict[tuple[Value, ...], object] = {}

@@ -175,7 +175,7 @@ def test_what_is_to_be_written_instead_is_what_both_engines_take(case: str, tmp_
     assert differences(graph_by_search(spec), graph_by_tlc(module, cfg, spec)) == []
 
 
-def test_an_operator_whose_text_says_nothing_is_refused(tmp_path: Path) -> None:
+def test_an_operator_whose_text_is_not_its_meaning_is_refused(tmp_path: Path) -> None:
     """TRUE would be no answer: the community's modules have it in the place of what Java does."""
     written(tmp_path, "CSVWrite(template, val, file) == TRUE\nOwn(x) == x", module="CSV")
     body = "EXTENDS CSV\nVARIABLE x\nInit == x = 1\nNext == x' = {}"
@@ -189,7 +189,7 @@ def test_an_operator_whose_text_says_nothing_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "where"), [("SequencesExt", "CommunityModules"), ("TLAPS", "tlapm")])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_module_that_is_missing_is_said_to_be_elsewhere(
+def test_the_error_of_a_missing_module_names_where_it_may_be(
     engine: Callable[..., SearchResult], name: str, where: str, tmp_path: Path
 ) -> None:
     module, cfg = written(tmp_path, f"EXTENDS {name}\nVARIABLE x\nInit == x = 1\nNext == x' = x")

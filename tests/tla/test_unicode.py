@@ -246,7 +246,7 @@ def test_a_mistake_is_at_its_place_in_the_file(line: str, engine: Callable[..., 
     assert words in said
 
 
-def test_the_name_of_the_file_is_said_and_not_that_of_its_copy(tmp_path: Path) -> None:
+def test_errors_name_the_file_and_not_its_copy(tmp_path: Path) -> None:
     written(tmp_path, "Steps", STEPS.replace("% 7)", "% 7"))
     module, _ = written(tmp_path, "Marks", STRINGS)
     with pytest.raises(SanyError, match=r"^Steps.tla:4:14: LS601 Precedence conflict") as refused:

@@ -469,7 +469,7 @@ OfAState == x = 0
 
 
 @pytest.mark.parametrize(("n", "violated"), sampled([(2, None), (3, "Few")], [(3, "Few")]))
-def test_a_postcondition_is_asked_for_when_the_search_is_complete(n: int, violated: str | None, tmp_path: Path) -> None:
+def test_a_postcondition_is_evaluated_when_the_search_is_complete(n: int, violated: str | None, tmp_path: Path) -> None:
     cfg_text = f"CONSTANT N = {n}\nINIT Init\nNEXT Next\nALIAS Shown\nPOSTCONDITION Few\n"
     module, cfg = Project(MODULO, cfg_text).write(tmp_path)
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")

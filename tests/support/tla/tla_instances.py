@@ -15,8 +15,8 @@ from random import Random
 
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.syntax import sany
 from lockstep.tla.values.kinds import TlaError
+from lockstep.tlc.java import find_tla2tools
 
 #: Small numbers stay small.
 MODULUS = 7
@@ -216,7 +216,7 @@ def told_by_tlc(root: Path) -> dict[str, str]:
     Raises TooLongError where its time is up.
     """
     command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={root.parent}"]
-    command += ["-cp", str(sany.default_jar()), "tlc2.TLC", "-deadlock", root.name]
+    command += ["-cp", str(find_tla2tools()), "tlc2.TLC", "-deadlock", root.name]
     done = subprocess.run(
         command, cwd=root.parent, capture_output=True, text=True, timeout=1200, check=False, preexec_fn=_limit_time
     )

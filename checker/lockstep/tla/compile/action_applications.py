@@ -17,10 +17,10 @@ from lockstep.tla.compile.expression_constructors import argument_domains
 from lockstep.tla.compile.expression_context import Context, FunctionBinding, InlineBinding, LetBinding
 from lockstep.tla.compile.expression_logic import case_as_if
 from lockstep.tla.compile.expression_uses import arguments, let
-from lockstep.tla.compile.expression_writer import Function
+from lockstep.tla.compile.expression_writer import GeneratedFunction
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.value_shapes import FUNCTIONS
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Field, Let, OperatorArg
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, FieldName, Let, OperatorArg
 
 __all__ = ["write_application", "write_let"]
 
@@ -30,7 +30,7 @@ _X = "_x"
 
 def write_application(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     """Write ``f[x]`` that stands as a conjunct. ``r.f`` is a value, for TLC too."""
-    if isinstance(expr.args[1], Field) or not _is_taken_apart(actions, expr.args[0], site.scope):
+    if isinstance(expr.args[1], FieldName) or not _is_taken_apart(actions, expr.args[0], site.scope):
         guard(actions, expr, site)
         return
     argument = site.scope.names.fresh(_X)
@@ -61,7 +61,7 @@ def _generator_of(actions: ActionWriter, definition: Definition) -> str:
     functions = actions.expressions.functions
     name = actions.expressions.name_for(key, f"{definition.name}__applied_{actions.mode}")
     if key not in functions:
-        written = functions[key] = Function(name, "", definition.loc)
+        written = functions[key] = GeneratedFunction(name, "", definition.loc)
         scope, params = actions.expressions.bind_params(definition, actions.scope())
         block = Block()
         _write_generator(actions, name, [*actions.states(), *params], definition, scope, block)
@@ -212,7 +212,7 @@ def _apply_written(actions: ActionWriter, expr: Bind, argument: str, site: Site)
 def _domain(actions: ActionWriter, bounds: tuple[Bound, ...], scope: Context, block: Block) -> str:
     """Write the domain of a function; return its Python name."""
     domains, name = argument_domains(actions.expressions, bounds, scope, block), scope.names.fresh("_domain")
-    block.emit(f"{name} = {domains[0]}" if len(domains) == 1 else f"{name} = _Product({', '.join(domains)})")
+    block.emit(f"{name} = {domains[0]}" if len(domains) == 1 else f"{name} = _CartesianProduct({', '.join(domains)})")
     return name
 
 

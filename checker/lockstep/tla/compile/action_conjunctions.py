@@ -78,7 +78,7 @@ def held(head: str, inner: Block, block: Block) -> None:
 
 
 #: Writes a conjunct.
-_Writer: TypeAlias = Callable[[Expr, Site], None]
+_WriteConjunct: TypeAlias = Callable[[Expr, Site], None]
 
 #: Loops nested in one function for the conjuncts of one conjunction: Python allows 20.
 _MAX_DEPTH = 12
@@ -108,7 +108,7 @@ def _first(parts: tuple[Expr, ...]) -> int:
     return len(parts)
 
 
-def _conjuncts(actions: ActionWriter, parts: tuple[Expr, ...], site: Site, write: _Writer) -> None:
+def _conjuncts(actions: ActionWriter, parts: tuple[Expr, ...], site: Site, write: _WriteConjunct) -> None:
     """Write the first conjunct by its own writer, and the others as those that follow one."""
 
     def before(others: tuple[Expr, ...]) -> Site:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
-from lockstep.tla.compile.expression_writer import ExpressionWriter, Function
+from lockstep.tla.compile.expression_writer import ExpressionWriter, GeneratedFunction
 from lockstep.tla.compile.python_text import Block, function_text
 from lockstep.tla.syntax.tree import Definition, Expr
 
@@ -124,7 +124,7 @@ class ActionWriter(ABC):
         key = (self.mode, definition.uid, assigned)
         name = self.expressions.name_for(key, f"{definition.name}__{self.mode}")
         if key not in self.expressions.functions:
-            written = self.expressions.functions[key] = Function(name, "", definition.loc)
+            written = self.expressions.functions[key] = GeneratedFunction(name, "", definition.loc)
             try:
                 written.text = self._text(name, definition, assigned, key)
             except CompileError:

@@ -20,7 +20,7 @@ from lockstep.tla.syntax.tree import (
     Expr,
     Let,
     OperatorArg,
-    Tree,
+    SyntaxTree,
     within,
 )
 from lockstep.tla.values.kinds import ModelValue, Value
@@ -37,12 +37,8 @@ class Configured:
         top: the symbols of the root module by name.
     """
 
-    def __init__(self, tree: Tree, cfg: Cfg) -> None:
-        """Apply the configuration.
-
-        Raises:
-            CompileError: if it names what the modules do not have.
-        """
+    def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
+        """Apply the configuration; raises CompileError if it names what the modules do not have."""
         self.tree, self.cfg = tree, cfg
         self.replaced: dict[int, int] = {}
         self.values: dict[int, Value] = {}

@@ -12,7 +12,7 @@ from lockstep.tla.compile.expression_context import (
 )
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.value_shapes import outcomes
-from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, walk
+from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, walk
 
 
 def may_be_soft(program: Program, expr: Expr, scope: Context) -> bool:
@@ -150,7 +150,7 @@ def is_computed(program: Program, expr: Expr, scope: Context) -> bool:
     """Return whether an expression names a value that is there already, so that it cannot fail."""
     binding = scope.env.get(expr.op) if isinstance(expr, Call) else None
     known = binding is None or isinstance(binding, ValueBinding)
-    return known and program.is_atomic(expr) and not isinstance(expr, At)
+    return known and program.is_atomic(expr) and not isinstance(expr, AtSign)
 
 
 def limits_of(program: Program, domain: Expr) -> tuple[Expr, ...] | None:

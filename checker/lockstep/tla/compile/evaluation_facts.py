@@ -10,7 +10,7 @@ from lockstep.tla.compile.configured import Configured
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard_modules import PRINTING, REGISTERS
 from lockstep.tla.syntax.tree import (
-    At,
+    AtSign,
     Bind,
     Builtin,
     Call,
@@ -20,17 +20,17 @@ from lockstep.tla.syntax.tree import (
     Number,
     OperatorArg,
     String,
-    Tree,
+    SyntaxTree,
     walk,
 )
 
-__all__ = ["EvaluationFacts", "Facts"]
+__all__ = ["DefinitionFacts", "EvaluationFacts"]
 
 _LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
 
 
 @dataclass
-class Facts:
+class DefinitionFacts:
     """The facts about one definition.
 
     Attributes:
@@ -69,10 +69,10 @@ class EvaluationFacts(Configured):
         facts: per definition.
     """
 
-    def __init__(self, tree: Tree, cfg: Cfg) -> None:
+    def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
         """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
-        self.facts: dict[int, Facts] = {}
+        self.facts: dict[int, DefinitionFacts] = {}
         self.has_registers = any(self._uses(REGISTERS, definition) for definition in tree.definitions.values())
 
     @cached_property
@@ -302,4 +302,4 @@ class EvaluationFacts(Configured):
             return expr.name in ("TRUE", "FALSE", "BOOLEAN") or (
                 expr.name in ("$Tuple", "$SetEnumerate") and not expr.args
             )
-        return isinstance(expr, At)
+        return isinstance(expr, AtSign)

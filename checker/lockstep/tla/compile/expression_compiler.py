@@ -30,20 +30,16 @@ from lockstep.tla.compile.expression_constructors import (
 )
 from lockstep.tla.compile.expression_context import Context
 from lockstep.tla.compile.expression_logic import (
-    angle_action,
     case,
     case_as_if,
     conditional,
-    conjunction,
-    disjunction,
     enabled,
     equivalence,
-    implication,
+    junction,
     membership,
     negation,
     no_case,
     prime,
-    square_action,
     truth,
     unchanged_variables,
 )
@@ -51,7 +47,7 @@ from lockstep.tla.compile.expression_quantifiers import choose, quantifier, set_
 from lockstep.tla.compile.expression_uses import call, let
 from lockstep.tla.compile.expression_writer import ExpressionWriter
 from lockstep.tla.compile.python_text import Block
-from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Expr, Let, Number, String
+from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Expr, Let, Number, String
 
 __all__ = ["ExpressionCompiler"]
 
@@ -67,7 +63,7 @@ _SIMPLE = {
     "\\": "_minus",
     "SUBSET": "_PowerSet",
     "DOMAIN": "_domain_of",
-    "$CartesianProd": "_Product",
+    "$CartesianProd": "_CartesianProduct",
     "$SetOfFcns": "_FcnSet",
 }
 SPECIAL: dict[str, Writer] = {
@@ -75,10 +71,10 @@ SPECIAL: dict[str, Writer] = {
     "FALSE": truth,
     "BOOLEAN": truth,
     "STRING": truth,
-    "\\land": conjunction,
-    "\\lor": disjunction,
+    "\\land": junction,
+    "\\lor": junction,
     "\\lnot": negation,
-    "=>": implication,
+    "=>": junction,
     "\\equiv": equivalence,
     "\\in": membership,
     "\\notin": membership,
@@ -94,8 +90,8 @@ SPECIAL: dict[str, Writer] = {
     "$FcnApply": application,
     "'": prime,
     "UNCHANGED": unchanged_variables,
-    "$SquareAct": square_action,
-    "$AngleAct": angle_action,
+    "$SquareAct": junction,
+    "$AngleAct": junction,
     "ENABLED": enabled,
 }
 BINDERS: dict[str, Binder] = {
@@ -115,7 +111,7 @@ class ExpressionCompiler(ExpressionWriter):
     """Compiles expressions by what they are: each construct of the language has its writer."""
 
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
-        """Compile an expression: answer Python for its value, after hoisting statements into a block."""
+        """Compile an expression: return Python for its value, after hoisting statements into a block."""
         if isinstance(expr, Number):
             if expr.value >= 2**31:
                 raise CompileError("a number of more than 32 bits is not supported: TLC has none", expr.loc)
@@ -124,13 +120,17 @@ class ExpressionCompiler(ExpressionWriter):
             return repr(expr.value)
         if isinstance(expr, Call):
             return call(self, expr, scope, block)
-        if isinstance(expr, Builtin):
-            return builtin(self, expr, scope, block)
-        if isinstance(expr, Bind):
-            return bind(self, expr, scope, block)
+        if isinstance(expr, Builtin) and expr.name in _SIMPLE:
+            return f"{_SIMPLE[expr.name]}({', '.join(self.expr(arg, scope, block) for arg in expr.args)})"
+        if isinstance(expr, Builtin) and expr.name in SPECIAL:
+            return SPECIAL[expr.name](self, expr, scope, block)
+        if isinstance(expr, Bind) and expr.name in BINDERS:
+            return BINDERS[expr.name](self, expr, scope, block)
+        if isinstance(expr, (Builtin, Bind)):
+            raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
         if isinstance(expr, Let):
             return self.expr(expr.body, let(self, expr, scope, block), block)
-        if isinstance(expr, At):
+        if isinstance(expr, AtSign):
             if not scope.at:
                 raise CompileError("@ outside EXCEPT", expr.loc)
             return scope.at[-1]
@@ -151,22 +151,3 @@ class ExpressionCompiler(ExpressionWriter):
         if isinstance(expr, Call):
             return call(self, expr, scope, block, lazily=True)
         return self.expr(expr, scope, block)
-
-
-def builtin(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile a construct without bound variables."""
-    simple = _SIMPLE.get(expr.name)
-    if simple is not None:
-        return f"{simple}({', '.join(writer.expr(arg, scope, block) for arg in expr.args)})"
-    special = SPECIAL.get(expr.name)
-    if special is None:
-        raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
-    return special(writer, expr, scope, block)
-
-
-def bind(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
-    """Compile a construct that binds variables."""
-    write = BINDERS.get(expr.name)
-    if write is None:
-        raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
-    return write(writer, expr, scope, block)

@@ -191,7 +191,7 @@ def recursive_function(writer: ExpressionWriter, expr: Bind, scope: Context, blo
         inner, names = writer.bind_values(bounds[0].params, inner)
         body = writer.delayed(expr.body, inner, block, f"{own}, {names[0]}")
         return f"_recursive_function({codes[0]}, {body})"
-    domain = codes[0] if len(codes) == 1 else f"_Product({', '.join(codes)})"
+    domain = codes[0] if len(codes) == 1 else f"_CartesianProduct({', '.join(codes)})"
     body = function_of_tuple(writer, bounds, expr.body, inner, block, own=own)
     if len(codes) == 1:
         body = f"(lambda _g, _x, _t={body}: _t(_g, (_x,)))"

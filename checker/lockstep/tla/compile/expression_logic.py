@@ -15,23 +15,19 @@ def truth(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block)
     return {"TRUE": "True", "FALSE": "False", "BOOLEAN": "_BOOLEAN", "STRING": "_STRING"}[expr.name]
 
 
-def conjunction(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile ``/\\``."""
-    return junction(writer, list(expr.args), scope, block, "and")
+def junction(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
+    """Compile ``/\\``, ``\\/``, ``=>``, ``[A]_v`` and ``<<A>>_v``."""
+    word, parts = "or", expr.args
+    if expr.name in ("\\land", "$AngleAct"):
+        word = "and"
+    if expr.name == "=>":
+        parts = (Builtin("\\lnot", parts[:1], parts[0].loc), parts[1])
+    elif expr.name in ("$SquareAct", "$AngleAct"):
+        parts = (parts[0], changed(expr) if word == "and" else unchanged(expr))
+    return _joined(writer, parts, scope, block, word)
 
 
-def disjunction(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile ``\\/``."""
-    return junction(writer, list(expr.args), scope, block, "or")
-
-
-def implication(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile ``=>``."""
-    negated = Builtin("\\lnot", (expr.args[0],), expr.args[0].loc)
-    return junction(writer, [negated, expr.args[1]], scope, block, "or")
-
-
-def junction(writer: ExpressionWriter, parts: list[Expr], scope: Context, block: Block, word: str) -> str:
+def _joined(writer: ExpressionWriter, parts: tuple[Expr, ...], scope: Context, block: Block, word: str) -> str:
     """Compile ``and`` or ``or``; a part that needs statements makes it a chain of ifs."""
     compiled = []
     for part in parts:
@@ -147,16 +143,6 @@ def unchanged_variables(writer: ExpressionWriter, expr: Builtin, scope: Context,
     before = writer.expr(expr.args[0], scope, block)
     after = writer.expr(expr.args[0], scope.primed(expr.loc), block)
     return f"_eq({after}, {before})"
-
-
-def square_action(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile ``[A]_v``."""
-    return junction(writer, [expr.args[0], unchanged(expr)], scope, block, "or")
-
-
-def angle_action(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile ``<<A>>_v``."""
-    return junction(writer, [expr.args[0], changed(expr)], scope, block, "and")
 
 
 def enabled(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:

@@ -140,8 +140,8 @@ def choose(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -
     test = function_of_bound(writer, bound, expr.body, scope, block, test=True)
     extreme = extreme_of(writer.program, expr)
     if extreme is not None:
-        return f"_names.choose_extreme({extreme}, {domain}, {test}, {writer.debug}, {str(expr.loc)!r})"
-    return f"_choose({domain}, {test}, {writer.debug}, {str(expr.loc)!r})"
+        return f"_names.choose_extreme({extreme}, {domain}, {test}, {str(expr.loc)!r})"
+    return f"_choose({domain}, {test}, {str(expr.loc)!r})"
 
 
 def extreme_of(program: Program, expr: Bind) -> str | None:

@@ -306,7 +306,7 @@ def thunk(writer: ExpressionWriter, expr: Expr, scope: Context, block: Block, wr
 
 
 def operator(writer: ExpressionWriter, expr: Expr, scope: Context, block: Block, *, of_values: bool = False) -> str:
-    """Compile an operator passed as an argument: a Python function of values, or of functions that answer them."""
+    """Compile an operator passed as an argument: a Python function of values, or of functions that return them."""
     if not isinstance(expr, OperatorArg):
         raise CompileError("an operator is expected as argument", expr.loc)
     if expr.builtin is not None:

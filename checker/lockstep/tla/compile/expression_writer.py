@@ -22,13 +22,13 @@ from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block, FreshNames, python_name
 from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
 
-__all__ = ["ExpressionWriter", "Function", "Write"]
+__all__ = ["ExpressionWriter", "GeneratedFunction", "Write"]
 
 Write = Callable[[Expr, Context, Block], str]
 
 
 @dataclass
-class Function:
+class GeneratedFunction:
     """A generated function.
 
     Attributes:
@@ -48,7 +48,6 @@ class ExpressionWriter(ABC):
 
     Attributes:
         program: what to compile.
-        debug: whether a CHOOSE must have one witness only.
         functions: the functions written so far, by key.
         globals: the names of the generated module.
         names_of: the global name of each key.
@@ -60,8 +59,7 @@ class ExpressionWriter(ABC):
     """
 
     program: Program
-    debug: bool = False
-    functions: dict[object, Function] = field(default_factory=dict)
+    functions: dict[object, GeneratedFunction] = field(default_factory=dict)
     globals: FreshNames = field(default_factory=lambda: FreshNames(separator="__"))
     names_of: dict[object, str] = field(default_factory=dict)
     conjuncts: dict[tuple[Location, str], int] = field(default_factory=dict)
@@ -98,11 +96,11 @@ class ExpressionWriter(ABC):
             raise
 
     def value_function(self, definition: Definition, *, lazily: bool = False) -> str:
-        """Compile a definition as a function that answers its value, unless that is done; return its name."""
+        """Compile a definition as a function that returns its value, unless that is done; return its name."""
         key = ("lazy" if lazily else "value", definition.uid)
         name = self.name_for(key, definition.name + "__applied" * lazily)
         if key not in self.functions:
-            self.functions[key] = Function(name, "", definition.loc)
+            self.functions[key] = GeneratedFunction(name, "", definition.loc)
             try:
                 self.functions[key].text = self._value_text(name, definition, lazily)
             except CompileError:
@@ -271,7 +269,7 @@ class ExpressionWriter(ABC):
 
     @abstractmethod
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
-        """Compile an expression: answer Python for its value, after hoisting statements into a block."""
+        """Compile an expression: return Python for its value, after hoisting statements into a block."""
 
     @abstractmethod
     def lazily(self, expr: Expr, scope: Context, block: Block) -> str:

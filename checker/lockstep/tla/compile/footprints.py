@@ -99,7 +99,7 @@ class _Element:
 
 
 @dataclass(frozen=True)
-class Argument:
+class CallArgument:
     """A parameter that stands for an expression, in the scope of its call."""
 
     expr: Expr
@@ -112,7 +112,7 @@ class _X:
 
 
 #: The meaning of bound names; None: an element of a set that is not constant.
-Scope = dict[int, "_Element | Argument | _X | None"]
+Scope = dict[int, "_Element | CallArgument | _X | None"]
 _NAME = _X()
 _OF_BOTH_STATES = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
 _COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\geq"))
@@ -253,7 +253,7 @@ class _Splitter:
         if not isinstance(expr, Call) or expr.args:
             return None
         bound = scope.get(expr.op)
-        if isinstance(bound, Argument):
+        if isinstance(bound, CallArgument):
             return self.path(bound.expr, bound.scope)
         uid = self.program.target(expr.op)
         if uid in self.variables:
@@ -270,7 +270,7 @@ class _Splitter:
             bound = scope.get(expr.op)
             if isinstance(bound, _Element):
                 return bound.number
-            if isinstance(bound, Argument):
+            if isinstance(bound, CallArgument):
                 return self._step(bound.expr, bound.scope)
         return None
 
@@ -300,7 +300,7 @@ class _Splitter:
         """Return the indexes within a path, also where names stand for it."""
         if isinstance(expr, Builtin):
             return [*self._indexes(expr.args[0], scope), *((index, scope) for index in expr.args[1:])]
-        if isinstance(expr, Call) and isinstance(bound := scope.get(expr.op), Argument):
+        if isinstance(expr, Call) and isinstance(bound := scope.get(expr.op), CallArgument):
             return self._indexes(bound.expr, bound.scope)
         if isinstance(expr, Call) and (definition := self.program.definition(expr.op)) is not None:
             return self._indexes(definition.body, scope)
@@ -311,7 +311,7 @@ class _Splitter:
     ) -> None:
         if op in scope:
             bound = scope[op]
-            if isinstance(bound, Argument):
+            if isinstance(bound, CallArgument):
                 self._read_argument(bound, args, found)
             for each in args:
                 self._read(each, scope, found, within)
@@ -325,10 +325,12 @@ class _Splitter:
             return
         if definition.uid in self.program.values:
             return
-        inside = scope | {uid: Argument(arg, scope, within) for uid, arg in zip(definition.params, args, strict=True)}
+        inside = scope | {
+            uid: CallArgument(arg, scope, within) for uid, arg in zip(definition.params, args, strict=True)
+        }
         self._read(definition.body, inside, found, within | {definition.uid})
 
-    def _read_argument(self, bound: Argument, args: tuple[Expr, ...], found: set[Path]) -> None:
+    def _read_argument(self, bound: CallArgument, args: tuple[Expr, ...], found: set[Path]) -> None:
         if isinstance(bound.expr, OperatorArg):
             if args:  # an operator that was passed: what it does with its arguments is not followed
                 found |= self.everything
@@ -423,7 +425,7 @@ class _EachReader(_Splitter):
                 expr = expr.args[0]
             elif isinstance(expr, Builtin) and expr.name == "'":
                 expr = expr.args[0]
-            elif isinstance(expr, Call) and not expr.args and isinstance(bound := scope.get(expr.op), Argument):
+            elif isinstance(expr, Call) and not expr.args and isinstance(bound := scope.get(expr.op), CallArgument):
                 expr, scope = bound.expr, bound.scope
             else:
                 return None
@@ -437,7 +439,7 @@ class _EachReader(_Splitter):
             return (key.value, 0) if isinstance(key, String) else None
         if not isinstance(expr, Call):
             return None
-        if isinstance(bound := scope.get(expr.op), Argument) and not expr.args:
+        if isinstance(bound := scope.get(expr.op), CallArgument) and not expr.args:
             return self._number(bound.expr, bound.scope)
         sign = {("Naturals", "+"): 1, ("Naturals", "-"): -1}.get(self.program.standard_use(expr.op) or ("", ""))
         if sign is None or not isinstance(expr.args[1], Number):
@@ -449,7 +451,7 @@ class _EachReader(_Splitter):
         if not isinstance(expr, Call) or expr.args:
             return False
         bound = scope.get(expr.op)
-        return bound is _NAME or (isinstance(bound, Argument) and self._is_name(bound.expr, bound.scope))
+        return bound is _NAME or (isinstance(bound, CallArgument) and self._is_name(bound.expr, bound.scope))
 
     def _threshold(self, expr: Expr, scope: Scope) -> Threshold | None:
         equals = isinstance(expr, Builtin) and expr.name == "="
@@ -468,7 +470,7 @@ class _EachReader(_Splitter):
             bound = scope.get(expr.op)
             if bound is _NAME or (bound is None and expr.op in scope):
                 return True
-            if isinstance(bound, Argument) and self._depends_on_element(bound.expr, bound.scope, within):
+            if isinstance(bound, CallArgument) and self._depends_on_element(bound.expr, bound.scope, within):
                 return True
             definition = self.program.own_definition(expr.op)
             opens = definition is not None and definition.uid not in within

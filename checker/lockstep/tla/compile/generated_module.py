@@ -40,7 +40,6 @@ class GeneratedModule:
         self,
         program: Program,
         sources: dict[str, str],
-        debug: bool,
         spec_hash: str,
         footprints: Iterable[str] = (),
         names: Mapping[str, int] | None = None,
@@ -51,7 +50,7 @@ class GeneratedModule:
         self.footprints = tuple(footprints)
         self.names = dict(names or {})
         self.split: tuple[list[ActionPart], dict[int, str]] | None = None
-        self.expressions: ExpressionWriter = ExpressionCompiler(program, debug)
+        self.expressions: ExpressionWriter = ExpressionCompiler(program)
         for name in ("Next", "State"):
             self.expressions.globals.fresh(name)
         modes: tuple[Mode, ...] = ("next", "step", "init", "why", "bound")
@@ -61,7 +60,6 @@ class GeneratedModule:
             name=program.tree.root,
             spec_hash=spec_hash,
             compiler=COMPILER_VERSION,
-            debug=debug,
             variables=[d.name for d in program.variables()],
             modules=sorted(sources),
         )

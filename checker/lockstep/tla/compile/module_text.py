@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from lockstep.tla.compile.compile_error import CompileError
-from lockstep.tla.compile.expression_writer import Function
+from lockstep.tla.compile.expression_writer import GeneratedFunction
 from lockstep.tla.compile.generated_module import GeneratedModule, place_of, source_text
 from lockstep.tla.compile.named_formulas import init_and_next
 from lockstep.tla.compile.program import Program
@@ -89,7 +89,7 @@ def assemble(module: GeneratedModule) -> str:
         f"\nState = _state_class({tuple(meta['variables'])!r})",
         f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(expressions.slots.values())!r}\n\n",
         f"_names = _NameOrder({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
-        "_json, _files = _JsonTexts(_elements), _Files()\n",
+        "_json, _files = _JsonTexts(_elements), _FileValues()\n",
         "_to_json, _to_json_array, _to_json_object = _json.to_json, _json.to_json_array, _json.to_json_object\n",
         "_read_json, _read_json_lines, _read_text = _files.json, _files.json_lines, _files.text\n",
         "_registers = _Registers()\n_tlc_get, _tlc_set = _registers.get, _registers.set\n",
@@ -114,7 +114,7 @@ def _constants(module: GeneratedModule) -> list[str]:
     return [f"{name} = {_literal(module.program.values[key[1]])}" for key, name in keys if key[0] == "constant"]
 
 
-def _texts(module: GeneratedModule, functions: list[Function]) -> list[str]:
+def _texts(module: GeneratedModule, functions: list[GeneratedFunction]) -> list[str]:
     ordered = sorted(functions, key=lambda f: (f.loc.module, f.loc.line, f.name))
     return [f"\n\n{_comment(module, f.loc)}{f.text}" for f in ordered]
 
@@ -177,7 +177,6 @@ def generate(
     program: Program,
     sources: dict[str, str],
     *,
-    debug: bool = False,
     spec_hash: str = "",
     footprints: Iterable[str] = (),
     names: Mapping[str, int] | None = None,
@@ -187,7 +186,6 @@ def generate(
     Args:
         program: the tree and the configuration.
         sources: the text of each module of the project, by name.
-        debug: whether a CHOOSE must have one witness only.
         spec_hash: what identifies the specification.
         footprints: definitions whose footprints are asked for; one that is not there has none.
         names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
@@ -198,7 +196,7 @@ def generate(
     Raises:
         CompileError: if something needed is outside the supported language.
     """
-    module = GeneratedModule(program, sources, debug, spec_hash, footprints, names)
+    module = GeneratedModule(program, sources, spec_hash, footprints, names)
     module.expressions.write_enabled = partial(write_enabled, module)
     init, nxt = init_and_next(program)
     module.meta["footprints"] = dict(footprints_of(module))

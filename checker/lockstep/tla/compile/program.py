@@ -8,10 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 
-from lockstep.tla.compile.evaluation_facts import Facts
+from lockstep.tla.compile.evaluation_facts import DefinitionFacts
 from lockstep.tla.compile.value_shapes import ValueShapes, outcomes
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg, String, Tree, children
+from lockstep.tla.syntax.tree import (
+    Bind,
+    Builtin,
+    Call,
+    Definition,
+    Expr,
+    Let,
+    OperatorArg,
+    String,
+    SyntaxTree,
+    children,
+)
 from lockstep.tla.values.kinds import ModelValue
 
 __all__ = ["Program"]
@@ -23,7 +34,7 @@ class Program(ValueShapes):
     The facts are solved first; all else follows from them, and is computed when it is first needed.
     """
 
-    def __init__(self, tree: Tree, cfg: Cfg) -> None:
+    def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
         """Apply the configuration and compute the facts."""
         super().__init__(tree, cfg)
         self._solve()
@@ -32,7 +43,7 @@ class Program(ValueShapes):
     def _solve(self) -> None:
         definitions = self.tree.definitions
         for uid, definition in definitions.items():
-            self.facts[uid] = Facts(strict=frozenset(definition.params))
+            self.facts[uid] = DefinitionFacts(strict=frozenset(definition.params))
         changed = True
         while changed:
             changed = False
@@ -209,11 +220,11 @@ class Program(ValueShapes):
                 yield expr
                 stack.extend(children(expr))
 
-    def _examine(self, definition: Definition) -> Facts:
+    def _examine(self, definition: Definition) -> DefinitionFacts:
         body = definition.body
         now, nxt = self.reads(body)
         own = frozenset(definition.params)
-        return Facts(
+        return DefinitionFacts(
             reads_now=now,
             reads_next=nxt,
             strict=self.strict(body) & own,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context, InlineBinding
-from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
+from lockstep.tla.compile.footprints import CallArgument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.compile.generated_module import GeneratedModule, inlined, place_of, write_loops
 from lockstep.tla.compile.named_formulas import (
     CONSTANT,
@@ -263,5 +263,5 @@ def footprints_of(module: GeneratedModule) -> Iterator[tuple[str, list[Path]]]:
 
 def _with_arguments(scope: Context, arguments: Scope) -> Context:
     """Return a context in which parameters stand for what they were given."""
-    given = ((uid, each) for uid, each in arguments.items() if isinstance(each, Argument))
+    given = ((uid, each) for uid, each in arguments.items() if isinstance(each, CallArgument))
     return scope.bind({uid: InlineBinding(each.expr, _with_arguments(scope, each.scope)) for uid, each in given})

@@ -74,12 +74,12 @@ class PartMeta(TypedDict):
     of_step: bool
 
 
-class Stage(TypedDict):
+class SuccessorStage(TypedDict):
     """A stage of generating successors: of its function's elements each goes to every stage below; the last yields."""
 
     function: str
     action: str
-    below: list[Stage]
+    below: list[SuccessorStage]
 
 
 class Meta(TypedDict):
@@ -88,14 +88,13 @@ class Meta(TypedDict):
     name: str
     spec_hash: str
     compiler: str
-    debug: bool
     variables: list[str]
     modules: list[str]
     footprints: dict[str, list[Path]]
     init: str | None
     init_place: Place | None
     successors: str | None
-    stages: list[Stage]
+    stages: list[SuccessorStage]
     actions: dict[str, ActionMeta]
     definitions: dict[str, DefinitionMeta]
     uncompiled: dict[str, str]

@@ -16,7 +16,7 @@ from lockstep.tla.compile.expression_uses import let
 from lockstep.tla.compile.generated_module import GeneratedModule, inlined
 from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.python_text import Block
-from lockstep.tla.compile.spec_meta import Stage
+from lockstep.tla.compile.spec_meta import SuccessorStage
 from lockstep.tla.compile.step_functions import Way, alike, end_of_generator, finish
 from lockstep.tla.syntax.tree import Bound
 
@@ -29,7 +29,9 @@ def write_stages(module: GeneratedModule, split: list[ActionPart], names: dict[i
     module.meta["stages"] = [stage for group in alike(ways) for stage in _stages(module, group, (), names)]
 
 
-def _stages(module: GeneratedModule, ways: list[Way], passed: tuple[Frame, ...], names: dict[int, str]) -> list[Stage]:
+def _stages(
+    module: GeneratedModule, ways: list[Way], passed: tuple[Frame, ...], names: dict[int, str]
+) -> list[SuccessorStage]:
     """Write the stages that begin alike, below the frames that were passed."""
     part, frames = ways[0]
     if not frames:

@@ -8,7 +8,7 @@ from functools import cached_property
 from lockstep.tla.compile.evaluation_facts import EvaluationFacts
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard_modules import PASSING, STANDARD, STANDARD_VALUES
-from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, Let, String, Tree
+from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Definition, Expr, Let, String, SyntaxTree
 from lockstep.tla.values.kinds import Value
 
 __all__ = ["FUNCTIONS", "ValueShapes", "outcomes"]
@@ -53,7 +53,7 @@ _CHOOSING = frozenset({"$IfThenElse", "$Case"})
 class ValueShapes(EvaluationFacts):
     """A program, and the shapes of its expressions' values, given the facts of definitions."""
 
-    def __init__(self, tree: Tree, cfg: Cfg) -> None:
+    def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
         """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self._at_is_lazy: list[bool] = []
@@ -259,7 +259,7 @@ class ValueShapes(EvaluationFacts):
             return self.may_be_lazy(expr.body)
         if isinstance(expr, Call):
             return self._call_is_lazy(expr)
-        return isinstance(expr, At) and (not self._at_is_lazy or self._at_is_lazy[-1])
+        return isinstance(expr, AtSign) and (not self._at_is_lazy or self._at_is_lazy[-1])
 
     def _except_is_lazy(self, expr: Builtin) -> bool:
         if self.may_be_lazy(expr.args[0]):

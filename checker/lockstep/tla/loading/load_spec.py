@@ -36,7 +36,6 @@ def load_spec(
     *,
     constants: Mapping[str, Value] | None = None,
     cache_dir: str | Path | None = None,
-    debug: bool = False,
     search_path: Iterable[str | Path] = (),
     footprints: Iterable[str] = (),
     start: str | None = None,
@@ -50,7 +49,6 @@ def load_spec(
         cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
         constants: values for constants, besides or instead of the configuration's.
         cache_dir: the folder of compiled specs; the user's own if None, see :mod:`lockstep.tla.loading.spec_cache`.
-        debug: refuse a CHOOSE with more than one witness.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: the definitions, where there are such, that :meth:`Spec.footprint` knows.
         start: the definition of the states to begin in, if these are not the initial ones.
@@ -76,7 +74,7 @@ def load_spec(
     cfg.start = start
     modules = project_modules(root, directories)
     wanted = sorted(footprints)
-    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, wanted, *([] if start is None else [start])))
+    spec_hash = _hash(modules, root.stem, cfg_text, given, (wanted, start))
     cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         known.cfg_file = cfg.file
@@ -89,7 +87,7 @@ def load_spec(
             program = program_of(tree, cfg)
             if cfg_path is not None:
                 program.refuse_unvalued()
-            source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=wanted, names=names)
+            source = generate(program, modules, spec_hash=spec_hash, footprints=wanted, names=names)
     except (CompileError, sany.SanyError) as error:
         raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())

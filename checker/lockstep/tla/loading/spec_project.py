@@ -17,7 +17,7 @@ from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.sany_xml import bind_captured, read_tree
-from lockstep.tla.syntax.tree import Tree
+from lockstep.tla.syntax.tree import SyntaxTree
 from lockstep.tla.values.kinds import Value
 from lockstep.tlc import unicode_symbols
 from lockstep.tlc.java import find_tla2tools
@@ -138,7 +138,7 @@ def exported(
     return xml
 
 
-def program_of(tree: Tree, cfg: Cfg) -> Program:
+def program_of(tree: SyntaxTree, cfg: Cfg) -> Program:
     """Resolve the INSTANCEs of a tree and apply a configuration to it."""
     bind_captured(tree)
     resolve_instances(tree, cfg)

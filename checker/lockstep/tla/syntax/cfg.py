@@ -119,7 +119,7 @@ _MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
-class _Token:
+class _CfgToken:
     kind: str
     text: str
     place: str
@@ -129,7 +129,7 @@ def _refused(file: str, place: str, problem: str) -> CfgError:
     return CfgError(f"{file}:{place}: {WRONG_CFG} {problem}")
 
 
-def _tokens(text: str, file: str) -> list[_Token]:
+def _tokens(text: str, file: str) -> list[_CfgToken]:
     tokens, position, line, begin = [], 0, 1, 0
     while position < len(text):
         place = f"{line}:{position - begin + 1}"
@@ -145,7 +145,7 @@ def _tokens(text: str, file: str) -> list[_Token]:
                 raise _refused(file, place, f"cannot read {text[position : position + 20].splitlines()[0]!r}")
             if kind != "space":
                 said = SYMBOLS.get(match[0], match[0])
-                tokens.append(_Token(kind, said, place))
+                tokens.append(_CfgToken(kind, said, place))
             end = match.end()
         line += text.count("\n", position, end)
         begin = max(begin, text.rfind("\n", position, end) + 1)
@@ -171,14 +171,14 @@ class _Parser:
         for token in reversed(self.tokens):
             self.cfg.places[token.text] = token.place
 
-    def fail(self, message: str, token: _Token | None) -> CfgError:
+    def fail(self, message: str, token: _CfgToken | None) -> CfgError:
         at = token or (self.tokens[-1] if self.tokens else None)
         return _refused(self.file, "1:1" if at is None else at.place, message)
 
-    def peek(self) -> _Token | None:
+    def peek(self) -> _CfgToken | None:
         return self.tokens[self.index] if self.index < len(self.tokens) else None
 
-    def take(self, kind: str = "", text: str = "", near: str = "") -> _Token:
+    def take(self, kind: str = "", text: str = "", near: str = "") -> _CfgToken:
         token = self.peek()
         if token is None:
             raise self.fail(f"the file ends where {text or kind or 'more'} was expected", None)
@@ -192,7 +192,7 @@ class _Parser:
         token = self.peek()
         return token is not None and token.kind in ("word", "symbol") and token.text not in KEYWORDS
 
-    def operator(self) -> _Token:
+    def operator(self) -> _CfgToken:
         """Read the name of an operator, which may be a sign such as ++."""
         return self.take("symbol" if (token := self.peek()) is not None and token.kind == "symbol" else "word")
 
@@ -213,7 +213,7 @@ class _Parser:
                 raise self.fail(f"unknown statement {token.text!r}{did_you_mean(token.text, KEYWORDS)}", token)
         return self.cfg
 
-    def single(self, statement: _Token) -> None:
+    def single(self, statement: _CfgToken) -> None:
         attribute = _SINGLES[statement.text]
         if getattr(self.cfg, attribute) is not None:
             raise self.fail(f"a second {statement.text}", statement)
@@ -276,7 +276,7 @@ class _Parser:
         self.cfg.names.append(name)
         return name
 
-    def set_value(self, opening: _Token, depth: int) -> Value:
+    def set_value(self, opening: _CfgToken, depth: int) -> Value:
         elements: list[Value] = []
         while (token := self.peek()) is not None and token.text != "}":
             if elements:

@@ -34,7 +34,7 @@ from lockstep.tla.syntax.tree import (
     OperatorArg,
     Param,
     Substituted,
-    Tree,
+    SyntaxTree,
     is_lambda,
     walk,
 )
@@ -45,7 +45,7 @@ __all__ = ["resolve_instances", "use_of"]
 _FAIRNESS = ("$WF", "$SF")
 
 
-def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
+def resolve_instances(tree: SyntaxTree, cfg: Cfg | None = None) -> None:
     """Carry out the substitutions of all INSTANCEs in a tree, in place.
 
     A configuration's replacement (``Op <- Other``) holds within an instance, too, where the module uses Op: as in TLC,
@@ -69,7 +69,7 @@ def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
         tree.modules[name] = replace(module, assumptions=tuple(assumed))
 
 
-def _configured(tree: Tree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
+def _configured(tree: SyntaxTree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
     """Find what a configuration replaces, and what it gives a value; wrong names are refused later."""
     symbols = {name: {tree.name_of(uid): uid for uid in module.symbols} for name, module in tree.modules.items()}
     top = symbols[tree.root]
@@ -81,7 +81,7 @@ def _configured(tree: Tree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
     return replaced, frozenset(uid for uid in given if uid is not None)
 
 
-def _make_standard(tree: Tree) -> frozenset[int]:
+def _make_standard(tree: SyntaxTree) -> frozenset[int]:
     """Make the definitions that repeat a standard module's be as those are, also within a LET; return which.
 
     The Nat of a LET keeps its own name, by which it is refused where it is used: TLC takes it for no set of numbers.
@@ -98,7 +98,7 @@ def _make_standard(tree: Tree) -> frozenset[int]:
     return frozenset(found)
 
 
-def _note_origins(tree: Tree) -> None:
+def _note_origins(tree: SyntaxTree) -> None:
     """Note which definition each one that SANY copied is a copy of, by its name and the place of its body."""
     definitions = tree.definitions
     places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
@@ -126,7 +126,7 @@ def _standard_origin(definition: Definition) -> Expr | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Instance:
+class _Substitutions:
     """One set of substitutions, with the copies made for it.
 
     Attributes:
@@ -139,7 +139,7 @@ class _Instance:
     values: Mapping[int, Expr]
     params: tuple[int, ...]
     copies: dict[int, int] = field(default_factory=dict)
-    primed: _Instance | None = None
+    primed: _Substitutions | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class _Scope:
         local: the copies of LET definitions, by what they are copies of.
     """
 
-    instance: _Instance
+    instance: _Substitutions
     actual: tuple[int, ...]
     local: Mapping[int, int]
 
@@ -161,20 +161,20 @@ class _Scope:
         return self.instance.values.get(declared)
 
 
-_NOTHING = _Scope(_Instance({}, ()), (), {})
+_NOTHING = _Scope(_Substitutions({}, ()), (), {})
 
 
 class _InstanceResolver:
     def __init__(
-        self, tree: Tree, standard: frozenset[int], replaced: Mapping[int, int], given: frozenset[int]
+        self, tree: SyntaxTree, standard: frozenset[int], replaced: Mapping[int, int], given: frozenset[int]
     ) -> None:
         self.tree = tree
         self.standard = standard
         self.replaced, self.given = replaced, given
         self.written = dict(tree.definitions)  # copies are made of what was written, whatever is resolved already
         self.top = {uid for module in tree.modules.values() for uid in module.symbols} | tree.unlisted
-        self.instances: dict[object, _Instance] = {}
-        self.freed: dict[_Instance, _Instance] = {}
+        self.instances: dict[object, _Substitutions] = {}
+        self.freed: dict[_Substitutions, _Substitutions] = {}
         self.mentions = _Mentions(tree)
 
     def has_work(self, expr: Expr) -> bool:
@@ -208,8 +208,8 @@ class _InstanceResolver:
         key = self.canonical(values, params), primed and self.canonical(primed, params)
         instance = self.instances.get(key)
         if instance is None:
-            under_prime = None if primed is None else _Instance(primed, params)
-            instance = self.instances[key] = _Instance(values, params, primed=under_prime)
+            under_prime = None if primed is None else _Substitutions(primed, params)
+            instance = self.instances[key] = _Substitutions(values, params, primed=under_prime)
         return _Scope(instance, params, {})
 
     def values_in(self, expr: Substituted, outer: _Scope) -> dict[int, Expr]:
@@ -275,7 +275,7 @@ class _InstanceResolver:
             return Builtin("\\lor", (args[0], self.unchanged(expr.args[1], scope)), expr.loc)
         return replace(expr, args=args)
 
-    def free(self, instance: _Instance) -> _Instance | None:
+    def free(self, instance: _Substitutions) -> _Substitutions | None:
         """Return the substitutions within ENABLED, where a prime makes a variable one of its own; None if none does."""
         declarations = self.tree.declarations
         variables = [uid for uid in instance.values if uid in declarations and declarations[uid].is_variable]
@@ -283,8 +283,8 @@ class _InstanceResolver:
             return None
         if instance not in self.freed:
             own = {uid: self.own_variable(declarations[uid]) for uid in variables}
-            primed = _Instance({**instance.values, **own}, instance.params)
-            self.freed[instance] = _Instance(instance.values, instance.params, primed=primed)
+            primed = _Substitutions({**instance.values, **own}, instance.params)
+            self.freed[instance] = _Substitutions(instance.values, instance.params, primed=primed)
         return self.freed[instance]
 
     def own_variable(self, declared: Declaration) -> Call:
@@ -293,7 +293,7 @@ class _InstanceResolver:
         self.tree.own_variables.append(fresh)
         return Call(fresh, (), declared.loc)
 
-    def within(self, instance: _Instance, expr: Expr, scope: _Scope) -> Expr:
+    def within(self, instance: _Substitutions, expr: Expr, scope: _Scope) -> Expr:
         """Rewrite an expression under other substitutions of the same declarations.
 
         What a LET around it defines stays as it is out there, as in TLC.
@@ -404,7 +404,7 @@ class _InstanceResolver:
             scope, body = self.entered(body, scope), body.body
         return scope
 
-    def copy(self, uid: int, instance: _Instance) -> None:
+    def copy(self, uid: int, instance: _Substitutions) -> None:
         """Copy a definition of a module for an instance of it."""
         fresh = instance.copies[uid] = self.tree.fresh_uid()
         self.tree.origins[fresh] = self.tree.origins.get(uid, uid)
@@ -482,7 +482,7 @@ def _shape(expr: object, places: Mapping[int, tuple[int, int]]) -> object:
 class _Mentions:
     """The declarations that definitions mention, themselves or through others."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: SyntaxTree) -> None:
         self.tree, self.definitions = tree, dict(tree.definitions)
         self._known: dict[int, frozenset[int]] = {}
 

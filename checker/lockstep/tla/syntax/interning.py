@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from lockstep.tla.syntax.tree import Expr, Let, Location, OperatorArg, String, Tree, children
+from lockstep.tla.syntax.tree import Expr, Let, Location, OperatorArg, String, SyntaxTree, children
 from lockstep.tla.values.printed_values import unescape
 
 __all__ = ["interned"]
@@ -172,7 +172,7 @@ class _ModuleOrder:
         return done
 
 
-def interned(tree: Tree, text_of: Callable[[str], str | None], configured: Iterable[str]) -> dict[str, int]:
+def interned(tree: SyntaxTree, text_of: Callable[[str], str | None], configured: Iterable[str]) -> dict[str, int]:
     """Number the names of a project as TLC does.
 
     Args:
@@ -203,7 +203,7 @@ def interned(tree: Tree, text_of: Callable[[str], str | None], configured: Itera
     return {name: number for number, name in enumerate(each for each in names if each in wanted - unknown)}
 
 
-def _strings(tree: Tree) -> dict[str, list[String]]:
+def _strings(tree: SyntaxTree) -> dict[str, list[String]]:
     """List the strings of each module as SANY analyses them: the set of a bound variable before what it is bound in."""
     roots: list[tuple[Location, Expr]] = [(each.loc, each.body) for each in tree.definitions.values()]
     roots += [(each.loc, each.body) for module in tree.modules.values() for each in module.assumptions]
@@ -213,7 +213,7 @@ def _strings(tree: Tree) -> dict[str, list[String]]:
     return found
 
 
-def _strings_within(tree: Tree, expr: Expr) -> Iterator[String]:
+def _strings_within(tree: SyntaxTree, expr: Expr) -> Iterator[String]:
     if isinstance(expr, String):
         yield expr
     elif isinstance(expr, Let):

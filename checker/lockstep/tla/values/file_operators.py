@@ -10,11 +10,11 @@ from pathlib import Path
 from lockstep.tla.values.json_operators import value_of_json
 from lockstep.tla.values.kinds import Fcn, TlaError, Value, as_fcn, format_value, wrong
 
-__all__ = ["Files", "atoi", "io_env"]
+__all__ = ["FileValues", "atoi", "io_env"]
 
 
-class Files:
-    """Files as values, each read once: a constant has one value."""
+class FileValues:
+    """FileValues as values, each read once: a constant has one value."""
 
     def __init__(self) -> None:
         """Begin with no file read."""
@@ -82,11 +82,7 @@ def io_env() -> Value:
 
 
 def atoi(text: Value) -> int:
-    """Compute ``atoi(text)``.
-
-    Raises:
-        TlaError: if the text is no integer of 32 bits.
-    """
+    """Compute ``atoi(text)``; raises TlaError if the text is no integer of 32 bits."""
     if type(text) is str and re.fullmatch(r"[-+]?[0-9]{1,40}", text) and -(2**31) <= int(text) < 2**31:
         return int(text)
     raise TlaError(f"atoi needs a string with an integer of 32 bits, but was given {format_value(text)}")

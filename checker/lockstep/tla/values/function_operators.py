@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from lockstep.tla.values.constructed_sets import Product
+from lockstep.tla.values.constructed_sets import CartesianProduct
 from lockstep.tla.values.equality import lookup
 from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, domain_of, format_value, outside, wrong
@@ -106,7 +106,7 @@ def soft_function(domain: Value, body: Callable[[Value], Value]) -> LazyFcn:
 def function_of(domains: tuple[Value, ...], body: Callable[[Value], Value], soft: bool) -> Value:
     """Compute a function of several arguments, given a set for each; the body takes their tuple."""
     eager = all(map(is_eager, domains))
-    result = LazyFcn(Product(*domains), lambda _self, argument: body(argument), soft=eager)
+    result = LazyFcn(CartesianProduct(*domains), lambda _self, argument: body(argument), soft=eager)
     return result if soft else whole(result)
 
 

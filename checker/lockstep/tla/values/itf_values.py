@@ -71,7 +71,7 @@ def from_itf(tree: Any, model_values: Iterable[str] = (), null: Value | None = N
     """
     names = model_values if isinstance(model_values, frozenset) else frozenset(model_values)
     try:
-        return _Reader(names, null).value(tree)
+        return _ItfReader(names, null).value(tree)
     except TlaTypeError as error:
         raise ValueError(f"not an ITF value: {error}") from error
     except RecursionError as error:
@@ -79,7 +79,7 @@ def from_itf(tree: Any, model_values: Iterable[str] = (), null: Value | None = N
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ItfReader:
     """Reads trees: `names` are the strings that are model values, `null` is what null is."""
 
     names: frozenset[str]

@@ -232,11 +232,7 @@ def as_fcn(table: dict[Value, Value]) -> Value:
 
 
 def domain_of(function: Value) -> frozenset[Value]:
-    """Return ``DOMAIN function``.
-
-    Raises:
-        TlaTypeError: if ``function`` is not a function.
-    """
+    """Return ``DOMAIN function``; raises TlaTypeError if ``function`` is not a function."""
     if type(function) is tuple:
         return frozenset(range(1, len(function) + 1))
     if type(function) is Fcn:

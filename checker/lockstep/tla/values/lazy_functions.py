@@ -57,11 +57,7 @@ class LazyFcn(Unlisted):
         return LazyFcn(self.domain, lambda _self, x: value if eq(argument, x) else self.apply(x), self.soft)
 
     def force(self) -> Value:
-        """Return the whole function.
-
-        Raises:
-            TlaError: if its domain is infinite, or it has no value somewhere.
-        """
+        """Return the whole function; raises TlaError if its domain is infinite, or it has no value somewhere."""
         if self._forced is None:
             self._forced = as_fcn({argument: frozen(self.apply(argument)) for argument in in_order(self.domain)})
         return self._forced

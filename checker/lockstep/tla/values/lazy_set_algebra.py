@@ -10,7 +10,7 @@ from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.lazy_sets import LazySet, is_finite, is_listable, member
 
-__all__ = ["BigUnion", "Difference", "Filtered", "Intersection", "Union2", "UnionOver", "Unsorted", "is_eager"]
+__all__ = ["BigUnion", "Filtered", "Intersection", "SetDifference", "Union2", "UnionOver", "Unsorted", "is_eager"]
 
 
 class _Union(LazySet):
@@ -140,7 +140,7 @@ class Intersection(_OfTwo):
         return (value for value in self.order(first) if member(value, second))
 
 
-class Difference(_OfTwo):
+class SetDifference(_OfTwo):
     """``left \\ right`` where the left side is not listed."""
 
     __slots__ = ()

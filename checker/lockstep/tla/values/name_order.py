@@ -82,23 +82,23 @@ class NameOrder:
         self._others.remember(container, listing, order is not None)
         return listing, order is not None
 
-    def choose(self, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+    def choose(self, container: Value, holds: Callable[[Value], bool], place: str) -> Value:
         """Decide ``CHOOSE x \\in container : holds(x)``: the first witness in TLC's order.
 
         Raises:
-            TlaError: if there is no witness, or if there are two where one was asked for, or their order is not known.
+            TlaError: if there is no witness, or if there are two and their order is not known.
         """
         candidates, is_known = self._candidates(container)
         found: list[Value] = []
         for value in candidates:
             if holds(value):
-                if is_known and not unique:
+                if is_known:
                     return value
                 found.append(value)
                 if len(found) == 2:
                     pair = " and ".join(map(format_value, found))
-                    why = "" if is_known else ", and TLC's choice among them is not known"
-                    raise TlaError(f"CHOOSE at {place} has more than one witness: {pair}{why}")
+                    problem = f"has more than one witness: {pair}, and TLC's choice among them is not known"
+                    raise TlaError(f"CHOOSE at {place} {problem}")
         if not found:
             raise TlaError(f"CHOOSE at {place} has no witness")
         return found[0]
@@ -108,7 +108,6 @@ class NameOrder:
         extreme: Callable[[Iterable[Any]], Any],
         container: Value,
         holds: Callable[[Value], bool],
-        unique: bool,
         place: str,
     ) -> Value:
         """Decide a CHOOSE of the greatest or least element (`extreme` is max or min), at once for a set of integers."""
@@ -116,7 +115,7 @@ class NameOrder:
             return cast(int, extreme((container[0], container[-1])))
         if type(container) is frozenset and container and set(map(type, container)) == {int}:
             return cast(int, extreme(container))
-        return self.choose(container, holds, unique, place)
+        return self.choose(container, holds, place)
 
     def _candidates(self, container: Value) -> tuple[Iterable[Value], bool]:
         """List a set in order; return with it whether that is TLC's."""

@@ -31,7 +31,7 @@ def unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda m: _UNESCAPES.get(m[1], m[1]), text, flags=re.DOTALL)
 
 
-class _Reader:
+class _ValueParser:
     def __init__(self, text: str, model_values: frozenset[str] | None) -> None:
         self.text = text
         self.model_values = model_values
@@ -131,7 +131,7 @@ def parse_value(text: str, model_values: Iterable[str] | None = None) -> Value:
     Raises:
         ValueError: if the text is not a printed value.
     """
-    reader = _Reader(text, None if model_values is None else frozenset(model_values))
+    reader = _ValueParser(text, None if model_values is None else frozenset(model_values))
     result: Any = reader.value()
     if reader.index != len(reader.tokens):
         raise ValueError(f"text after the value: {text[:80]!r}")

@@ -12,9 +12,9 @@ from lockstep.tla.values.growing_values import GrowingSet, unite
 from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
 from lockstep.tla.values.lazy_set_algebra import (
     BigUnion,
-    Difference,
     Filtered,
     Intersection,
+    SetDifference,
     Union2,
     UnionOver,
     Unsorted,
@@ -121,7 +121,7 @@ def minus(left: Value, right: Value) -> Value:
         _check_overlap(left, right)
         return left - right
     if not is_eager(left):
-        return Difference(left, right)
+        return SetDifference(left, right)
     return make_set([value for value in _raw(left) if not member(value, right)])
 
 

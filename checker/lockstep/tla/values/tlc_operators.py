@@ -36,11 +36,7 @@ __all__ = [
 
 
 def tlc_assert(condition: Value, message: Value) -> bool:
-    """Evaluate ``Assert(condition, message)``.
-
-    Raises:
-        TlaAssertionError: if the condition is false.
-    """
+    """Evaluate ``Assert(condition, message)``; raises TlaAssertionError if the condition is false."""
     if boolean(condition):
         return True
     raise TlaAssertionError(message if type(message) is str else format_value(message))
@@ -74,11 +70,7 @@ def assert_eq(left: Value, right: Value) -> bool:
 
 
 def model_value(name: Value) -> Value:
-    """Compute ``TLCModelValue(name)`` of the module TLCExt.
-
-    Raises:
-        TlaError: if the name is no string.
-    """
+    """Compute ``TLCModelValue(name)`` of the module TLCExt; raises TlaError if the name is no string."""
     if type(name) is not str:
         raise wrong("TLCModelValue", "a string", name)
     return ModelValue(name)
@@ -97,7 +89,7 @@ def _filtered(value: Value) -> Value:
 
 
 class Registers:
-    """What TLCGet and TLCSet speak of: numbered registers, and how far a search with one worker is.
+    """The state behind TLCGet and TLCSet: numbered registers, and the counts of a search with one worker.
 
     They belong to a search. Outside one neither has a meaning, and both are errors: a step would depend on what was
     evaluated before it.
@@ -107,65 +99,58 @@ class Registers:
 
     def __init__(self) -> None:
         """Begin outside a search."""
-        self._kept: dict[int, Value] = {}
-        self._tell: Callable[[str], int] | None = None
+        self._values: dict[int, Value] = {}
+        self._count: Callable[[str], int] | None = None
 
     @contextmanager
-    def searching(self, tell: Callable[[str], int]) -> Iterator[None]:
-        """Open a search, with empty registers; `tell` answers how far it is, by TLC's word for it."""
-        before = self._kept, self._tell
-        self._kept, self._tell = {}, tell
+    def searching(self, count: Callable[[str], int]) -> Iterator[None]:
+        """Open a search, with empty registers; `count` returns a count of it, by TLC's name."""
+        before = self._values, self._count
+        self._values, self._count = {}, count
         try:
             yield
         finally:
-            self._kept, self._tell = before
+            self._values, self._count = before
+
+    def _in_search(self, use: str, what: str = "has a value") -> Callable[[str], int]:
+        if self._count is None:
+            raise TlaError(f"{use} {what} only in a search of all states")
+        return self._count
 
     def get(self, key: Value) -> Value:
-        """Evaluate ``TLCGet(key)``.
-
-        Raises:
-            TlaError: outside a search; if nothing was set, or the key is none.
-        """
-        if self._tell is None:
-            raise TlaError(f"TLCGet({format_value(key)}) has a value only in a search of all states")
+        """Evaluate ``TLCGet(key)``; raises TlaError outside a search, or if nothing has the key."""
+        use = f"TLCGet({format_value(key)})"
+        count = self._in_search(use)
         if type(key) is str:
             try:
-                return self._tell(key)
+                return count(key)
             except KeyError:
-                raise TlaError(f"TLCGet({format_value(key)}) is not supported") from None
-        if key not in self._kept or type(key) is not int:
-            raise TlaError(f"TLCGet({format_value(key)}) is asked for before TLCSet gave it a value")
-        return self._kept[key]
+                raise TlaError(f"{use} is not supported") from None
+        if key not in self._values or type(key) is not int:
+            raise TlaError(f"{use} is asked for before TLCSet gave it a value")
+        return self._values[key]
 
     def get_or_default(self, key: Value, default: Value) -> Value:
         """Evaluate ``TLCGetOrDefault(key, default)`` of the module TLCExt: a key that is no number has the default.
 
-        Raises:
-            TlaError: outside a search.
+        Raises TlaError outside a search.
         """
-        if self._tell is None:
-            raise TlaError(f"TLCGetOrDefault({format_value(key)}, ...) has a value only in a search of all states")
-        return self._kept.get(key, default) if type(key) is int else default
+        self._in_search(f"TLCGetOrDefault({format_value(key)}, ...)")
+        return self._values.get(key, default) if type(key) is int else default
 
     def get_and_set(self, key: Value, operator: Callable[[Value, Value], Value], value: Value, default: Value) -> Value:
         """Evaluate ``TLCGetAndSet(key, Op, value, default)`` of the module TLCExt: the old value.
 
-        Raises:
-            TlaError: outside a search; if the key is no natural number.
+        Raises TlaError outside a search, or if the key is no natural number.
         """
         old = self.get_or_default(key, default)
         self.set(key, operator(old, value))
         return old
 
     def set(self, key: Value, value: Value) -> bool:
-        """Evaluate ``TLCSet(key, value)``.
-
-        Raises:
-            TlaError: outside a search; if the key is no natural number.
-        """
-        if self._tell is None:
-            raise TlaError(f"TLCSet({format_value(key)}, ...) has an effect only in a search of all states")
+        """Evaluate ``TLCSet(key, value)``; raises TlaError outside a search, or if the key is no natural number."""
+        self._in_search(f"TLCSet({format_value(key)}, ...)", "has an effect")
         if type(key) is not int or key < 0:
             raise TlaError(f"TLCSet needs a natural number for its register, but was given {format_value(key)}")
-        self._kept[key] = frozen(value)
+        self._values[key] = frozen(value)
         return True

@@ -30,10 +30,10 @@ _Ext, _Raw = msgspec.msgpack.Ext, msgspec.Raw
 
 def encoded(value: Value) -> bytes:
     """Return the bytes of a value; raises TlaError where something in it cannot be listed."""
-    return _Writer().write(value)
+    return _BytesWriter().write(value)
 
 
-class _Writer:
+class _BytesWriter:
     """Writes one value, each function in it once."""
 
     def __init__(self) -> None:
@@ -71,12 +71,12 @@ class _Writer:
 def decoded(text: bytes) -> Value:
     """Return the value whose bytes these are; raises ValueError where they are no value's."""
     try:
-        return _Reader().read(text)
+        return _BytesReader().read(text)
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError) as error:
         raise ValueError(f"not the bytes of a value: {error}") from error
 
 
-class _Reader:
+class _BytesReader:
     """Reads one value, with one object for equal short parts."""
 
     def __init__(self) -> None:
