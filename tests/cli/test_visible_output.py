@@ -17,7 +17,7 @@ from tests.support.programs.terminals import on_a_terminal
 
 #: ESC, a title by OSC, BEL, CR, CSI as one character, an override of the direction, a separator, and no width.
 HOSTILE = "n\x1b[31mEVIL\x1b]0;title\x07\r\x9b2J\u202eabc\u2028\u200b"
-FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "figure8.trace.ndjson"
+FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "prior_term_commit.trace.ndjson"
 
 
 def controls(text: str) -> set[str]:

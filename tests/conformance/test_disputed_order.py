@@ -93,8 +93,8 @@ def test_a_watched_trace_is_not_violated_by_what_is_wrong_in_a_disputed_order(tm
     lines = file.read_bytes().splitlines(keepends=True)
     watched = Watched(file, tmp_path / "store")
     for begin in range(0, len(lines), 5):  # the forced event is in an earlier batch than the wrong one
-        watched.take(lines[begin : begin + 5])
-    assert [(row.verdict, row.settled) for row in watched.told] == [("inconclusive", True)]
+        watched.batch(lines[begin : begin + 5])
+    assert [(row.verdict, row.settled) for row in watched.rows] == [("inconclusive", True)]
 
 
 # ---- Reports ----

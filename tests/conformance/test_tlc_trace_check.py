@@ -239,10 +239,10 @@ def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Pat
 
 def test_logs_that_grow_are_written_entry_by_entry_and_values_once() -> None:
     literals = Literals("T_", "ops")
-    names = [literals.of((7,) * length) for length in range(200)]
+    names = [literals.text((7,) * length) for length in range(200)]
     assert len(set(names)) == 200
     assert sum(map(len, literals.definitions)) < 200 * 40
-    assert literals.of((7,) * 150) == names[150]
+    assert literals.text((7,) * 150) == names[150]
 
 
 def test_any_string_is_told_in_printable_characters_and_read_back() -> None:

@@ -109,7 +109,7 @@ def test_an_element_that_is_told_in_parts_must_be_there(post: Callable[..., Trac
     wrong = post(sent(size=1))
     assert wrong.verdict is Verdict.VIOLATED
     said = "\n".join(wrong.findings[0].details)
-    assert 'an element of letters: the line shows [body |-> "so many: 1", from |-> "a", term |-> 1, to |-> "b"]' in said
+    assert 'an element of letters: the line shows [body |-> "of size 1", from |-> "a", term |-> 1, to |-> "b"]' in said
 
 
 def test_a_sum_of_fields_is_an_argument(post: Callable[..., TraceVerdict]) -> None:

@@ -181,7 +181,7 @@ def test_who_interrupts_the_search_for_a_note_is_told_the_verdict_that_is_known(
     logs = service(tmp_path / "hasty", 1, "--hasty")
     script = """
 import os, signal, sys, time
-from lockstep import cli
+from lockstep.cli import command_line as cli
 from lockstep.logs import clock_skew
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 def enough(*_):

@@ -15,7 +15,7 @@ from tests.support.programs.lockstep_command import lockstep
 
 SPEC = ROOT / "docs" / "lock_service" / "LockService.tla"
 BACKUP = ROOT / "docs" / "own_logs"
-FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "figure8.trace.ndjson"
+FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "prior_term_commit.trace.ndjson"
 
 
 @pytest.fixture(scope="module")

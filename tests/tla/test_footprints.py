@@ -108,6 +108,7 @@ def alone(spec: Spec, name: str) -> Any:
         invariants={key: value for key, value in spec.invariants.items() if key == name},
         action_properties={key: value for key, value in spec.action_properties.items() if key == name},
         parts={name: spec.parts[name]},
+        variables=spec.variables,
     )
 
 

@@ -80,7 +80,9 @@ AsksInNoPastTermProp ==
                           => ~node'[n].election.needIncrease]_vars
 
 \* n draws its conclusion from a round of votes.
-Concludes(n) == node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE" /\ KeepsRunning(n)
+Concludes(n) ==
+    /\ node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE"
+    /\ KeepsRunning(n)
 
 \* PROP HigherTermIsKnownProp: a candidate that hears of a higher term will go there.
 HigherTermIsKnownProp ==

@@ -144,7 +144,7 @@ def test_a_seed_gives_one_run_whatever_the_process() -> None:
     plan = FaultPlan(events=400)
     code = (
         "import sys; sys.path[:] = sys.argv[1:]\n"
-        "from test_runs import digest; from raftref.dledger.simulation import FaultPlan\n"
+        "from test_simulated_runs import digest; from raftref.dledger.simulation import FaultPlan\n"
         "print(digest(11, FaultPlan(events=400)))"
     )
     for hash_seed in ("1", "2"):
