@@ -1,4 +1,4 @@
-"""What SQL asks of traces of DLedger."""
+"""The SQL of the facts of DLedger's traces."""
 
 from __future__ import annotations
 
