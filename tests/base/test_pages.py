@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.systems.models import models_of_tier
-from lockstep.systems.registry import SYSTEMS, lemmas, simulators
-from places import ROOT
+from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier, simulators
+from tests.support.places import ROOT
 
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"

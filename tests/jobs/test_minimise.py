@@ -14,23 +14,25 @@ import pytest
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Literal
-from lockstep.conformance.minimise.past import Told, causes, take_told
-from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
-from lockstep.conformance.minimise.runs import Replay, Run
-from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
-from lockstep.jobs.play.course.planting import Method
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.conformance.causal_past import Told, causes, take_told
+from lockstep.conformance.property_evaluation import Literal
+from lockstep.conformance.rebinding import Rebinding, Step, distance
+from lockstep.conformance.run_search import Replay, Run
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.course.plant_expression import Method
+from lockstep.jobs.minimise_trace import Minimised, NothingToMinimiseError, minimise, shortest_known
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines, write_trace
-from lockstep_command import lockstep
-from places import SPECS
-from sampling import sampled
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 #: Clusters with flaws, each with the events after which a property is violated: in both systems, in few steps.
 DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 23, 95)
@@ -352,7 +354,7 @@ PLANTED = {
         ("ordered", 7, 150),
     ),
     "HashicorpRaft": (
-        ("raftref.hashicorp.leader.commitment", "Commitment.recalculate"),
+        ("raftref.hashicorp.state", "Commitment.recalculate"),
         ("(len(matched) - 1) // 2", "0"),
         ("raft", 2, 200),
     ),

@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockstep.base.paths import spec_dir
-from lockstep.models.manifest import Manifest, load_manifest, run_model
+from lockstep.base.package_data import spec_dir
+from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
-from lockstep.systems.models import manifest
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.systems.registry import manifest
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcVerdict
-from lockstep.tlc.parse import cfg_section
+from lockstep.tlc.tlc_output import cfg_section
 
 #: The lists of a cfg that name what is checked. In these models they come last.
 INVARIANTS, STEPS = ("INVARIANT", "INVARIANTS"), ("PROPERTY", "PROPERTIES")

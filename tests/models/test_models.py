@@ -9,17 +9,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
-from lockstep.models.manifest import ModelEntry, compare, run_model
-from lockstep.models.run import ModelOutcome, run_models
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import imported_file
-from lockstep.trace.format import Trace, trace_lines
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.recordings_manifest import Recording, RecordingsError, load_recordings, mismatches
+from lockstep.models.model_manifest import ModelEntry, compare, run_model
+from lockstep.models.pinned_models import ModelOutcome, run_models
+from lockstep.systems.registry import SYSTEMS, manifest
+from lockstep.systems.trace_files import imported_file
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.choices import Flaw
 
 MODELS = spec_dir() / "dledger" / "models"

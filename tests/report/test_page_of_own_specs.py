@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from backup_service import EXAMPLE, service
-from lockstep.jobs.view.known import NothingToViewError
-from lockstep.jobs.view.own import of_own_logs, of_own_spec
-from lockstep.report.page.behaviour import Shown
-from lockstep.report.page.content import Subject, content
-from lockstep.systems.own.subject import OwnSubject, own_subject
-from lockstep_command import lockstep
-from pages import COUNTS_TOO_FAR, counter, tree_in
-from places import ROOT
+from lockstep.jobs.view.log_view import of_own_logs, of_own_spec
+from lockstep.jobs.view.trace_view import NothingToViewError
+from lockstep.report.page.page_content import Subject, content
+from lockstep.report.page.shown_behaviour import Shown
+from lockstep.systems.own_logs import OwnSubject, own_subject
+from tests.support.logs.backup_service import EXAMPLE, service
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.pages import COUNTS_TOO_FAR, counter, tree_in
 
 LOCK = ROOT / "docs" / "lock_service"
 

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
-from places import ROOT
 from raftref.hashicorp.messages import RpcType
-from vocabulary import OF_DLEDGER, OF_HASHICORP, VOCABULARIES, Vocabulary
+from tests.scripts.vocabulary import OF_DLEDGER, OF_HASHICORP, VOCABULARIES, Vocabulary
+from tests.support.places import ROOT
 
 EACH = pytest.mark.parametrize("of", VOCABULARIES.values(), ids=VOCABULARIES)
 PLANS = [
@@ -19,7 +19,7 @@ PLANS = [
 
 @EACH
 def test_the_page_says_what_the_spec_says(of: Vocabulary) -> None:
-    """Rewrite it with `python tests/support/vocabulary.py DLedger > docs/traces/actions.md`, the other likewise."""
+    """Rewrite it with `python -m tests.scripts.vocabulary DLedger > docs/traces/actions.md`, the other likewise."""
     assert (ROOT / "docs" / "traces" / of.page).read_text(encoding="utf-8") == of.text()
 
 

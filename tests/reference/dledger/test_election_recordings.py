@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from raftref.dledger.election_rules import (
     BIGGER_LEDGER,
     PARSE_RESULTS,

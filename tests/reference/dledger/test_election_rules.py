@@ -25,7 +25,7 @@ from raftref.dledger.election_rules import (
 )
 from raftref.dledger.messages import HeartBeatMessage, Term, VoteMessage
 from raftref.dledger.state import Role
-from rules import (
+from tests.support.systems.rules import (
     MEMBERS,
     RULES,
     VOTER,

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import raftref
-from places import ROOT
 from raftref.action import NotEnabled, trace_name
 from raftref.dledger.choices import FINE, PUBLISHED, VOTES, Config, Flaw
 from raftref.dledger.messages import Entry, HeartBeat, Index, PushType, Term
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.state import Role
 from raftref.dledger.steps import Abandoned
+from tests.support.places import ROOT
 
 SPEC = ROOT / "spec" / "dledger"
 PACKAGE = Path(raftref.__file__).parent

@@ -15,20 +15,13 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dledger import WORDS
-from lockstep.conformance.shown.compare import compare, to_value
-from lockstep.systems.specs import trace_spec
+from lockstep.conformance.comparison import compare
+from lockstep.conformance.json_values import to_value
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import FORMAT, Header
-from machines import search
+from lockstep.trace.trace_format import FORMAT, Header
 from raftref.dledger.choices import FINE, REPAIRED, VOTES, Config, Feature, Flaw
 from raftref.dledger.messages import (
     BatchRequest,
@@ -45,6 +38,8 @@ from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, constants
 from raftref.dledger.simulation.cluster import PUSH_HANDLERS
 from raftref.dledger.simulation.scenarios import Script, figure8_to_the_third_term
+from tests.support.systems.dledger import WORDS
+from tests.support.systems.machines import search
 
 # Loading a spec raises the limit to this; Hypothesis complains if that happens within a run.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))

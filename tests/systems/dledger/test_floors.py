@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from fleets import times_reached
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import header_constants
 from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, all_parts, floors
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.unreachable import SELDOM, UNREACHABLE, actions, seldom, unreachable
-from lockstep.systems.models import manifest
+from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
-from mutants import spec_of
-from sampling import sampled
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
+from tests.support.systems.mutants import spec_of
 
 #: More of the clusters than this is not too seldom.
 SELDOM_SHARE = 1 / 3

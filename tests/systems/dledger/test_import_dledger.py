@@ -6,18 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.recordings import load_recordings
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import DEFAULTS
 from lockstep.systems.dledger.recording_import import import_lines, import_recording
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
-from lockstep.trace.imported import Imported
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace, read_trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import (
+    CAPTURED,
+    FAULT_FREE,
+    FIGURE8,
+    QUIET,
+    Continued,
+    encoded,
+    ended,
+    lines_of,
+)
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 

@@ -6,11 +6,11 @@ import inspect
 
 import pytest
 
-from dledger_mutants import REFERENCE
-from mutants import planted
 from raftref.dledger.quorum import is_quorum
 from raftref.dledger.store import LedgerStore
-from sampling import sampled
+from tests.support.sampling import sampled
+from tests.support.systems.dledger_mutants import REFERENCE
+from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
 FEW = (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.systems.dledger.constants import CONSTANTS, FEATURES, FLAWS
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
-from places import ROOT
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from raftref.dledger.choices import FINE, VOTES
 from raftref.dledger.server import ACTIONS
-from simulated_traces import header
-from spec_book import chapters
+from tests.support.places import ROOT
+from tests.support.systems.simulated_traces import header
+from tests.support.tla.spec_book import chapters
 
 
 def test_the_guide_runs_tlc_on_the_module_that_goes_with_the_cfg() -> None:

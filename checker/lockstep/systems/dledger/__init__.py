@@ -7,16 +7,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.progress import Say
-from lockstep.conformance.interface import Outbox
+from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.systems.dledger.facts import FACTS
 from lockstep.systems.dledger.picture import FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
 from lockstep.tla.spec import Spec
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
@@ -87,6 +86,5 @@ DLEDGER = System(
         {"index_order_inductive": "lockstep.systems.dledger.index_order_inductive"},
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
+from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
-from lockstep.tla.values.lazy.constructed import STRING
 from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
 
 #: The feature that the reference always has.

@@ -13,9 +13,9 @@ from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, WAITING_AN
 from lockstep.systems.dledger.unreachable import actions, parts, seldom, unreachable
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
+from lockstep.tla.values.constructed_sets import RcdSet
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.lazy.algebra import Union2
-from lockstep.tla.values.lazy.constructed import RcdSet
+from lockstep.tla.values.lazy_set_algebra import Union2
 
 #: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 20, 900

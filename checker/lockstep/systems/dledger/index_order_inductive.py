@@ -20,10 +20,9 @@ from itertools import pairwise
 
 import z3
 
-from lockstep.models.proofs.asking import NODE_COUNTS, Question, integers, prove
-from lockstep.models.proofs.machine import Branch, one_step
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import element, middle
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, Branch, Question, integers, one_step, prove
 
 NAME = "index_order_inductive"
 STATEMENT = (

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.conformance.shown.compare import equal_count
-from lockstep.logs.steps import Step
+from lockstep.conformance.comparison import equal_count
+from lockstep.logs.continuations import Step
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
-from lockstep.trace.format import OBSERVE
+from lockstep.trace.trace_format import OBSERVE
 
 #: The actions that may be hidden: DLedger logs nothing about them, or nothing where they go well; the lines of
 #: CheckAppendFuture are not read.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 
-from lockstep.logs.lines import Thread
+from lockstep.logs.log_lines import Thread
 from lockstep.systems.dledger.log_lines import RECOVERY, RESTART, LogLine
 from lockstep.systems.dledger.log_roles import ROLES, NodeRoles
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from lockstep.logs.lines import Line, Thread
-from lockstep.logs.order import Positions
-from lockstep.logs.steps import Begin, Path, Reached
+from lockstep.logs.continuations import Begin, Path, Reached
+from lockstep.logs.line_order import Positions
+from lockstep.logs.log_lines import Line, Thread
 from lockstep.systems.dledger.log_chains import Chain, essence
 from lockstep.systems.dledger.log_line_context import LineContext
 from lockstep.systems.dledger.log_line_steps import CHANGES_OF_ROLE, READERS

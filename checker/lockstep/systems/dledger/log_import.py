@@ -15,14 +15,13 @@ from pathlib import Path
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.shown.compare import to_tree
-from lockstep.conformance.shown.words import Words
-from lockstep.logs import clocks
-from lockstep.logs.lines import Line, Thread
-from lockstep.logs.order import NoOrderError, Order
-from lockstep.logs.search import Blocked, Explained, Run, explain
-from lockstep.logs.steps import Step
-from lockstep.logs.steps.failing import Failing
+from lockstep.conformance.json_values import Words, to_tree
+from lockstep.logs import clock_skew as clocks
+from lockstep.logs.continuations import Step
+from lockstep.logs.explanation_search import Blocked, Explained, Run, explain
+from lockstep.logs.failing_properties import Failing
+from lockstep.logs.line_order import NoOrderError, Order
+from lockstep.logs.log_lines import Line, Thread
 from lockstep.systems.dledger.log_chains import LoggedStep
 from lockstep.systems.dledger.log_group import LoggedGroup, group_of
 from lockstep.systems.dledger.log_guide import DLedgerGuide
@@ -32,9 +31,9 @@ from lockstep.systems.dledger.log_roles import RefutedLine, first_refuted
 from lockstep.systems.dledger.recording_import import CONSTANTS, SPEC, VERSIONS
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
-from lockstep.trace import format as trace
-from lockstep.trace.format import OBSERVE, Event
-from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.trace_format import OBSERVE, Event
 
 #: The number of states that are carried from line to line.
 MAX_STATES = 64

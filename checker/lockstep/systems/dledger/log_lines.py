@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.logs.lines import Line, Thread
-from lockstep.logs.reading.mapping import Mapping, Stamp, Text
-from lockstep.logs.reading.records import Record, records
-from lockstep.logs.reading.rotation import logs_of
-from lockstep.logs.reading.stamps import nanoseconds
-from lockstep.logs.reading.strays import Strays
+from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_records import Record, records
+from lockstep.logs.log_rotation import logs_of
+from lockstep.logs.mapping import Mapping, Stamp, Text
+from lockstep.logs.stray_lines import Strays
+from lockstep.logs.timestamps import nanoseconds
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
 _DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, takewhile
 
-from lockstep.logs.lines import Thread
-from lockstep.logs.order import Positions
+from lockstep.logs.line_order import Positions
+from lockstep.logs.log_lines import Thread
 from lockstep.systems.dledger.log_lines import RECOVERY, RESTART, LogLine, in_time
 
 #: The time of a line, the number of its log, its place in that, and itself.

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.logs.lines import Thread
+from lockstep.logs.log_lines import Thread
 from lockstep.systems.dledger.log_lines import RESTART, LogLine, in_time
-from lockstep.trace.format import OBSERVE
+from lockstep.trace.trace_format import OBSERVE
 
 #: The role after a line of this kind.
 ROLES = {"candidate": "CANDIDATE", "next_term": "CANDIDATE", "leader": "LEADER", "follower": "FOLLOWER"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.dledger.constants import DEFAULTS, PUBLISHED
-from lockstep.systems.simulated import Reference, Simulation
-from lockstep.trace.format import Header
+from lockstep.systems.simulated_clusters import Reference, Simulation
+from lockstep.trace.trace_format import Header
 from raftref.dledger.choices import FINE, IN_0_2_7, Feature, Flaw
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from lockstep.systems.dledger.recording_lines import (
     StoreLine,
 )
 from lockstep.systems.dledger.step_placement import History, PlacedStep
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 #: The fields of a node that a change of its role, or of its log, may alter.
 ROLE_FIELDS = {"role", "currTerm", "leaderId", "currVoteFor"}

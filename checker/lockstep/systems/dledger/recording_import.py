@@ -50,9 +50,10 @@ from lockstep.systems.dledger.recording_lines import (
 )
 from lockstep.systems.dledger.recording_reader import parse_lines, read_recording
 from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
-from lockstep.trace import format as trace
-from lockstep.trace.format import OBSERVE, Event
-from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import OBSERVE, Event
 from raftref.dledger.choices import Feature, Flaw
 
 SPEC = "DLedger"
@@ -145,15 +146,15 @@ def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | i
     """Return the constants of the header for this version with this config."""
     if header.version not in VERSIONS:
         problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
-        raise trace.TraceError(source, header.number, problem)
+        raise TraceError(source, header.number, problem)
     batches = header.config.get("enableBatchPush") is True
     return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
 
 
 def _event(seq: int, step: PlacedStep, *, forced: bool, disputed: bool) -> Event:
     sent = None if step.sent is None else tuple(step.sent)
-    marks = {"t_ms": step.t_ms, "line": step.line, "forced": forced, "disputed": disputed}
-    return Event(seq, step.node, step.action, step.args, step.shows, sent, **marks)
+    step_fields = (step.node, step.action, step.args, step.shows, sent)
+    return Event(seq, *step_fields, t_ms=step.t_ms, line=step.line, forced=forced, disputed=disputed)
 
 
 def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int]) -> trace.Header:

@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from lockstep.trace.format import Event as TraceEvent
-from lockstep.trace.format import Header, read_trace, write_trace
+from lockstep.trace.trace_format import Event as TraceEvent
+from lockstep.trace.trace_format import Header, write_trace
+from lockstep.trace.trace_reader import read_trace
 from raftref.action import NotEnabled
 from raftref.dledger.choices import FINE, VOTES, Feature
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, constants, simulate
 from raftref.dledger.state import Role
-from sampling import sampled
+from tests.support.sampling import sampled
 
 SEEDS = range(20)
 PLANS = {

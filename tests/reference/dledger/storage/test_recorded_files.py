@@ -13,11 +13,11 @@ import json
 import zlib
 from typing import Any
 
-from places import TESTS
 from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.storage import DiskError, FileLedgerStore, SimulatedDisk
 from raftref.dledger.storage.entry_files import DATA_FILE, INDEX_FILE
 from raftref.dledger.storage.mapped_file import MappedFile
+from tests.support.places import TESTS
 
 RECORDING = TESTS / "recorded" / "dledger-0.2.7-store.ndjson"
 

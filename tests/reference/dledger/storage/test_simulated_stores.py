@@ -14,7 +14,7 @@ from raftref.dledger.simulation import Cluster, Event, FaultPlan, Schedule
 from raftref.dledger.state import Role
 from raftref.dledger.storage import FileLedgerStore, SimulatedDisk, TermFile
 from raftref.dledger.store import LedgerStore
-from sampling import sampled
+from tests.support.sampling import sampled
 
 #: More crashes and checkpoints than ordinary life has. What power takes, the disk decides, not the plan.
 LIVELY = FaultPlan(power_loss=0, crash=0.008, restart=0.05, check_point=0.03, step_down=0.004, events=600)
