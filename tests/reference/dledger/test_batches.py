@@ -52,9 +52,9 @@ def answer(index: int, count: int, code: Code = Code.SUCCESS) -> BatchResponse:
 def handled(node: Server, m: BatchRequest, action: str = "handle_do_batch_append") -> BatchResponse:
     """Queue a request and let the node handle it; return the answer."""
     node.handle_push(m)
-    (told,) = getattr(node, action)(m).sent
-    assert isinstance(told, BatchResponse)
-    return told
+    (reply,) = getattr(node, action)(m).sent
+    assert isinstance(reply, BatchResponse)
+    return reply
 
 
 class TestClients:
@@ -144,14 +144,14 @@ class TestLeader:
 class TestFollower:
     """EntryHandler.handleDoBatchAppend, checkAppendFuture."""
 
-    def test_all_entries_of_the_next_batch_are_stored_and_told(self) -> None:
+    def test_all_entries_of_the_next_batch_are_stored_and_answered(self) -> None:
         node = follower(A)
-        told = handled(node, batch(1, B, C))
+        reply = handled(node, batch(1, B, C))
         assert node.ledger_store.log == (A, B, C)
-        assert (told.code, told.index, told.count, told.end_index) == (Code.SUCCESS, 1, 2, 2)
+        assert (reply.code, reply.index, reply.count, reply.end_index) == (Code.SUCCESS, 1, 2, 2)
 
     def test_the_end_of_the_log_is_in_the_term_of_the_last_entry_of_a_batch(self) -> None:
-        """D10: votes look at that term."""
+        """LedgerEndTerm: votes look at that term."""
         node = follower(A)
         node.member_state.curr_term = Term(3)
         handled(node, batch(1, Entry(Term(1), "b"), Entry(Term(2), "c"), term=3))
@@ -181,8 +181,8 @@ class TestFollower:
         assert node.requests() == [replace(m, awaited=False)]
         assert not node.can_check_append_future(replace(m, awaited=False))
 
-    def test_a_second_batch_that_begins_at_the_same_entry_is_told_repeated_push(self) -> None:
+    def test_a_second_batch_that_begins_at_the_same_entry_is_answered_with_repeated_push(self) -> None:
         node = follower()
         node.handle_push(batch(0, A, B))
-        (told,) = node.handle_push(batch(0, A)).sent
-        assert told == replace(answer(0, 1, Code.REPEATED_PUSH), begin_index=Index(-1), end_index=Index(-1))
+        (reply,) = node.handle_push(batch(0, A)).sent
+        assert reply == replace(answer(0, 1, Code.REPEATED_PUSH), begin_index=Index(-1), end_index=Index(-1))

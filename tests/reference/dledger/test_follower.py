@@ -71,12 +71,12 @@ class TestCompare:
         assert (found.code, found.term, found.dst) == (Code.SUCCESS, m.term, m.src)
 
     @pytest.mark.parametrize("what", STALE)
-    def test_repaired_they_are(self, what: str) -> None:
+    def test_repaired_term_and_leader_of_a_compare_are_checked(self, what: str) -> None:
         node = follower(A1, config=PUBLISHED.without(Flaw.PUSH_TERM_CHECK))
         found = response(node.handle_do_compare(stale(request(PushType.COMPARE, 0, A1), what)).sent)
         assert found.code is Code.INCONSISTENT_TERM
 
-    def test_who_waits_no_more_gets_no_answer(self) -> None:
+    def test_a_caller_that_waits_no_more_gets_no_answer(self) -> None:
         assert follower(A1).handle_do_compare(request(PushType.COMPARE, 0, A1, awaited=False)).sent == ()
 
 
@@ -89,12 +89,12 @@ class TestTruncate:
         assert (found.code, found.begin_index, found.end_index) == (Code.SUCCESS, 0, 0)
         assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1,), 0)
 
-    def test_it_may_cut_what_is_committed(self) -> None:
+    def test_as_published_a_truncate_may_cut_committed_entries(self) -> None:
         node = follower(A1, B1, C2, committed=2)
         node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
         assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1,), 2)
 
-    def test_repaired_it_is_refused_below_the_committed_index(self) -> None:
+    def test_repaired_a_truncate_below_the_committed_index_is_refused(self) -> None:
         node = follower(A1, B1, C2, committed=2, config=PUBLISHED.without(Flaw.COMMIT_PAST_END))
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1)).sent)
         assert found.code is Code.INCONSISTENT_STATE
@@ -175,7 +175,7 @@ class TestCheckAppendFuture:
         assert response(effects.sent).code is Code.INCONSISTENT_STATE
         assert effects.requeued == replace(m, awaited=False)
 
-    def test_it_is_answered_once(self) -> None:
+    def test_an_append_beyond_a_gap_is_answered_once(self) -> None:
         with pytest.raises(NotEnabled):
             follower(A1).check_append_future(request(PushType.APPEND, 2, D3, awaited=False))
 
@@ -192,7 +192,7 @@ class TestCommit:
         assert node.handle_do_commit(CommitRequest("n1", "n2", TERM, Index(1))).sent == ()
         assert node.ledger_store.committed_index == 1
 
-    def test_published_another_leader_is_believed_and_repaired_it_is_not(self) -> None:
+    def test_as_published_a_commit_of_another_leader_is_obeyed_and_repaired_it_is_not(self) -> None:
         for config, committed in [(PUBLISHED, 1), (PUBLISHED.without(Flaw.PUSH_TERM_CHECK), -1)]:
             node = follower(A1, B1, config=config)
             node.handle_do_commit(CommitRequest("n3", "n2", TERM, Index(1)))
@@ -244,14 +244,14 @@ def refusing(role: Role) -> Server:
 
 @pytest.mark.parametrize("role", [Role.CANDIDATE, Role.LEADER])
 @pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE])
-def test_who_does_not_follow_refuses_to_compare_or_truncate(type_: PushType, role: Role) -> None:
+def test_a_node_that_does_not_follow_refuses_to_compare_or_truncate(type_: PushType, role: Role) -> None:
     """EntryHandler.clearCompareOrTruncateRequestsIfNeed, since 0.3.0."""
     made = refusing(role)
     answer = response(made.clear_compare_or_truncate_requests(request(type_, 0, A1)).sent)
     assert (answer.type, answer.code, answer.index) == (type_, Code.NOT_FOLLOWER, 0)
 
 
-def test_who_does_not_follow_drops_a_commit_that_nobody_awaits_an_answer_to() -> None:
+def test_a_node_that_does_not_follow_drops_a_commit_that_nobody_awaits_an_answer_to() -> None:
     made = refusing(Role.CANDIDATE)
     m = CommitRequest("n1", "n2", TERM, Index(0))
     assert made.clear_compare_or_truncate_requests(m).sent == ()

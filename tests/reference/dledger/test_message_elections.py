@@ -65,7 +65,7 @@ def vote(term: int, src: str = "n2") -> VoteMessage:
 class TestARoundOfVotes:
     """DLedgerLeaderElector.maintainAsCandidate."""
 
-    def test_all_peers_are_asked_in_the_present_term_and_told_where_the_log_ends(self) -> None:
+    def test_vote_requests_have_the_present_term_and_the_end_of_the_log(self) -> None:
         """A node that comes back asks in the term that it went down in."""
         node = server(term=4)
         node.ledger_store.append(Entry(Term(3), "a"))
@@ -89,7 +89,7 @@ class TestARoundOfVotes:
         assert effects.abandoned == Abandoned(type=VOTE)
         assert (node.member_state.role, node.election.vote_next) == (Role.CANDIDATE, False)
 
-    def test_a_quorum_makes_a_leader_that_tells_its_heartbeat(self) -> None:
+    def test_a_quorum_makes_a_leader_that_sends_a_heartbeat(self) -> None:
         node = asking(server(term=2))
         assert node.handle_vote_response(answer(VOTE, "n3", VoteCode.ACCEPT, 2)).abandoned == Abandoned("n3", VOTE)
         effects = node.parse_vote_responses()
@@ -97,7 +97,7 @@ class TestARoundOfVotes:
         assert effects.heart_beat is not None
         assert effects.heart_beat.term == 2
 
-    def test_without_a_reason_to_raise_the_term_it_is_asked_for_again_in_the_same_one(self) -> None:
+    def test_without_a_reason_to_raise_the_term_a_candidate_asks_again_in_the_same_one(self) -> None:
         node = asking(server(term=2))
         node.parse_vote_responses()
         assert asking(node).member_state.curr_term == 2
@@ -109,14 +109,14 @@ class TestARoundOfVotes:
         node.vote_for_quorum_responses()
         assert (node.member_state.curr_term, node.member_state.curr_vote_for) == (3, None)
 
-    def test_a_higher_term_that_an_answer_tells_of_is_the_next_one(self) -> None:
+    def test_a_higher_term_in_an_answer_is_the_next_one(self) -> None:
         node = asking(server(term=2))
         node.handle_vote_response(answer(VOTE, "n2", VoteCode.REJECT_EXPIRED_VOTE_TERM, 7))
         node.parse_vote_responses()
         node.vote_for_quorum_responses()
         assert node.member_state.curr_term == 7
 
-    def test_a_candidate_that_is_told_of_a_term_by_a_request_goes_there_without_asking(self) -> None:
+    def test_a_candidate_that_hears_of_a_term_by_a_request_goes_there_without_asking(self) -> None:
         node = server(term=2)
         node.handle_vote(vote(5))
         assert (node.member_state.curr_term, node.election.need_increase) == (2, True)
@@ -144,10 +144,10 @@ class TestARoundOfVotes:
 class TestHandlingVotes:
     """DLedgerLeaderElector.handleVote."""
 
-    def test_a_vote_is_kept_and_told(self) -> None:
+    def test_a_vote_is_kept_and_answered(self) -> None:
         node = server(term=1)
-        (told,) = node.handle_vote(vote(1)).sent
-        assert told == ElectionResponse(VOTE, "n1", "n2", Term(1), VoteCode.ACCEPT)
+        (reply,) = node.handle_vote(vote(1)).sent
+        assert reply == ElectionResponse(VOTE, "n1", "n2", Term(1), VoteCode.ACCEPT)
         assert node.member_state.curr_vote_for == "n2"
 
     def test_a_vote_is_kept_though_nobody_waits_for_the_answer(self) -> None:
@@ -157,9 +157,9 @@ class TestHandlingVotes:
 
     def test_a_leader_is_deposed_by_a_request_of_a_higher_term_alone(self) -> None:
         node = leader_of(1)
-        (told,) = node.handle_vote(vote(2)).sent
-        assert isinstance(told, ElectionResponse)
-        assert (told.code, told.term) == (VoteCode.REJECT_TERM_NOT_READY, 1)
+        (reply,) = node.handle_vote(vote(2)).sent
+        assert isinstance(reply, ElectionResponse)
+        assert (reply.code, reply.term) == (VoteCode.REJECT_TERM_NOT_READY, 1)
         assert (node.member_state.role, node.member_state.leader_id) == (Role.CANDIDATE, None)
 
     def test_a_node_that_is_down_hears_nothing(self) -> None:
@@ -184,15 +184,15 @@ class TestHeartBeats:
     def test_a_candidate_follows_the_leader_of_its_term_and_a_follower_stays(self) -> None:
         node = server(term=1)
         for _ in range(2):
-            (told,) = node.handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1))).sent
-            assert told == ElectionResponse(BEAT, "n1", "n2", Term(-1), HeartBeatCode.SUCCESS)
+            (reply,) = node.handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1))).sent
+            assert reply == ElectionResponse(BEAT, "n1", "n2", Term(-1), HeartBeatCode.SUCCESS)
             assert (node.member_state.role, node.member_state.leader_id) == (Role.FOLLOWER, "n2")
 
-    def test_a_leader_that_is_late_is_told_the_term(self) -> None:
-        (told,) = server(term=3).handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1))).sent
-        assert told == ElectionResponse(BEAT, "n1", "n2", Term(3), HeartBeatCode.EXPIRED_TERM)
+    def test_a_leader_that_is_late_hears_the_term(self) -> None:
+        (reply,) = server(term=3).handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1))).sent
+        assert reply == ElectionResponse(BEAT, "n1", "n2", Term(3), HeartBeatCode.EXPIRED_TERM)
 
-    def test_a_follower_that_was_told_of_a_term_remembers_it_though_it_follows_again(self) -> None:
+    def test_a_follower_that_heard_of_a_term_remembers_it_though_it_follows_again(self) -> None:
         node = server(term=1)
         node.handle_vote(vote(2, "n3"))
         node.handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1)))
@@ -213,7 +213,7 @@ class TestHeartBeats:
             assert node.member_state.role is role
             assert node.election.known_max_term == (-1 if role is Role.LEADER else 4)
 
-    def test_without_one_it_steps_down_for_a_higher_term_the_last_it_was_told(self) -> None:
+    def test_a_leader_without_a_quorum_steps_down_for_the_last_higher_term_that_it_heard_of(self) -> None:
         node = leader_of(1)
         node.send_heartbeats()
         node.handle_heart_beat_response(answer(BEAT, "n2", HeartBeatCode.EXPIRED_TERM, 6))
@@ -249,7 +249,7 @@ class TestTransfer:
     @pytest.mark.parametrize(
         ("code", "left"), [(TransferCode.TAKE_LEADERSHIP_FAILED, None), (TransferCode.SUCCESS, "n3")]
     )
-    def test_who_leads_again_ends_its_transfer_when_one_of_an_earlier_term_failed(
+    def test_a_leader_that_leads_again_ends_its_transfer_when_one_of_an_earlier_term_failed(
         self, code: TransferCode, left: str | None
     ) -> None:
         """DLedgerLeaderElector.handleLeadershipTransfer: a failure clears the transferee, whichever it was."""
@@ -274,19 +274,19 @@ class TestTransfer:
     def request(self, src: str = "n2", index: int = -1) -> TransferMessage:
         return TransferMessage(src, "n1", Term(1), Index(index))
 
-    def test_a_transferee_refuses_one_that_it_does_not_follow(self) -> None:
-        (told,) = self.transferee().wait_to_take_leadership(self.request("n3")).sent
-        assert told == ElectionResponse(TRANSFER, "n1", "n3", Term(1), TransferCode.INCONSISTENT_LEADER)
+    def test_a_transferee_refuses_a_leader_that_it_does_not_follow(self) -> None:
+        (reply,) = self.transferee().wait_to_take_leadership(self.request("n3")).sent
+        assert reply == ElectionResponse(TRANSFER, "n1", "n3", Term(1), TransferCode.INCONSISTENT_LEADER)
 
-    def test_it_waits_until_its_log_has_reached_the_leaders_or_gives_up(self) -> None:
+    def test_a_transferee_waits_until_its_log_has_reached_the_leaders_or_gives_up(self) -> None:
         node = self.transferee()
         node.wait_to_take_leadership(self.request(index=0))
         assert not node.can_handle_take_leadership()
-        (told,) = node.take_leadership_time_out().sent
-        assert isinstance(told, ElectionResponse)
-        assert told.code == TransferCode.TAKE_LEADERSHIP_FAILED
+        (reply,) = node.take_leadership_time_out().sent
+        assert isinstance(reply, ElectionResponse)
+        assert reply.code == TransferCode.TAKE_LEADERSHIP_FAILED
 
-    def test_it_stands_in_the_next_term_at_once_and_tells_when_it_leads(self) -> None:
+    def test_a_transferee_stands_in_the_next_term_at_once_and_answers_when_it_leads(self) -> None:
         node = self.transferee()
         node.wait_to_take_leadership(self.request())
         assert node.handle_take_leadership().sent == ()
@@ -297,7 +297,7 @@ class TestTransfer:
             ElectionResponse(TRANSFER, "n1", "n2", Term(1), TransferCode.SUCCESS),
         )
 
-    def test_it_tells_that_it_failed_when_the_old_leader_is_heard_before_it_went_to_the_term(self) -> None:
+    def test_a_transferee_answers_that_it_failed_if_it_hears_the_old_leader_before_it_goes_to_the_term(self) -> None:
         node = self.transferee()
         node.wait_to_take_leadership(self.request())
         node.handle_take_leadership()
@@ -305,13 +305,13 @@ class TestTransfer:
         assert isinstance(failed, ElectionResponse)
         assert failed.code == TransferCode.TAKE_LEADERSHIP_FAILED
 
-    def test_one_that_left_the_term_meanwhile_says_so(self) -> None:
+    def test_a_transferee_that_left_the_term_meanwhile_says_so(self) -> None:
         node = self.transferee()
         node.wait_to_take_leadership(self.request())
         node.member_state.curr_term = Term(2)
-        (told,) = node.handle_take_leadership().sent
-        assert isinstance(told, ElectionResponse)
-        assert told.code == TransferCode.INCONSISTENT_TERM
+        (reply,) = node.handle_take_leadership().sent
+        assert isinstance(reply, ElectionResponse)
+        assert reply.code == TransferCode.INCONSISTENT_TERM
 
 
 def test_an_elector_remembers_nothing_after_a_crash_but_term_and_vote() -> None:

@@ -57,7 +57,7 @@ class TestHandlePush:
         assert node.ledger_store.log == ()
         assert node.requests() == [request(PushType.APPEND, 0, A)]
 
-    def test_a_second_append_at_an_index_is_told_repeated_push(self) -> None:
+    def test_a_second_append_at_an_index_is_answered_with_repeated_push(self) -> None:
         node = follower()
         node.handle_push(request(PushType.APPEND, 0, A))
         (answer,) = node.handle_push(request(PushType.APPEND, 0, B)).sent
@@ -120,7 +120,7 @@ class TestOrder:
         assert answer.code is Code.INCONSISTENT_STATE
         assert node.requests() == [replace(far, awaited=False)]
 
-    def test_as_published_an_answered_entry_is_in_the_way_of_itself_and_repaired_it_is_gone(self) -> None:
+    def test_as_published_an_answered_append_is_in_the_way_of_itself_and_repaired_it_is_gone(self) -> None:
         """RepeatedPush: the leader pushes it again when the answer is lost."""
         far = request(PushType.APPEND, 2, C)
         for config, again in [(Config(flaws=frozenset({Flaw.REPEATED_PUSH})), [Code.REPEATED_PUSH]), (REPAIRED, [])]:
@@ -180,7 +180,7 @@ class TestPendings:
         node.dispatchers["n2"] = replace(node.dispatchers["n2"], pendings=frozenset({Pending(Index(1))}))
         assert not node.can_do_check_append_response("n2")
 
-    def test_with_too_many_pending_it_pushes_no_more_but_the_first_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_with_too_many_pending_a_dispatcher_pushes_the_first_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("raftref.dledger.pushing.MAX_PENDING_SIZE", 1)
         node = self.appending()
         node.do_append("n2")
@@ -256,7 +256,7 @@ class TestClients:
         node.member_state.role, node.member_state.leader_id = Role.LEADER, "n1"
         assert [each.index for each in node.append_as_leader("a").acknowledged] == [0]
 
-    def test_who_does_not_lead_refuses(self) -> None:
+    def test_a_node_that_does_not_lead_refuses_appends(self) -> None:
         node = follower()
         node.refuse_append("NOT_LEADER")
         with pytest.raises(NotEnabled):

@@ -72,7 +72,7 @@ class TestVoting:
         assert votes_for(voter, request("n2"))
         assert not votes_for(voter, request("n3"))
 
-    def test_who_has_a_leader_but_no_other_vote_still_votes(self) -> None:
+    def test_a_node_with_a_leader_but_no_other_vote_still_votes(self) -> None:
         """handleVote looks at the leader only to name the reason for rejecting another candidate."""
         voter = server(term=1)
         voter.member_state.leader_id = "n3"
@@ -115,7 +115,7 @@ class TestVoting:
 class TestTerms:
     """MemberState.nextTerm."""
 
-    def test_the_next_term_needs_nobody_to_have_told_it(self) -> None:
+    def test_the_next_term_need_not_have_been_heard_of(self) -> None:
         node = server(term=3)
         node.next_term(Term(4))
         assert node.member_state.curr_term == 4
@@ -161,7 +161,7 @@ class TestRoles:
         assert effects.heart_beat == HeartBeat("n1", Term(1))
         assert (node.member_state.role, node.member_state.leader_id) == (Role.LEADER, "n1")
 
-    def test_it_can_win_the_same_term_again_with_new_votes_only(self) -> None:
+    def test_a_candidate_can_win_the_same_term_again_with_new_votes_only(self) -> None:
         node = server(term=1)
         for _ in range(2):
             assert not node.can_change_to_leader()

@@ -306,10 +306,10 @@ class InStep(RuleBasedStateMachine):
         self.holds("StateMachineSafety")
 
     @invariant()
-    def reference_and_spec_tell_clients_the_same(self) -> None:
+    def reference_and_spec_acknowledge_the_same(self) -> None:
         if hasattr(self, "state"):
-            told = {(each.d["index"], each.d["entry"]) for each in self.state["acknowledged"]}
-            assert told == {(index, to_value(entry.record(), WORDS)) for index, entry in self.cluster.acknowledged}
+            in_spec = {(each.d["index"], each.d["entry"]) for each in self.state["acknowledged"]}
+            assert in_spec == {(index, to_value(entry.record(), WORDS)) for index, entry in self.cluster.acknowledged}
 
     @invariant()
     def reference_and_spec_enable_the_same_steps(self) -> None:

@@ -57,7 +57,7 @@ class TestUpdateCommittedIndex:
     def test_an_empty_log_commits_nothing(self) -> None:
         assert commit(store(), 1, 0) == -1
 
-    def test_nor_does_it_lose_what_it_had_committed(self) -> None:
+    def test_an_empty_log_keeps_its_committed_index(self) -> None:
         assert commit(store(committed=4), 1, 5) == 4
 
     def test_a_lower_term_is_not_believed(self) -> None:
@@ -102,12 +102,12 @@ class TestTruncate:
         held.truncate(Index(1), X2)
         assert held.log == (A1, X2)
 
-    def test_it_may_write_one_entry_behind_the_end(self) -> None:
+    def test_a_truncate_may_write_one_entry_behind_the_end(self) -> None:
         held = store(A1)
         held.truncate(Index(1), X2)
         assert held.log == (A1, X2)
 
-    def test_further_behind_the_end_it_jumps_over_what_then_cannot_be_read(self) -> None:
+    def test_a_truncate_further_behind_the_end_leaves_holes(self) -> None:
         """get throws for the index and is ignored; truncateOffset moves the write position ahead."""
         held = store(A1)
         held.truncate(Index(3), X2)
@@ -116,7 +116,7 @@ class TestTruncate:
         with pytest.raises(IndexError):
             held.entry(Index(2))
 
-    def test_what_it_jumps_over_is_read_where_the_file_still_holds_what_was_cut(self) -> None:
+    def test_a_truncate_behind_the_end_brings_back_what_the_file_still_holds(self) -> None:
         held = store(A1, tail=(B1, C1))
         held.truncate(Index(2), X2)
         assert (held.log, held.tail) == ((A1, B1, X2), ())

@@ -44,7 +44,7 @@ def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> Non
 
 
 def never(monkeypatch: pytest.MonkeyPatch, action: str, when: Callable[[Server], bool] = lambda _: True) -> None:
-    """Let no node take an action, or none of which `when` holds, whatever its own guard says."""
+    """Let no node take an action, or none for which `when` holds, whatever its own guard says."""
     own = ACTIONS[action]
 
     def enabled(server: Server, *args: Any, **carried: Any) -> bool:
@@ -151,7 +151,7 @@ def test_a_run_that_is_asked_is_event_for_event_one_that_is_not() -> None:
     assert header.constants == SIMULATOR.cluster("whole", 3, 200)[0].constants
 
 
-def test_a_run_of_which_nothing_is_asked_is_no_pass() -> None:
+def test_a_run_in_which_nothing_is_tried_is_no_pass() -> None:
     header, run = SIMULATOR.asked("ordered", 1, 30)
     spec = spec_of("ordered")
     found = check_both_ways(header, run, spec, interface(spec), (), "t")

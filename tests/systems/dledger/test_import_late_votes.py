@@ -17,15 +17,15 @@ from tests.support.systems.dledger import check_dledger
 from tests.support.systems.dledger_lines import Continued
 
 
-def vote(told: Continued, node: str, candidate: str) -> int:
+def vote(recorded: Continued, node: str, candidate: str) -> int:
     """Add the line of a vote by a follower of n0 in term 0; return its number."""
     vote: dict[str, Any] = {"role": "FOLLOWER", "term": 0, "leaderId": "n0", "votedFor": candidate, "knownMaxTerm": 0}
-    ends = {"endIndex": told.end[node], "endTerm": 0}
-    return told.add("role", node, op="setCurrVoteFor", **vote, **ends, by="net")
+    ends = {"endIndex": recorded.end[node], "endTerm": 0}
+    return recorded.add("role", node, op="setCurrVoteFor", **vote, **ends, by="net")
 
 
-def imported(told: Continued) -> Imported:
-    return import_lines(told.recording(), "told")
+def imported(recorded: Continued) -> Imported:
+    return import_lines(recorded.recording(), "recorded")
 
 
 def actions(found: Imported, line: int) -> list[str]:
@@ -33,27 +33,27 @@ def actions(found: Imported, line: int) -> list[str]:
 
 
 def test_a_vote_repeated_after_the_candidate_has_won_is_an_observation() -> None:
-    told = Continued()
-    line = vote(told, "n2", "n0")
-    found = imported(told)
+    recorded = Continued()
+    line = vote(recorded, "n2", "n0")
+    found = imported(recorded)
     assert actions(found, line) == [OBSERVE]
     assert found.summary.forced == ()
-    trace = Trace(trace_lines(found.header, found), "told")
+    trace = Trace(trace_lines(found.header, found), "recorded")
     assert check_dledger(trace, trace_spec(trace.header, trace.source)).verdict is Verdict.HOLDS
 
 
 def test_another_vote_in_the_same_term_is_no_observation() -> None:
-    told = Continued()
-    line = vote(told, "n2", "n1")
-    found = imported(told)
+    recorded = Continued()
+    line = vote(recorded, "n2", "n1")
+    found = imported(recorded)
     assert actions(found, line) == ["SetCurrVoteFor"]
-    trace = Trace(trace_lines(found.header, found), "told")
+    trace = Trace(trace_lines(found.header, found), "recorded")
     assert check_dledger(trace, trace_spec(trace.header, trace.source)).verdict is not Verdict.HOLDS
 
 
 def test_a_vote_repeated_while_the_candidate_is_one_stays_a_vote() -> None:
-    told = Continued()
-    first = next(number for number, line in enumerate(told.lines) if line.get("votedFor") == "n0" != line["node"])
-    told.lines.insert(first + 1, dict(told.lines[first]))
-    found = imported(told)
+    recorded = Continued()
+    first = next(number for number, line in enumerate(recorded.lines) if line.get("votedFor") == "n0" != line["node"])
+    recorded.lines.insert(first + 1, dict(recorded.lines[first]))
+    found = imported(recorded)
     assert [actions(found, line) for line in (first + 1, first + 2)] == [["SetCurrVoteFor"]] * 2

@@ -1,4 +1,4 @@
-"""What a trace shows of the queues and of what clients were told: a mistake there is noticed at its own step."""
+"""Queues and answers to clients in a trace: a mistake there is noticed at its own step."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def deviation(seed: int) -> Finding | None:
     return check_dledger(trace, trace_spec(trace.header, "t")).deviation
 
 
-def test_as_it_is_the_run_conforms() -> None:
+def test_an_unchanged_run_conforms() -> None:
     assert deviation(1) is None
 
 
-def test_a_client_that_is_not_told_is_noticed_where_it_should_have_been(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_without_an_answer_is_noticed_where_it_should_have_had_one(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = ClientFutures.answer
 
     def silent(self: ClientFutures, term: Term, indexes: Collection[Index]) -> tuple[Future, ...]:

@@ -41,12 +41,12 @@ ACTIONS = ("append", "ack", "firstWrite", "secondWrite")
 """The machine's steps. A pass of QuorumAckChecker is its two writes, or `firstWrite` alone if atomic."""
 
 RANGES = ("watermarks", "begin", "quorum")
-"""What the ranges bound: every watermark, ledgerBeginIndex, and a quorum index that is being written."""
+"""The bounded values: every watermark, ledgerBeginIndex, and a quorum index that is being written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Which leader is meant and what is to be shown of it; the defaults make the published lemma."""
+    """A leader, and the claim about it; the defaults make the published lemma."""
 
     committed_first: bool = True
     """Whether a pass writes committedIndex before lastQuorumIndex."""
@@ -59,9 +59,9 @@ class Variant:
     stays_in_range: bool = True
     """Whether the last state has to have the ranges, beside the order."""
     ranges: tuple[str, ...] = RANGES
-    """Which of the ranges those are."""
+    """The names of these ranges."""
     steps: int = 1
-    """How many steps lead to the last state; the states before it are assumed to be in order."""
+    """The number of steps to the last state; the states before it are assumed to be in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Leader:
 
 
 LeaderBranch = Branch[Leader]
-"""When a step can be taken, and the state it leads to."""
+"""The condition of a step, and the state it leads to."""
 
 PUBLISHED = Variant()
 ORDER_ALONE = Variant(is_pass_atomic=True, starts_in_range=False, stays_in_range=False)
@@ -157,11 +157,11 @@ def in_order(leader: Leader) -> z3.BoolRef:
 
 
 def in_range(leader: Leader, ranges: Iterable[str] = RANGES) -> z3.BoolRef:
-    """Build what has to hold beside the order to make it inductive.
+    """Build the ranges, which with the order are inductive.
 
     Args:
         leader: The state.
-        ranges: Which of `RANGES` to build.
+        ranges: The names of `RANGES` to build.
 
     Returns:
         The conjunction of the ranges.
@@ -228,10 +228,10 @@ def branches(now: Leader, step: int, variant: Variant) -> Iterator[LeaderBranch]
     Args:
         now: The state before.
         step: Names the choices of this step.
-        variant: Which leader is meant.
+        variant: The leader.
 
     Yields:
-        When each step can be taken, and the state after it.
+        The condition of each step, and the state after it.
     """
     yield _append(now)
     yield _ack(now, step)

@@ -1,7 +1,7 @@
-"""A group by its logs: who its members are, which process of theirs wrote each line, and whether the logs are whole.
+"""A group by its logs: its members, the process that wrote each line, and whether the logs are whole.
 
 A node that first starts is a candidate of term 0, and its log is empty. A process that finds no files writes no line
-about that, so it is the first lines of a node that tell whether others stood above them.
+about that, so the first lines of a node show whether others stood above them.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from pathlib import Path
 
 from lockstep.logs.log_lines import Thread
 from lockstep.systems.dledger.log_lines import RECOVERY, RESTART, LogLine
-from lockstep.systems.dledger.log_roles import ROLES, Roles
+from lockstep.systems.dledger.log_roles import ROLES, NodeRoles
 
-#: What only a leader writes.
+#: The lines that only a leader writes.
 _LEADING = ("change_state", "do_compare", "do_truncate", "dispatcher_error", "retry")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The nodes of a group, and all lines of each of its logs; whether these tell which process wrote them."""
+class LoggedGroup:
+    """The nodes of a group, and all lines of each of its logs; whether these name the process that wrote them."""
 
     nodes: tuple[str, ...]
     logs: list[list[LogLine]]
-    tells_processes: bool
+    names_processes: bool
 
     def threads(self, kinds: Sequence[str]) -> list[Thread]:
         """Return the lines of some kinds of each log, with one more where a process starts again."""
         return [Thread(lines[0].source, list(_with_restarts(lines, kinds))) for lines in self.logs]
 
 
-def group_of(logs: Sequence[list[LogLine]]) -> Group:
-    """Find out about a group by its logs.
+def group_of(logs: Sequence[list[LogLine]]) -> LoggedGroup:
+    """Return the group of some logs.
 
-    The lines of a log name their nodes, and how many processes of these there were, or else all are of one node.
-    Raises TraceError, naming file and line, where a log is not whole, or contradicts itself in who wrote a line.
+    The lines of a log name their nodes and the incarnations of these, or else all are of one node.
+    Raises TraceError, naming file and line, where a log is not whole, or contradicts itself about the writer of a line.
     """
-    tell = [any(line.incarnation for line in lines) for lines in logs]
-    told = [_of_nodes(lines) if tells else _of_one_node(lines) for lines, tells in zip(logs, tell, strict=True)]
-    lines = list(chain.from_iterable(told))
+    naming = [any(line.incarnation for line in lines) for lines in logs]
+    known = [_of_nodes(lines) if names else _of_one_node(lines) for lines, names in zip(logs, naming, strict=True)]
+    lines = list(chain.from_iterable(known))
     for line in lines:
         _refuse_names(line)
     members = dict.fromkeys(name for line in lines for name in (line.node, line.words.get("peer", "")) if name)
@@ -51,7 +51,7 @@ def group_of(logs: Sequence[list[LogLine]]) -> Group:
     for line in lines:
         if line.kind == "vote_result" and line.numbers["members"] != len(members):
             raise line.error(f"the group has {line.numbers['members']} members, the log names {len(members)}")
-    return Group(tuple(sorted(members)), told, all(tell))
+    return LoggedGroup(tuple(sorted(members)), known, all(naming))
 
 
 def _with_restarts(lines: Sequence[LogLine], kinds: Sequence[str]) -> Iterator[LogLine]:
@@ -64,16 +64,16 @@ def _with_restarts(lines: Sequence[LogLine], kinds: Sequence[str]) -> Iterator[L
             yield line
 
 
-# ---- Who wrote a line ----
+# ---- The writer of a line ----
 
 
 def _of_nodes(lines: Sequence[LogLine]) -> list[LogLine]:
-    """Take what no node says for noise."""
+    """Return the lines; those of no node are noise."""
     return [line if line.node else replace(line, kind="", words={}) for line in lines]
 
 
 def _of_one_node(lines: Sequence[LogLine]) -> list[LogLine]:
-    """Tell the node by what its lines call it, and its processes by what they write when they start again."""
+    """Return the lines of one node, named by its lines, and its processes, known by their lines of a start."""
     names = {line.words["self"]: line for line in reversed(lines) if "self" in line.words}
     if not names:
         raise lines[0].error("no line is of a node")
@@ -105,17 +105,17 @@ def _refuse_names(line: LogLine) -> None:
 # ---- Whether a log is whole ----
 
 
-def _refuse_lives(told: Sequence[LogLine]) -> None:
-    before = shows_a_life_before(told) if told else None
+def _refuse_lives(lines: Sequence[LogLine]) -> None:
+    before = shows_a_life_before(lines) if lines else None
     if before is not None:
         raise before.error(_not_from_the_first_start(before))
-    for line, after in pairwise(told):
+    for line, after in pairwise(lines):
         if after.incarnation < line.incarnation:
             raise after.error(f"{line.node} is at incarnation {line.incarnation} already")
 
 
 def _not_from_the_first_start(line: LogLine) -> str:
-    """Say what is missing above the line that shows it, and how to give it."""
+    """Return the message about the lines that are missing above a line, and how to give them."""
     name = Path(line.source).name.removesuffix(".gz")
     return (
         f"the log does not begin where {line.node} first started: it had run before this line"
@@ -125,20 +125,20 @@ def _not_from_the_first_start(line: LogLine) -> str:
     )
 
 
-def shows_a_life_before(told: Sequence[LogLine]) -> LogLine | None:
+def shows_a_life_before(lines: Sequence[LogLine]) -> LogLine | None:
     """Return the first line of a node that shows that it started before its log begins, None where none does.
 
-    Arguments: `told`, all lines of the node, of which there is one.
+    Arguments: `lines`, all lines of the node, one at least.
     """
-    if told[0].incarnation > 1:
-        return told[0]
-    first_life = [line for line in told if line.incarnation == 1]
+    if lines[0].incarnation > 1:
+        return lines[0]
+    first_life = [line for line in lines if line.incarnation == 1]
     change = next((line for line in first_life if line.kind in ROLES), None)
     for line in first_life:
         if line.kind in RECOVERY and max(line.numbers.values()) >= 0:
             return line
     for line in first_life:
-        if Roles().contradicted(line) or _is_too_far(line, change):
+        if NodeRoles().contradicted(line) or _is_too_far(line, change):
             return line
         if line is change:
             return None
@@ -146,9 +146,9 @@ def shows_a_life_before(told: Sequence[LogLine]) -> LogLine | None:
 
 
 def _is_too_far(line: LogLine, change: LogLine | None) -> bool:
-    """Tell whether a line above the first change of role shows what comes after one.
+    """Return whether a line above the first change of role shows a state after one.
 
-    What that change leads to may show a moment earlier: another thread writes the line.
+    The state after that change may show a moment earlier: another thread writes the line.
     """
     after = (None, 0) if change is None else (ROLES[change.kind], change.numbers["term"])
     if line.kind in _LEADING:

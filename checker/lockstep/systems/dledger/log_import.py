@@ -1,8 +1,8 @@
 """Importing DLedger's own log: its lines are partial observations, and a trace is written that explains them.
 
-The trace has the steps that lines tell of, and the hidden ones between them. It is one explanation: `check` finds
-whether it is a behaviour of the spec, as of any trace. What is not found is not refuted; what is refuted,
-lockstep.systems.dledger.log_roles decides.
+The trace has the steps of the lines, and the hidden ones between them. It is one explanation: `check` finds whether it
+is a behaviour of the spec, as of any trace. A line without an explanation is not refuted;
+lockstep.systems.dledger.log_roles finds those that are.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lockstep.logs.explanation_search import Blocked, Explained, Run, explain
 from lockstep.logs.failing_properties import Failing
 from lockstep.logs.line_order import NoOrderError, Order
 from lockstep.logs.log_lines import Line, Thread
-from lockstep.systems.dledger.log_group import Group, group_of
+from lockstep.systems.dledger.log_chains import LoggedStep
+from lockstep.systems.dledger.log_group import LoggedGroup, group_of
 from lockstep.systems.dledger.log_guide import DLedgerGuide
 from lockstep.systems.dledger.log_line_steps import READERS
 from lockstep.systems.dledger.log_lines import RECOVERY, LogLine, read_logs
-from lockstep.systems.dledger.log_roles import Refuted, first_refuted
-from lockstep.systems.dledger.log_runs import Taken
+from lockstep.systems.dledger.log_roles import RefutedLine, first_refuted
 from lockstep.systems.dledger.recording_import import CONSTANTS, SPEC, VERSIONS
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
@@ -35,10 +35,10 @@ from lockstep.trace import trace_format as trace
 from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
 from lockstep.trace.trace_format import OBSERVE, Event
 
-#: How many states are carried at most.
-MOST_STATES = 64
+#: The number of states that are carried from line to line.
+MAX_STATES = 64
 
-#: How long it is tried whether clocks that differ by more explain the lines.
+#: The time for trying whether clocks that differ by more explain the lines.
 SKEW_SECONDS = 60
 
 
@@ -49,7 +49,7 @@ class UnexplainedError(GaveUpError):
 def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say = silent, skew: int = 0) -> Imported:
     """Explain the logs of a group, of a DLedger of this version.
 
-    Arguments: `skew`, by how many nanoseconds the clocks of two logs may differ.
+    Arguments: `skew`, the nanoseconds by which the clocks of two logs may differ.
     Raises TraceError, naming file and line, where they are no logs of a group from its begin; UnexplainedError,
     naming the line, where no explanation was found though none is excluded; UnreadableError where a file cannot be
     read.
@@ -70,27 +70,27 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     )
     threads = group.threads(tuple(READERS))
     spec = compile_(header, source)
-    whole, refuted = first_refuted(threads, group.tells_processes)
+    whole, refuted = first_refuted(threads, group.names_processes)
     found = _explained(spec, group, whole, skew, lambda text: say(f"{source}: {text}"))
-    told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
+    steps = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
     words = Words(null=spec.model_values["NoNode"])
-    events = [_event(seq, line, step, words, len(paths) > 1) for seq, (line, step) in enumerate(told)]
+    events = [_event(seq, line, step, words, len(paths) > 1) for seq, (line, step) in enumerate(steps)]
     if refuted is not None:
         events.append(_claim(len(events), refuted))
-    return Imported(header, tuple(events), _summary(group, strays, events, told, found, refuted, notes))
+    return Imported(header, tuple(events), _summary(group, strays, events, steps, found, refuted, notes))
 
 
-def _explained(spec: Spec, group: Group, threads: Sequence[Thread], skew: int, tell: Say) -> Explained:
+def _explained(spec: Spec, group: LoggedGroup, threads: Sequence[Thread], skew: int, say: Say) -> Explained:
     """Explain the lines of some logs; raises UnexplainedError, which names what may help."""
     count = sum(len(thread.lines) for thread in threads)
 
     def on_line(number: int, states: int, _tried: int) -> None:
-        tell(f"line {number:,} of {count:,}: {states:,} states explain those before it")
+        say(f"line {number:,} of {count:,}: {states:,} states explain those before it")
 
     def search(clocks_differ: int, deadline: Deadline = NEVER) -> Explained:
         guide = DLedgerGuide(spec, group.nodes, threads, clocks_differ)  # what no behaviour explains guides nobody
         order = Order(threads, clocks_differ)
-        return explain(order, guide, most=MOST_STATES, on_line=on_line, deadline=deadline)
+        return explain(order, guide, most=MAX_STATES, on_line=on_line, deadline=deadline)
 
     def explains(clocks_differ: int) -> bool:
         if deadline.is_over():
@@ -111,12 +111,12 @@ def _explained(spec: Spec, group: Group, threads: Sequence[Thread], skew: int, t
     except NoOrderError as error:
         problem = str(error)
     deadline = Deadline(SKEW_SECONDS)
-    enough = clocks.least(explains, threads, skew, tell)
+    enough = clocks.least(explains, threads, skew, say)
     raise UnexplainedError(problem + _way_on(enough, skew, len(threads)))
 
 
 def _way_on(enough: clocks.Least | None, skew: int, logs: int) -> str:
-    """Say what may be done about lines that are not explained."""
+    """Return the advice about lines that are not explained."""
     missing = "if lines above the first one of a log are missing, give its earlier files, too"
     if logs == 1:
         return f"; {missing}"
@@ -162,14 +162,14 @@ def _violations(run: Run, spec: Spec) -> int:
 
 
 def _event(seq: int, line: Line | None, step: Step, words: Words, is_one_of_several: bool) -> Event:
-    assert isinstance(step, Taken)
+    assert isinstance(step, LoggedStep)
     assert line is not None
     args = {name: to_tree(value, words) for name, value in step.args.items()}
     number = None if is_one_of_several and step.hidden else line.number
     return Event(seq, step.node, step.action, args, dict(step.shows), t_ms=_milliseconds(line), line=number)
 
 
-def _claim(seq: int, claim: Refuted) -> Event:
+def _claim(seq: int, claim: RefutedLine) -> Event:
     line, args = claim.line, dict(claim.args)
     return Event(seq, line.node, claim.action, args, dict(claim.shows), t_ms=_milliseconds(line), line=line.number)
 
@@ -179,20 +179,20 @@ def _milliseconds(line: Line) -> float:
 
 
 def _summary(
-    group: Group,
+    group: LoggedGroup,
     strays: int,
     events: Sequence[Event],
     steps: Sequence[tuple[Line | None, Step]],
     found: Explained,
-    refuted: Refuted | None,
+    refuted: RefutedLine | None,
     notes: Sequence[str],
 ) -> Summary:
-    told = {(line.source, line.number): step.action for line, step in steps if line is not None and not step.hidden}
+    actions = {(line.source, line.number): step.action for line, step in steps if line is not None and not step.hidden}
     if refuted is not None:
-        told[refuted.line.source, refuted.line.number] = refuted.action
+        actions[refuted.line.source, refuted.line.number] = refuted.action
     uses: dict[str, Counter[str]] = {}
     for line in itertools.chain.from_iterable(group.logs):
-        action = told.get((line.source, line.number))
+        action = actions.get((line.source, line.number))
         use = OBSERVATION if line.kind in RECOVERY else NOISE
         if action is not None:
             use = OBSERVATION if action == OBSERVE else ACTION

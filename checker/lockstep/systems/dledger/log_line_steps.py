@@ -1,76 +1,76 @@
-"""What each kind of line tells: the step it is, or what its node shows, and hidden steps that may come before it."""
+"""The steps of each kind of line: its own step or observation, and the hidden ones that may come before it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lockstep.systems.dledger.log_chains import Chain
 from lockstep.systems.dledger.log_hidden_steps import compare_index, new_answers
-from lockstep.systems.dledger.log_line_context import At
+from lockstep.systems.dledger.log_line_context import LineContext
 from lockstep.systems.dledger.log_lines import RESTART
-from lockstep.systems.dledger.log_runs import Run
 
 # ---- Elections ----
 
 
-def _candidate(at: At) -> Iterator[Run]:
-    yield from at.take(at.run, "ChangeToCandidate", {"role": "CANDIDATE", "currTerm": at.line.numbers["term"]})
+def _candidate(at: LineContext) -> Iterator[Chain]:
+    yield from at.take(at.chain, "ChangeToCandidate", {"role": "CANDIDATE", "currTerm": at.line.numbers["term"]})
 
 
-def _next_term(at: At) -> Iterator[Run]:
-    if at.run.of(at.line.node, "currTerm") == at.line.numbers["old"]:
+def _next_term(at: LineContext) -> Iterator[Chain]:
+    if at.chain.field(at.line.node, "currTerm") == at.line.numbers["old"]:
         term = at.line.numbers["term"]
-        for run in at.voted():
-            yield from at.take(run, "NextTerm", {"currTerm": term}, term=term)
+        for chain in at.voted():
+            yield from at.take(chain, "NextTerm", {"currTerm": term}, term=term)
 
 
-def _leader(at: At) -> Iterator[Run]:
+def _leader(at: LineContext) -> Iterator[Chain]:
     """SetCurrVoteFor of a quorum, in every choice, and of no more; then ChangeToLeader."""
-    node, pending = at.line.node, [at.run]
+    node, pending = at.line.node, [at.chain]
     for _vote in range(len(at.nodes) + 1):
-        further: dict[Any, Run] = {}
-        for run in pending:
-            led = list(at.take(run, "ChangeToLeader", {"role": "LEADER", "currTerm": at.line.numbers["term"]}))
+        further: dict[Any, Chain] = {}
+        for chain in pending:
+            led = list(at.take(chain, "ChangeToLeader", {"role": "LEADER", "currTerm": at.line.numbers["term"]}))
             yield from led
             for voter in at.nodes if not led else ():
-                if voter not in run.of(node, "votes"):
-                    after = run.hide("SetCurrVoteFor", voter, candidate=node)
+                if voter not in chain.field(node, "votes"):
+                    after = chain.hide("SetCurrVoteFor", voter, candidate=node)
                     if after:
                         further.setdefault(after.state, after)
         pending = list(further.values())
 
 
-def _follower(at: At) -> Iterator[Run]:
+def _follower(at: LineContext) -> Iterator[Chain]:
     leader = at.line.words["leader"]
     if leader in at.nodes:
         shows = {"role": "FOLLOWER", "currTerm": at.line.numbers["term"], "leaderId": leader}
-        yield from at.take(at.run, "ChangeToFollower", shows, leader=leader)
+        yield from at.take(at.chain, "ChangeToFollower", shows, leader=leader)
 
 
-def _heartbeat_timeout(at: At) -> Iterator[Run]:
+def _heartbeat_timeout(at: LineContext) -> Iterator[Chain]:
     leader = at.line.words["leader"]
-    yield from at.observe(at.run, {"role": "FOLLOWER", "leaderId": None if leader == "null" else leader})
+    yield from at.observe(at.chain, {"role": "FOLLOWER", "leaderId": None if leader == "null" else leader})
 
 
 # ---- The leader's dispatchers ----
 
 
-def _do_compare(at: At) -> Iterator[Run]:
+def _do_compare(at: LineContext) -> Iterator[Chain]:
     """DoCompare from the end of the log, which is where later lines say that it was."""
     node, peer = at.line.node, at.line.words["peer"]
-    if not at.run.leads(node) or compare_index(at.run, node, peer) != -1:
+    if not at.chain.leads(node) or compare_index(at.chain, node, peer) != -1:
         return
-    ends = at.ahead.may_compare(node, peer, at.line)
-    now = at.run.end(node)
+    ends = at.lookahead.may_compare(node, peer, at.line)
+    now = at.chain.end(node)
     for end in dict.fromkeys([*(e for e in ends if e > now), now, max(now, 0)]):
-        appended = at.hidden.append(at.run, node, end)
+        appended = at.hidden.append(at.chain, node, end)
         yield from at.take(appended, "DoCompare", {}, peer=peer)
 
 
-def _change_state(at: At) -> Iterator[Run]:
+def _change_state(at: LineContext) -> Iterator[Chain]:
     peer, old, new = at.line.words["peer"], at.line.words["was"], at.line.words["is"]
     node, index = at.line.node, at.line.numbers["index"]
-    if at.run.dispatcher(node, peer, "type") != old:
+    if at.chain.dispatcher(node, peer, "type") != old:
         return
     if new == "COMPARE":
         yield from _begin_again(at, peer)
@@ -81,78 +81,78 @@ def _change_state(at: At) -> Iterator[Run]:
         }
     }
     if old == "COMPARE":
-        for run in at.hidden.compares(at.run, node, peer):
-            for m in run.messages(peer, node, "response", "COMPARE"):
-                yield from at.take(run, "HandleCompareResponse", shows, m=m)
+        for chain in at.hidden.compares(at.chain, node, peer):
+            for m in chain.messages(peer, node, "response", "COMPARE"):
+                yield from at.take(chain, "HandleCompareResponse", shows, m=m)
     else:
-        for m in at.run.messages(peer, node, "response", "TRUNCATE"):
-            yield from at.take(at.run, "HandleTruncateResponse", shows, m=m)
+        for m in at.chain.messages(peer, node, "response", "TRUNCATE"):
+            yield from at.take(at.chain, "HandleTruncateResponse", shows, m=m)
 
 
-def _begin_again(at: At, peer: str) -> Iterator[Run]:
-    """To COMPARE: for a new term, which the spec has as part of DoCompare; or without an answer, or after a bad one."""
+def _begin_again(at: LineContext, peer: str) -> Iterator[Chain]:
+    """Go to COMPARE: in a new term, which the spec has as part of DoCompare; without an answer; or after a refusal."""
     node, old = at.line.node, at.line.words["was"]
     shows = {"dispatchers": {peer: {"type": "COMPARE"}}}
-    if at.run.leads(node) and at.run.dispatcher(node, peer, "term") != at.run.of(node, "currTerm"):
-        yield from at.observe(at.run, {"dispatchers": {peer: {"type": old}}})
-        if at.run.dispatcher(node, peer, "awaiting") == "NOTHING":
+    if at.chain.leads(node) and at.chain.dispatcher(node, peer, "term") != at.chain.field(node, "currTerm"):
+        yield from at.observe(at.chain, {"dispatchers": {peer: {"type": old}}})
+        if at.chain.dispatcher(node, peer, "awaiting") == "NOTHING":
             return  # or the call of the old term has ended
-    for run in at.hidden.compares(at.run, node, peer):
-        yield from at.take(run, "PushTimeOut", shows, peer=peer)
-    found = list(_inconsistent(at, at.run, peer, shows))
+    for chain in at.hidden.compares(at.chain, node, peer):
+        yield from at.take(chain, "PushTimeOut", shows, peer=peer)
+    found = list(_inconsistent(at, at.chain, peer, shows))
     yield from found
-    if at.run.leads(node) and (old == "APPEND" or not found):
-        for run in (at.run, *at.advanced()):
-            yield from _refused(at, run, peer, shows)
+    if at.chain.leads(node) and (old == "APPEND" or not found):
+        for chain in (at.chain, *at.advanced()):
+            yield from _refused(at, chain, peer, shows)
 
 
-def _refused(at: At, run: Run, peer: str, shows: dict[str, Any]) -> Iterator[Run]:
-    """All that there is is pushed, and one entry that no line tells of, if need be, and the peer refuses some of it."""
+def _refused(at: LineContext, chain: Chain, peer: str, shows: dict[str, Any]) -> Iterator[Chain]:
+    """Push all entries, and one that no line shows if need be; the peer refuses some."""
     node = at.line.node
-    told = at.ahead.write_index(node, peer)
-    begun = run if told is None else at.hidden.append(run, node, told - 1) or run
+    shown_index = at.lookahead.write_index(node, peer)
+    begun = chain if shown_index is None else at.hidden.append(chain, node, shown_index - 1) or chain
     pushed = at.hidden.push(begun, node, peer, begun.end(node)) or begun
     found = list(_inconsistent(at, pushed, peer, shows))
     if not found:
-        shown = at.ahead.goal(node).end
-        next_ = run.dispatcher(node, peer, "writeIndex")
-        appended = at.hidden.append(run, node, next_ if shown is None else max(shown, next_))
+        shown = at.lookahead.goal(node).end
+        next_ = chain.dispatcher(node, peer, "writeIndex")
+        appended = at.hidden.append(chain, node, next_ if shown is None else max(shown, next_))
         pushed_too = appended and at.hidden.push(appended, node, peer, appended.end(node))
         found = list(_inconsistent(at, pushed_too, peer, shows)) if pushed_too else []
     yield from found
 
 
-def _inconsistent(at: At, run: Run, peer: str, shows: dict[str, Any]) -> Iterator[Run]:
+def _inconsistent(at: LineContext, chain: Chain, peer: str, shows: dict[str, Any]) -> Iterator[Chain]:
     """The peer finds an entry that was pushed to be another, or out of its place, and says so."""
-    for m in run.messages(at.line.node, peer, "request", "APPEND"):
-        checked = run.hide("CheckAppendFuture", peer, m=m)
-        for answer in new_answers(run, checked, peer, at.line.node, "APPEND") if checked else ():
+    for m in chain.messages(at.line.node, peer, "request", "APPEND"):
+        checked = chain.hide("CheckAppendFuture", peer, m=m)
+        for answer in new_answers(chain, checked, peer, at.line.node, "APPEND") if checked else ():
             if answer.d["code"] == "INCONSISTENT_STATE":
                 yield from at.take(checked, "HandleAppendResponse", shows, m=answer)
 
 
-def _dispatcher_error(at: At) -> Iterator[Run]:
+def _dispatcher_error(at: LineContext) -> Iterator[Chain]:
     node, peer = at.line.node, at.line.words["peer"]
-    told = {"writeIndex": at.line.numbers["write"], "compareIndex": at.line.numbers["compare"]}
-    for run in at.hidden.compares(at.run, node, peer):
-        yield from at.observe(run, {"dispatchers": {peer: told}})
+    indexes = {"writeIndex": at.line.numbers["write"], "compareIndex": at.line.numbers["compare"]}
+    for chain in at.hidden.compares(at.chain, node, peer):
+        yield from at.observe(chain, {"dispatchers": {peer: indexes}})
 
 
-def _do_truncate(at: At) -> Iterator[Run]:
-    """DoTruncate, which tells the committed index; what led to that may be hidden."""
+def _do_truncate(at: LineContext) -> Iterator[Chain]:
+    """DoTruncate, which carries the committed index; the steps that led to that may be hidden."""
     node, peer = at.line.node, at.line.words["peer"]
-    if at.run.dispatcher(node, peer, "truncateIndex") == at.line.numbers["index"]:
-        for run in (at.run, *at.committed(peer)):
-            yield from at.take(run, "DoTruncate", {}, peer=peer)
+    if at.chain.dispatcher(node, peer, "truncateIndex") == at.line.numbers["index"]:
+        for chain in (at.chain, *at.committed(peer)):
+            yield from at.take(chain, "DoTruncate", {}, peer=peer)
 
 
-def _retry(at: At) -> Iterator[Run]:
+def _retry(at: LineContext) -> Iterator[Chain]:
     """DoCheckAppendResponse of the entry behind the peer's watermark."""
     node, peer, index = at.line.node, at.line.words["peer"], at.line.numbers["index"]
-    if not at.run.leads(node):
+    if not at.chain.leads(node):
         return
-    for run in (at.run, *at.advanced({peer: index - 1})):
-        appended = at.hidden.append(run, node, index)
+    for chain in (at.chain, *at.advanced({peer: index - 1})):
+        appended = at.hidden.append(chain, node, index)
         pushed = appended and at.hidden.push(appended, node, peer, appended.end(node))
         if pushed and pushed.mark(node, peer) == index - 1:
             yield from at.take(pushed, "DoCheckAppendResponse", {}, peer=peer)
@@ -161,32 +161,32 @@ def _retry(at: At) -> Iterator[Run]:
 # ---- The follower ----
 
 
-def _handle_compare(at: At) -> Iterator[Run]:
+def _handle_compare(at: LineContext) -> Iterator[Chain]:
     """HandleDoCompare that finds the logs different; only these are logged."""
     node, index = at.line.node, at.line.numbers["index"]
     shows = {"ledgerEndIndex": at.line.numbers["end"]} if "end" in at.line.numbers else {}
     for leader in at.nodes:
         if leader == node:
             continue
-        stored = at.hidden.store_pushed(at.run, leader, node, at.line.numbers.get("end", -1))
-        for run in at.hidden.compares(stored, leader, node):
-            for m in run.messages(leader, node, "request", "COMPARE", index):
-                if not run.spec.evaluate("HoldsEntryOf", run.state, run.state["node"].d[node], m):
-                    yield from at.take(run, "HandleDoCompare", shows, m=m)
+        stored = at.hidden.store_pushed(at.chain, leader, node, at.line.numbers.get("end", -1))
+        for chain in at.hidden.compares(stored, leader, node):
+            for m in chain.messages(leader, node, "request", "COMPARE", index):
+                if not chain.spec.evaluate("HoldsEntryOf", chain.state, chain.state["node"].d[node], m):
+                    yield from at.take(chain, "HandleDoCompare", shows, m=m)
 
 
-def _handle_truncate(at: At) -> Iterator[Run]:
+def _handle_truncate(at: LineContext) -> Iterator[Chain]:
     node = at.line.node
     for leader in at.nodes:
-        for m in at.run.messages(leader, node, "request", "TRUNCATE") if leader != node else ():
+        for m in at.chain.messages(leader, node, "request", "TRUNCATE") if leader != node else ():
             if m.d["index"] == at.line.numbers["index"]:
-                yield from at.take(at.run, "HandleDoTruncate", {}, m=m)
+                yield from at.take(at.chain, "HandleDoTruncate", {}, m=m)
 
 
-# ---- What a node shows ----
+# ---- Observations ----
 
 
-def _status(at: At) -> Iterator[Run]:
+def _status(at: LineContext) -> Iterator[Chain]:
     numbers = at.line.numbers
     shows: dict[str, Any] = {
         "role": at.line.words["role"],
@@ -206,49 +206,49 @@ def _status(at: At) -> Iterator[Run]:
         yield from at.observe_in_time({**shows, "peerWaterMarks": others})
 
 
-def _skip_commit(at: At) -> Iterator[Run]:
+def _skip_commit(at: LineContext) -> Iterator[Chain]:
     yield from at.observe_in_time({"committedIndex": at.line.numbers["committed"]})
 
 
-def _restart(at: At) -> Iterator[Run]:
-    """Crash, which no line tells of; then Restart.
+def _restart(at: LineContext) -> Iterator[Chain]:
+    """Crash, which has no line; then Restart.
 
     The process may have died while it wrote its term or its checkpoint, or between NextTerm and the line of that.
     """
-    for run in at.voted():
-        yield from _started(at, run)
+    for chain in at.voted():
+        yield from _started(at, chain)
     node = at.line.node
-    term = at.ahead.term(node, at.line.incarnation)
-    if term is not None and term > at.run.of(node, "currTerm"):
-        raised = at.run.hide("NextTerm", node, term=term)
+    term = at.lookahead.term(node, at.line.incarnation)
+    if term is not None and term > at.chain.field(node, "currTerm"):
+        raised = at.chain.hide("NextTerm", node, term=term)
         if raised:
             yield from _started(at, raised)
 
 
-def _started(at: At, before: Run) -> Iterator[Run]:
+def _started(at: LineContext, before: Chain) -> Iterator[Chain]:
     node = at.line.node
-    end, committed = at.ahead.recovered(node, at.line.incarnation)
-    term = at.ahead.term(node, at.line.incarnation)
+    end, committed = at.lookahead.recovered(node, at.line.incarnation)
+    term = at.lookahead.term(node, at.line.incarnation)
     shows = {"role": "CANDIDATE"} | ({} if end is None else {"ledgerEndIndex": end})
     if term is not None:
         shows["currTerm"] = term
     saved = before
     if committed is not None:
         shows["checkPoint"] = committed
-        if before.of(node, "committedIndex") == committed != before.of(node, "checkPoint"):
+        if before.field(node, "committedIndex") == committed != before.field(node, "checkPoint"):
             saved = before.hide("PersistCheckPoint", node) or before
-    for run, action in ((saved, "Crash"), (saved, "CrashInPersistTerm"), (before, "CrashInPersistCheckPoint")):
-        down = run.hide(action, node)
+    for chain, action in ((saved, "Crash"), (saved, "CrashInPersistTerm"), (before, "CrashInPersistCheckPoint")):
+        down = chain.hide(action, node)
         if down:
             resurrected = 0 if end is None else max(0, end - down.end(node))
             yield from at.take(down, "Restart", shows, resurrected=resurrected)
 
 
-def _seen_at_restart(at: At) -> Iterator[Run]:
-    yield at.run
+def _seen_at_restart(at: LineContext) -> Iterator[Chain]:
+    yield at.chain
 
 
-Reader = Callable[["At"], Iterator[Run]]
+Reader = Callable[["LineContext"], Iterator[Chain]]
 
 READERS: dict[str, Reader] = {
     "candidate": _candidate,
@@ -270,5 +270,5 @@ READERS: dict[str, Reader] = {
     "recovered_committed": _seen_at_restart,
 }
 
-#: Before these the node's leader may have done what the node shows only afterwards.
+#: The kinds of lines before which the node's leader may have gone on, and show it only afterwards.
 CHANGES_OF_ROLE = ("candidate", "follower", "leader", RESTART)

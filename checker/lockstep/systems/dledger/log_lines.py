@@ -1,7 +1,7 @@
-"""The lines of DLedger's own logger: who says what, and what of it the spec knows.
+"""Lines of DLedger's own logger, and the kinds that the spec knows.
 
-The texts are DLedger's, those of 0.2.7 and 0.3.1. What stands before a text is the logger's: a time, the node and its
-incarnation in brackets if it tells them, anything, and ` - `. An exception follows the line that it belongs to.
+The texts are DLedger's, those of 0.2.7 and 0.3.1. Before a text the logger writes a time, maybe the node and its
+incarnation in brackets, anything, and ` - `. An exception follows the line that it belongs to.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _HEAD = Mapping(
 _FORM = "`TIME [NODE/INCARNATION] ... - TEXT`, where the bracket may be missing"
 _MILLISECONDS, _MOMENT = Stamp(field="time", unit="ms"), Stamp(field="time")
 
-#: The kind of the line that stands where a process starts again.
+#: The kind of the line that marks another start of a process.
 RESTART = "restart"
-#: What a process that finds files writes about them, in this order.
+#: The lines of a process that finds files, in this order.
 RECOVERY = ("recovered_end", "recovered_committed")
 
-#: What the lines say that the spec knows, by the name that a reader of lines has for it. Source, in this order:
+#: The texts that the spec knows, by the names of log_line_steps. Source, in this order:
 #: DLedgerLeaderElector.changeRoleTo..., maintainAsCandidate, maintainAsFollower; EntryDispatcher.changeState,
 #: doCompare, doTruncate, doWork, doCheckAppendResponse; EntryHandler.handleDoCompare, handleDoTruncate;
 #: QuorumAckChecker.doWork; DLedgerMmapFileStore.updateCommittedIndex, recover; DLedger.main; DLedgerLeaderElector.
@@ -72,21 +72,21 @@ _TEXTS = {
 #: 0.4.0 writes this of a dispatcher; it replicates in another way.
 _OF_0_4 = re.compile(r"\[Push-\S+\]Change state from [A-Z_]+ to [A-Z_]+, matchIndex: ", re.ASCII)
 _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
-#: Those of the words that are numbers.
+#: The words that are numbers.
 _NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
 _RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII | re.MULTILINE)
 #: As Java prints a map, and as fastjson does.
 _MARKS_OF_TERM = re.compile(r'"?(\d+)"?[=:]\{([^{}]*)\}(?:, ?|$)', re.ASCII)
 _MARK = re.compile(r'"?([^"=:, ]+)"?[=:](-?\d+)(?:, ?|$)', re.ASCII)
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LogLine(Line):
-    """One line: the node and its incarnation ("" and 0: no node's), and what it says.
+    """One line, with its node and incarnation ("" and 0: no node's).
 
-    `kind` is a name of this module's table, or "" for what the spec does not know; `words` and `numbers` are what
-    its text names, `marks` the watermarks of a status line by term and node. Its `readings` are those of
+    `kind` is a name of this module's table, or "" where the spec does not know it; `words` and `numbers` are those of
+    its text, `marks` the watermarks of a status line by term and node. Its `readings` are those of
     lockstep.systems.dledger.log_line_steps.
     """
 
@@ -104,10 +104,10 @@ class LogLine(Line):
 
 
 def read_logs(paths: Sequence[Path], note: Callable[[str], None]) -> tuple[list[list[LogLine]], int]:
-    """Read the logs of a group: the lines of each, and how many lines of other programs stand between them.
+    """Read the logs of a group: the lines of each, and the number of lines of other programs between them.
 
-    Arguments: `paths`, their files; rotated ones of a log are put together; `note`, told what is left out: a last line
-    that does not end, and the lines of other programs.
+    Arguments: `paths`, their files; rotated ones of a log are put together; `note` gets a message about what is left
+    out: a last line that does not end, and the lines of other programs.
     Raises TraceError, naming file and line, where a line is damaged, no line is of a log, or a number is too large;
     UnreadableError where a file cannot be read.
     """
@@ -124,14 +124,14 @@ def read_logs(paths: Sequence[Path], note: Callable[[str], None]) -> tuple[list[
 
 
 def _is_appended(_whole: Record | None, rest: Record, _stamp: str) -> bool:
-    """Tell whether what begins within a line with a stamp is another line: none of DLedger's texts has a stamp."""
-    return bool(_said(rest)[0])
+    """Return whether text with a stamp within a line is another line: none of DLedger's texts has a stamp."""
+    return bool(_kind_and_words(rest)[0])
 
 
 def _line(record: Record) -> LogLine:
     if _OF_0_4.match(record.fields["message"]):
         raise record.error("this is a line of DLedger 0.4.0, which replicates in a way that the spec does not model")
-    kind, words = _said(record)
+    kind, words = _kind_and_words(record)
     numbers = {name: _integer(word, record, f"{kind}: `{name}`") for name, word in words.items() if name in _NUMBERS}
     if kind == "handle_compare" and (found := _RANGE.search(record.fields.get("below", ""))):
         numbers["end"] = _integer(found["end"], record, "the exception: the end")
@@ -149,23 +149,23 @@ def _line(record: Record) -> LogLine:
     )
 
 
-def _said(record: Record) -> tuple[str, dict[str, str]]:
+def _kind_and_words(record: Record) -> tuple[str, dict[str, str]]:
     matches = ((kind, pattern.match(record.fields["message"])) for kind, pattern in _PATTERNS.items())
     return next(((kind, found.groupdict()) for kind, found in matches if found), ("", {}))
 
 
 def _time(record: Record) -> int:
-    told = record.fields["time"]
+    stamp = record.fields["time"]
     try:
-        if ":" not in told:
-            return nanoseconds(told, _MILLISECONDS)
-        return nanoseconds(told if "-" in told[:5] else f"1970-01-01 {told}", _MOMENT)
+        if ":" not in stamp:
+            return nanoseconds(stamp, _MILLISECONDS)
+        return nanoseconds(stamp if "-" in stamp[:5] else f"1970-01-01 {stamp}", _MOMENT)
     except ValueError as error:
         raise record.error(f"the time: {error}") from None
 
 
 def _integer(text: str, record: Record, what: str) -> int:
-    if len(text) > _MOST_DIGITS or abs(int(text)) > MAX_INTEGER:
+    if len(text) > _MAX_DIGITS or abs(int(text)) > MAX_INTEGER:
         raise record.error(f"{what} is beyond {MAX_INTEGER}")
     return int(text)
 

@@ -1,4 +1,4 @@
-"""What later lines show of a node: where the search is to lead to."""
+"""Lookahead: the indexes that later lines show of a node, to which the search is to lead."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from lockstep.systems.dledger.log_lines import RECOVERY, RESTART, LogLine, in_ti
 #: The time of a line, the number of its log, its place in that, and itself.
 _Row = tuple[int, int, int, LogLine]
 
-_LATER = 4  # committed indexes
-_COMPARED = 3  # indexes of a COMPARE
-_TELL_TERM = frozenset({"candidate", "next_term", "leader", "follower", "status"})
+_MAX_LATER = 4  # committed indexes
+_MAX_COMPARED = 3  # indexes of a COMPARE
+_WITH_TERM = frozenset({"candidate", "next_term", "leader", "follower", "status"})
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a node will show next: the end of its log, its committed index; None where no line tells.
+    """The next end of the log and committed index that a node shows; None where no line has them.
 
-    `rank` is that of the line that shows the end, `reach` that end itself, where it is beyond what is to be reached
-    now. `..._sure` says that nothing can change it in between: the node follows or leads no one else before;
-    `at_least`, that the committed index may be higher by then: it is that of a checkpoint. `then` are the committed
-    indexes that it will show after that, under the same leader, and where its log ends at most by then.
+    `rank` is that of the line that shows the end, `reach` that end itself, where it is beyond the end that is to be
+    reached now. `..._sure`: nothing can change it in between, as the node follows or leads no one else before.
+    `at_least`: the committed index may be higher by then, as it is that of a checkpoint. `then` are the committed
+    indexes that it will show after that, under the same leader, each with the highest end of its log by then.
     """
 
     end: int | None = None
@@ -40,19 +40,19 @@ class Goal:
     then: tuple[tuple[int, int], ...] = ()
 
     def only_sure(self) -> Goal:
-        """Return what must be reached under the present leader."""
+        """Return the goal under the present leader."""
         end = self.end if self.end_sure else None
         return replace(self, end=end, committed=self.committed if self.committed_sure else None)
 
     @property
     def most_committed(self) -> int | None:
-        """The highest committed index that the node may be told of."""
+        """The highest committed index that the node may learn."""
         return None if self.at_least else self.committed
 
     def within(self, limit: int, leader_end: int | None) -> Goal:
-        """Return what of it is to be reached while the logs end at `limit` or before.
+        """Return the goal while the logs end at `limit` or before.
 
-        `leader_end`: the end that the leader will show, if a line tells.
+        `leader_end`: the end that the leader will show, if a line has it.
         """
         committed = None if self.committed is None or self.committed > limit else self.committed
         if self.end is None:
@@ -60,8 +60,8 @@ class Goal:
         reach = self.end if leader_end is None else min(self.end, leader_end)
         return replace(self, end=min(self.end, limit), committed=committed, reach=reach)
 
-    def told(self, most: int | None) -> Goal:
-        """Return the goal without a committed index higher than its leader will have."""
+    def capped(self, most: int | None) -> Goal:
+        """Return the goal without a committed index above `most`, the highest that its leader will have."""
         is_later = most is not None and self.committed is not None and self.committed > most
         return replace(self, committed=None) if is_later else self
 
@@ -70,24 +70,24 @@ class Goal:
         return replace(self, end=end) if self.end is None else self
 
 
-class Sightings:
-    """The lines of a group by the node that they tell of, in an order in which they may have been written."""
+class OrderedLines:
+    """The lines of a group by the node that they are about, in an order in which they may have been written."""
 
     def __init__(self, threads: Sequence[Thread], slack: int = 0) -> None:
-        """Sort the lines of some logs, whose stamps may be so many nanoseconds apart in the other order."""
+        """Sort the lines of some logs, whose stamps may be out of order by `slack` nanoseconds."""
         rows = list(_in_likely_order(threads, slack))
         self.threads = threads
         self.lines = [line for _, _, line in rows]
         self.place = {line: (thread, place) for thread, place, line in rows}
         self.rank = {line: rank for rank, line in enumerate(self.lines)}
-        self.of_node: dict[str, list[LogLine]] = {}
+        self.by_node: dict[str, list[LogLine]] = {}
         for line in self.lines:
-            self.of_node.setdefault(line.node, []).append(line)
+            self.by_node.setdefault(line.node, []).append(line)
             if line.kind == "change_state":
-                self.of_node.setdefault(line.words["peer"], []).append(line)
+                self.by_node.setdefault(line.words["peer"], []).append(line)
         self.restarts = {
             node: [line for line in lines if line.node == node and line.kind == RESTART]
-            for node, lines in self.of_node.items()
+            for node, lines in self.by_node.items()
         }
         self.elections = [line for line in self.lines if line.kind == "leader"]
         self.recovered = {
@@ -95,34 +95,34 @@ class Sightings:
             for line in self.lines
             if line.kind in RECOVERY
         }
-        self.followed = {line: leader for lines in self.of_node.values() for line, leader in _followed(lines)}
+        self.followed = {line: leader for lines in self.by_node.values() for line, leader in _followed(lines)}
 
 
-class Ahead:
-    """Looks ahead from some lines on."""
+class LogLookahead:
+    """Lookahead from some lines on."""
 
-    def __init__(self, sightings: Sightings, positions: Positions) -> None:
-        """Look from where so many lines of each log were read."""
+    def __init__(self, sightings: OrderedLines, positions: Positions) -> None:
+        """Look from the positions up to which each log is read."""
         self._all, self._positions = sightings, positions
         nexts = zip(sightings.threads, positions, strict=True)
         ranks = (sightings.rank[each.lines[place]] for each, place in nexts if place < len(each.lines))  # type: ignore[index]  # they are LogLines
         self._first = min(ranks, default=len(sightings.lines))
         self.saves = dict(self._saves())
 
-    def _is_ahead(self, line: LogLine) -> bool:
+    def _is_unread(self, line: LogLine) -> bool:
         thread, place = self._all.place[line]
         return place >= self._positions[thread]
 
     def _from(self, lines: list[LogLine], at_least: LogLine | None = None) -> Iterator[LogLine]:
         rank = self._all.rank
         first = self._first if at_least is None else rank[at_least]
-        return filter(self._is_ahead, islice(lines, bisect_left(lines, first, key=rank.__getitem__), None))
+        return filter(self._is_unread, islice(lines, bisect_left(lines, first, key=rank.__getitem__), None))
 
     def _of(self, node: str) -> Iterator[LogLine]:
-        return self._from(self._all.of_node.get(node, []))
+        return self._from(self._all.by_node.get(node, []))
 
     def goal(self, node: str) -> Goal:
-        """Return what the next line shows of the node, and what later ones add to that."""
+        """Return the goal of a node by the next line, and by what later ones add to that."""
         goal, sure, may_cut, whole, at_least = Goal(), True, False, False, False
         then: dict[int, int] = {}
         for line in self._of(node):
@@ -137,7 +137,7 @@ class Ahead:
             if not whole:
                 at_least = at_least or (goal.end is None and line.node != node and line.words["is"] == "TRUNCATE")
                 goal = self._added(goal, line, end, committed, sure)
-            elif not sure or line.kind.startswith("recovered") or len(then) > _LATER:
+            elif not sure or line.kind.startswith("recovered") or len(then) > _MAX_LATER:
                 break
             elif committed is not None and committed != goal.committed:
                 then[committed] = max(then.get(committed, committed), -1 if end is None else end)
@@ -152,7 +152,7 @@ class Ahead:
         return goal
 
     def marks(self, leader: str, term: int, now: LogLine, goals: Mapping[str, Goal]) -> dict[str, int]:
-        """Return the next watermarks that the leader's lines show of a term: those of a status line, or of a retry.
+        """Return the next watermarks of a term in the leader's lines: those of a status line, or of a retry.
 
         None is beyond the end that a node shows before, which is its goal. `now` is the line that is to be explained.
         """
@@ -177,7 +177,7 @@ class Ahead:
         return found
 
     def committed(self, leader: str) -> int | None:
-        """Return the committed index that a leader shows next, before which it commits no more; None: unsaid."""
+        """Return the committed index that a leader shows next, before which it commits no more; None: unknown."""
         for line in self._of(leader):
             if line.node != leader:
                 continue
@@ -190,21 +190,21 @@ class Ahead:
     def compared(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
         """Return the indexes that the leader compares with the peer, which follows it, until it starts anew."""
         said = self._comparisons(leader, peer, at_least)
-        return [index for line, index in said if self._is_of(line, leader)][:_COMPARED]
+        return [index for line, index in said if self._is_of(line, leader)][:_MAX_COMPARED]
 
     def may_compare(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
-        """Return these indexes first, and then those of what the peer handles while it follows another leader.
+        """Return these indexes first, and then those that the peer compares while it follows another leader.
 
         A COMPARE may come late, and is obeyed whatever its term.
         """
         said = sorted(self._comparisons(leader, peer, at_least), key=lambda row: not self._is_of(row[0], leader))
-        return [index for _, index in said][:_COMPARED]
+        return [index for _, index in said][:_MAX_COMPARED]
 
     def _is_of(self, line: LogLine, leader: str) -> bool:
         return leader in (line.node, self._all.followed.get(line))
 
     def _comparisons(self, leader: str, peer: str, at_least: LogLine) -> Iterator[tuple[LogLine, int]]:
-        """Yield what the peer compares, and what the leader's lines tell of that, until the leader starts anew."""
+        """Yield the comparisons of the peer, and of the leader's lines, until the leader starts anew."""
         for line in self._from(self._all.lines, at_least):
             of_pair = line.node == leader and line.words.get("peer") == peer
             is_new = of_pair and line.kind == "do_compare" and line is not at_least
@@ -219,7 +219,7 @@ class Ahead:
                 break
 
     def ends_compare(self, leader: str, peer: str) -> bool:
-        """Tell whether the next line about the two shows that a COMPARE was sent before, which no line tells of."""
+        """Return whether the next line about the two shows that a COMPARE, which has no line, was sent before."""
         for line in self._of(peer):
             if line.node == peer and line.kind == "handle_compare":
                 return True
@@ -228,12 +228,12 @@ class Ahead:
         return False
 
     def leaders(self, term: int) -> list[str]:
-        """Return who will lead a term, by the lines of elections."""
+        """Return the later leaders of a term, by the lines of elections."""
         leading = (line for line in self._all.elections if line.numbers["term"] == term)
-        return list(dict.fromkeys(line.node for line in leading if self._is_ahead(line)))
+        return list(dict.fromkeys(line.node for line in leading if self._is_unread(line)))
 
     def write_index(self, leader: str, peer: str) -> int | None:
-        """Return where the pushing comes to that is under way or was the last; None where no line tells."""
+        """Return the write index to which the pushing under way, or the last one, comes; None where no line has it."""
         for line in self._of(leader):
             if line.node != leader or line.words.get("peer", peer) != peer:
                 continue
@@ -244,12 +244,12 @@ class Ahead:
         return None
 
     def recovered(self, node: str, incarnation: int) -> tuple[int | None, int | None]:
-        """Return the end of the log that a restart found, and the committed index; None: unsaid."""
+        """Return the end of the log that a restart found, and the committed index; None: unknown."""
         end, committed = (self._all.recovered.get((node, incarnation, kind)) for kind in RECOVERY)
         return end, committed
 
     def _saves(self) -> Iterator[tuple[str, int]]:
-        """Yield, by node, the committed index that its next restart finds in its checkpoint, where a line tells."""
+        """Yield, by node, the committed index that its next restart finds in its checkpoint, where a line has it."""
         for node, restarts in self._all.restarts.items():
             restart = next(self._from(restarts), None)
             committed = None if restart is None else self.recovered(node, restart.incarnation)[1]
@@ -257,11 +257,11 @@ class Ahead:
                 yield node, committed
 
     def term(self, node: str, incarnation: int) -> int | None:
-        """Return the term in which a process begins; None where no line tells."""
+        """Return the term in which a process begins; None where no line has it."""
         for line in self._of(node):
             if line.node == node and line.incarnation > incarnation:
                 break
-            if line.node == node and line.kind in _TELL_TERM:
+            if line.node == node and line.kind in _WITH_TERM:
                 return line.numbers["old" if line.kind == "next_term" else "term"]
         return None
 
@@ -278,7 +278,7 @@ class Ahead:
 
 
 def _in_likely_order(threads: Sequence[Thread], slack: int) -> Iterator[tuple[int, int, LogLine]]:
-    """Yield the lines, with log and place, by their stamps, and where these leave it open, by what leads to what.
+    """Yield the lines, with log and place, by their stamps, and where these leave it open, causes first.
 
     The search tries each order that the lines may have, whichever of them this is.
     """
@@ -295,7 +295,7 @@ def _in_likely_order(threads: Sequence[Thread], slack: int) -> Iterator[tuple[in
 
 
 def _waits(head: _Row, left: Mapping[int, Iterable[_Row]], slack: int) -> bool:
-    """Tell whether a line of another log that may have been written before tells of what led to this one."""
+    """Return whether a line of another log that may have been written before is a cause of this one."""
     time, thread, _, line = head
     others = chain.from_iterable(
         takewhile(lambda row: row[0] <= time + slack, rows) for other, rows in left.items() if other != thread
@@ -304,7 +304,7 @@ def _waits(head: _Row, left: Mapping[int, Iterable[_Row]], slack: int) -> bool:
 
 
 def _leads_to(before: LogLine, line: LogLine) -> bool:
-    """Tell whether a line is of a message, and the other one of what that led to."""
+    """Return whether a line is about a message, and the other one about its effect."""
     words = line.words
     match line.kind:
         case "handle_compare":
@@ -320,7 +320,7 @@ def _leads_to(before: LogLine, line: LogLine) -> bool:
 
 
 def _followed(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
-    """Yield the comparisons of a node, and whom it followed when it handled them, by its line before that."""
+    """Yield the comparisons of a node, each with the leader that it followed by its line before that."""
     leader = ""
     for line in lines:
         if line.kind == "follower":
@@ -330,7 +330,7 @@ def _followed(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
 
 
 def _end_of_peer(line: LogLine) -> int | None:
-    """Where the log of the peer ended that a dispatcher compared with: there, if it took up APPEND; else further up."""
+    """Return the end of the log that a dispatcher compared with: the index, if it took up APPEND; else further up."""
     index = line.numbers["index"]
     match line.words["was"], line.words["is"]:
         case "COMPARE", "APPEND":
@@ -342,6 +342,6 @@ def _end_of_peer(line: LogLine) -> int | None:
 
 
 def _inherited(line: LogLine) -> bool:
-    """Tell whether a leader shows a committed index that no quorum has acknowledged in its term: it had it before."""
+    """Return whether a leader shows a committed index from before its term: no quorum has acknowledged it."""
     marks = sorted(line.marks.get(line.numbers["term"], {}).values(), reverse=True) if line.kind == "status" else []
     return bool(marks) and marks[len(marks) // 2] < line.numbers["committed"]

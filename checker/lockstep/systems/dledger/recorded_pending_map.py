@@ -1,4 +1,4 @@
-"""What a dispatcher has pushed and has no answer to, as the lines tell it: how full its pendingMap is.
+"""The pendingMap of a dispatcher, as its lines show it: the pushes that have no answer.
 
 The code pushes the next entry only while fewer than MAX_PENDING_SIZE pushes are in the map. When the map is full, it
 pushes the first one again though more is left to push. So the n-th push stands after the (n - MAX_PENDING_SIZE)-th
@@ -16,7 +16,7 @@ from raftref.dledger.pushing import MAX_PENDING_SIZE
 
 @dataclass(eq=False)
 class Removal:
-    """A push leaves the map; `step`, in which it does, is None until the line that tells its effect."""
+    """The removal of a push from the map; its `step` is None until the line that shows its effect."""
 
     step: PlacedStep | None = None
     _earlier: list[PlacedStep] = field(default_factory=list)
@@ -46,12 +46,12 @@ class Removal:
             later.after.append(self.step)
 
     def did_not_happen(self) -> None:
-        """Note that no line tells its effect: the steps that need it read what no line gave."""
+        """Note that no line shows its effect: the steps that need it read a value that no line gave."""
         for later in self._later if self.step is None else ():
             later.unread = True
 
 
-class Pendings:
+class PendingMap:
     """The pendingMap or batchPendingMap of one dispatcher, in the order of lines."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Pendings:
 
     @property
     def excess(self) -> int:
-        """How many must leave before one more may be pushed; none if it is not positive."""
+        """The number of pushes that must leave before one more may be pushed, if it is positive."""
         return len(self._last_index) - MAX_PENDING_SIZE + 1
 
     @property
@@ -75,7 +75,7 @@ class Pendings:
         return inf if len(self._removals) <= removed_when_full else self._removals[removed_when_full].line
 
     def __contains__(self, index: int) -> bool:
-        """Tell whether a push that begins at `index` is in the map."""
+        """Return whether a push that begins at `index` is in the map."""
         return index in self._last_index
 
     def push(self, step: PlacedStep, index: int, last_index: int) -> None:

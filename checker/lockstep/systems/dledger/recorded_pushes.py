@@ -1,21 +1,21 @@
-"""The messages under way, as the spec's network has them."""
+"""The pushes of a recording, and their answers, as the spec's network has them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.dledger.recording_lines import Push, RecvRespPush, Response, SendPush, Store
+from lockstep.systems.dledger.recording_lines import PushLine, RecvRespPush, ResponseLine, SendPush, StoreLine
 from lockstep.systems.dledger.step_placement import PlacedStep
 
 Message = dict[str, Any]
 
 
 @dataclass(eq=False)
-class Rpc:
+class RecordedPush:
     """One push, by its `mid`: its request, and the answers that the spec's network holds.
 
-    `replies` are what the follower said, whether or not the spec sends it.
-    `awaited` tells whether its caller would still take an answer. A request that was answered while it went
+    `replies` are the answers of the follower, whether or not the spec sends them. While it is `awaited`, its caller
+    would still take an answer. A request that was answered while it went
     on waiting in the follower's queue is `answered_early`, and that copy is awaited no more. `touched`
     are the steps after `sending` that had to do with it: each stands after the one before.
     """
@@ -58,7 +58,7 @@ class Rpc:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it carries several entries, or might."""
+        """Whether it is a batch, of one entry or more."""
         return "entries" in self.body
 
     @property
@@ -70,8 +70,8 @@ class Rpc:
         """Return the request as the network has it now; `queued` means the copy in the follower's queue."""
         return {**self.body, "awaited": self.awaited and not (queued and self.answered_early)}
 
-    def holds(self, line: Store) -> bool:
-        """Tell whether this push carried the entry that `line` stores."""
+    def holds(self, line: StoreLine) -> bool:
+        """Return whether this push carried the entry that `line` stores."""
         entry = {"term": line.entryTerm, "value": line.val}
         sender = (self.body["term"], self.body["src"])
         offset = -1 if line.index is None else line.index - self.body["index"]
@@ -79,13 +79,13 @@ class Rpc:
         return entry in carried[max(offset, 0) : offset + 1] and (line.leaderTerm, line.leaderId) == sender
 
     def was_answered_by(self, line: RecvRespPush) -> bool:
-        """Tell whether the follower gave the answer that has arrived."""
+        """Return whether the follower gave the answer that has arrived."""
         return (line.code, line.beginIndex, line.endIndex) in self.replies
 
-    def answer_like(self, line: Response) -> Message | None:
-        """Return the answer under way that `line` tells of."""
-        told = {"code": line.code, "beginIndex": line.beginIndex, "endIndex": line.endIndex}
-        return next((answer for answer in self.answers if told.items() <= answer.items()), None)
+    def answer_like(self, line: ResponseLine) -> Message | None:
+        """Return the answer under way that `line` shows."""
+        fields = {"code": line.code, "beginIndex": line.beginIndex, "endIndex": line.endIndex}
+        return next((answer for answer in self.answers if fields.items() <= answer.items()), None)
 
     def remove(self, answer: Message | None, step: PlacedStep) -> None:
         """Let `step` remove an answer from the network, unless it is gone."""
@@ -111,21 +111,21 @@ class Rpc:
         self.copies += 1
 
 
-class Wire:
+class RecordedPushes:
     """All pushes of a recording."""
 
     def __init__(self) -> None:
         """Start with none under way."""
-        self._rpcs: dict[int, Rpc] = {}
+        self._rpcs: dict[int, RecordedPush] = {}
 
-    def get(self, mid: int | None) -> Rpc | None:
+    def get(self, mid: int | None) -> RecordedPush | None:
         """Return the push `mid`, if one was sent."""
         return None if mid is None else self._rpcs.get(mid)
 
-    def send(self, line: SendPush, step: PlacedStep) -> Rpc:
+    def send(self, line: SendPush, step: PlacedStep) -> RecordedPush:
         """Put a request under way."""
         body = request_body(line)
-        rpc = Rpc(line.mid, body, awaited=line.type != "COMMIT", sending=step)
+        rpc = RecordedPush(line.mid, body, awaited=line.type != "COMMIT", sending=step)
         self._rpcs[line.mid] = rpc
         return rpc
 
@@ -137,13 +137,13 @@ class Wire:
             rpc.awaited = False
             rpc.answers.clear()
 
-    def _of(self, caller: str, peer: str | None, kind: str | None) -> Iterator[Rpc]:
+    def _of(self, caller: str, peer: str | None, kind: str | None) -> Iterator[RecordedPush]:
         for rpc in self._rpcs.values():
             if rpc.caller == caller and peer in (None, rpc.follower) and kind in (None, rpc.type):
                 yield rpc
 
 
-def request_body(line: Push) -> Message:
+def request_body(line: PushLine) -> Message:
     """Return a request as the spec sends it, without `awaited`."""
     body: Message = {
         "kind": "request",
@@ -162,7 +162,7 @@ def request_body(line: Push) -> Message:
     return body
 
 
-def answer_record(rpc: Rpc, line: Response) -> Message:
+def answer_record(rpc: RecordedPush, line: ResponseLine) -> Message:
     """Return the answer to `rpc` as the spec sends it."""
     count = {"count": line.count} if rpc.is_batch else {}
     return {

@@ -15,30 +15,38 @@ from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.dledger import recorded_follower as follower
 from lockstep.systems.dledger import recorded_leader as leader
 from lockstep.systems.dledger.constants import DEFAULTS, REPAIRED, STEPWISE_ELECTIONS
-from lockstep.systems.dledger.recorded_group import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
+from lockstep.systems.dledger.recorded_group import (
+    LOG_FIELDS,
+    ROLE_FIELDS,
+    MarksInTerm,
+    RecordedGroup,
+    RecordedNode,
+    RoleInTerm,
+    shown_of_node,
+)
 from lockstep.systems.dledger.recording_lines import (
-    Checkpoint,
-    Crash,
+    CheckpointLine,
+    CrashLine,
     DispatcherLine,
-    DispatcherState,
-    Dropped,
-    Duplicated,
-    Final,
-    Handler,
-    Line,
-    NetError,
+    DroppedLine,
+    DuplicatedLine,
+    FinalLine,
+    NetErrorLine,
     NodeLine,
-    NodeState,
+    QueueLine,
     RecordingHeader,
-    Recovered,
+    RecordingLine,
+    RecoveredLine,
     RecvPush,
     RecvRespPush,
     RespPush,
     RoleLine,
     SendPush,
-    Stop,
-    Store,
-    Watermark,
+    ShownDispatcher,
+    ShownNode,
+    StopLine,
+    StoreLine,
+    WatermarkLine,
 )
 from lockstep.systems.dledger.recording_reader import parse_lines, read_recording
 from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
@@ -80,11 +88,11 @@ def import_lines(raw: Iterator[bytes], source: str) -> Imported:
     return _imported(header, lines, source)
 
 
-def _imported(header: RecordingHeader, lines: Iterator[Line], source: str, say: Say = silent) -> Imported:
+def _imported(header: RecordingHeader, lines: Iterator[RecordingLine], source: str, say: Say = silent) -> Imported:
     constants = _constants(header, source)
-    world = World(
+    group = RecordedGroup(
         source,
-        {name: Node(name, header.nodes) for name in header.nodes},
+        {name: RecordedNode(name, header.nodes) for name in header.nodes},
         batches=constants["Batches"] is True,
         not_follower=constants["NotFollower"] is True,
     )
@@ -94,49 +102,48 @@ def _imported(header: RecordingHeader, lines: Iterator[Line], source: str, say: 
         labels[line.number] = line.label
         last = line.number
         disp = getattr(line, "disp", None)
-        world.pending_map |= isinstance(disp, DispatcherState) and disp.pending > 0
+        group.pending_map |= isinstance(disp, ShownDispatcher) and disp.pending > 0
         if last % EVERY == 0:
             say(f"{source}: line {last:,}")
         reader = _READERS.get(type(line))
-        _check_state(world, line)
+        _check_state(group, line)
         if reader:
-            reader(world, line)
+            reader(group, line)
     labels[last + 1] = "end"
-    for removal in world.early:
+    for removal in group.early:
         removal.did_not_happen()
-    constants["PendingMap"] = world.batches or world.pending_map
-    say(f"{source}: placing {len(world.steps):,} steps")
-    placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
+    constants["PendingMap"] = group.batches or group.pending_map
+    say(f"{source}: placing {len(group.steps):,} steps")
+    placement = place(group.steps, [h for node in group.nodes.values() for h in node.histories()])
     forced, disputed = frozenset(placement.forced), frozenset(placement.disputed)
     events = tuple(
         _event(seq, step, forced=step in forced, disputed=step in disputed) for seq, step in enumerate(placement.steps)
     )
-    return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))
+    return Imported(_trace_header(header, constants), events, _summary(placement, labels, group.observed))
 
 
-def _check_state(world: World, line: Line) -> None:
-    """Hold the state that a line shows beside its own words to what the lines above say of that node, now or before.
+def _check_state(group: RecordedGroup, line: RecordingLine) -> None:
+    """Raise TraceError unless the state that a line shows is one that the lines above lead to, now or before.
 
-    What a step shows is the checker's to compare with the spec.
+    The state that a step shows is compared with the spec, by the checker.
     """
     st = getattr(line, "st", None)
-    if not isinstance(line, NodeLine) or not isinstance(st, NodeState) or isinstance(line, _SHOWN_BY_STEPS):
+    if not isinstance(line, NodeLine) or not isinstance(st, ShownNode) or isinstance(line, _SHOWN_BY_STEPS):
         return
-    node = world.node(line)
-    told = RoleNow(st.role, st.term)
-    if not node.role.has_been(told):
-        raise world.problem(line, "st.role", f"{st.role} in term {st.term}: by the lines above it never was that")
+    node = group.node(line)
+    if not node.role.has_been(RoleInTerm(st.role, st.term)):
+        raise group.problem(line, "st.role", f"{st.role} in term {st.term}: by the lines above it never was that")
     for name, history, value in (("end", node.end, st.end), ("committed", node.committed, st.committed)):
         if not history.has_been(value):
-            raise world.problem(line, f"st.{name}", f"{value}: by the lines above it never was that")
+            raise group.problem(line, f"st.{name}", f"{value}: by the lines above it never was that")
 
 
 #: Lines whose state their steps show, or which begin a life.
-_SHOWN_BY_STEPS = (Recovered, SendPush, Crash, Stop, Final)
+_SHOWN_BY_STEPS = (RecoveredLine, SendPush, CrashLine, StopLine, FinalLine)
 
 
 def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | int]:
-    """Return the constants of the spec that tell of this version with this config."""
+    """Return the constants of the header for this version with this config."""
     if header.version not in VERSIONS:
         problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
         raise TraceError(source, header.number, problem)
@@ -146,8 +153,8 @@ def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | i
 
 def _event(seq: int, step: PlacedStep, *, forced: bool, disputed: bool) -> Event:
     sent = None if step.sent is None else tuple(step.sent)
-    told = (step.action, step.args, step.shows, sent)
-    return Event(seq, step.node, *told, t_ms=step.t_ms, line=step.line, forced=forced, disputed=disputed)
+    step_fields = (step.node, step.action, step.args, step.shows, sent)
+    return Event(seq, *step_fields, t_ms=step.t_ms, line=step.line, forced=forced, disputed=disputed)
 
 
 def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int]) -> trace.Header:
@@ -179,24 +186,24 @@ def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -
     )
 
 
-def _role(world: World, line: RoleLine) -> None:
+def _role(group: RecordedGroup, line: RoleLine) -> None:
     """ChangeToCandidate, NextTerm, SetCurrVoteFor, ChangeToLeader, ChangeToFollower."""
-    node = world.node(line)
+    node = group.node(line)
     for name, value in (("prevRole", node.role.now.role), ("prevTerm", node.role.now.term)):
         if getattr(line, name) not in (None, value):
-            raise world.problem(line, name, f"{getattr(line, name)}: the lines before lead to {value}")
+            raise group.problem(line, name, f"{getattr(line, name)}: the lines before lead to {value}")
     args: dict[str, Any] = {}
     action = line.op[0].upper() + line.op[1:]
     if line.op == "nextTerm":
         args["term"] = line.term
-    elif line.op == "setCurrVoteFor" and _voted_so_before(world, node, line):
+    elif line.op == "setCurrVoteFor" and _voted_so_before(group, node, line):
         action = OBSERVE
     elif line.op == "setCurrVoteFor":
-        args["candidate"] = _named(world, line, "votedFor")
+        args["candidate"] = _named(group, line, "votedFor")
     elif line.op == "changeToFollower":
-        args["leader"] = _named(world, line, "leaderId")
+        args["leader"] = _named(group, line, "leaderId")
     node.vote = (line.term, line.votedFor)
-    step = world.step(line, node, action, thread="MemberState", **args)
+    step = group.step(line, node, action, thread="MemberState", **args)
     step.shows = {
         "role": line.role,
         "currTerm": line.term,
@@ -208,110 +215,110 @@ def _role(world: World, line: RoleLine) -> None:
         step.shows["ledgerEndTerm"] = line.endTerm
     if action == OBSERVE:
         return
-    step.changes = set(OF_ROLE)
+    step.changes = set(ROLE_FIELDS)
     if line.op == "setCurrVoteFor":
-        _reads_of_a_vote(world, node, line, step)
+        _reads_of_a_vote(group, node, line, step)
         return
     if line.op == "nextTerm":
-        _read_of_a_term(world, node, line, step)
-    node.role.write(step, RoleNow(line.role, line.term))
+        _read_of_a_term(group, node, line, step)
+    node.role.write(step, RoleInTerm(line.role, line.term))
     if line.term != node.marks.now.term:
-        node.marks.write(step, MarksNow(line.term, node.no_marks))
+        node.marks.write(step, MarksInTerm(line.term, node.no_marks))
         step.changes.add("peerWaterMarks")
 
 
-def _named(world: World, line: RoleLine, name: str) -> str:
+def _named(group: RecordedGroup, line: RoleLine, name: str) -> str:
     value = getattr(line, name)
-    if value not in world.nodes:
-        raise world.problem(line, name, f"{value!r} is not in the header")
+    if value not in group.nodes:
+        raise group.problem(line, name, f"{value!r} is not in the header")
     return str(value)
 
 
-def _voted_so_before(world: World, node: Node, line: RoleLine) -> bool:
-    """Tell whether a vote is repeated for one who was no candidate any more when the voter's role or term last changed.
+def _voted_so_before(group: RecordedGroup, node: RecordedNode, line: RoleLine) -> bool:
+    """Return whether a vote is repeated since the candidate ceased to be one and the voter's role or term changed.
 
     A process that was stopped reads its vote requests late. In the spec a vote reaches a candidate: this one cannot be
     moved to where there was one, and it changes nothing.
     """
-    candidate, term = _named(world, line, "votedFor"), line.term
-    ceased = world.nodes[candidate].role.last_held(lambda now: now == RoleNow("CANDIDATE", term))
+    candidate, term = _named(group, line, "votedFor"), line.term
+    ceased = group.nodes[candidate].role.last_held(lambda now: now == RoleInTerm("CANDIDATE", term))
     return node.vote == (term, candidate) and ceased < node.role.since
 
 
-def _reads_of_a_vote(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
+def _reads_of_a_vote(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
     """A vote reaches a candidate that still is one in this term, though its line may come later."""
     term = line.term
     node.role.read(step, lambda now: now.term == term)
-    world.nodes[step.args["candidate"]].role.read(step, lambda now: now == RoleNow("CANDIDATE", term))
+    group.nodes[step.args["candidate"]].role.read(step, lambda now: now == RoleInTerm("CANDIDATE", term))
 
 
-def _read_of_a_term(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
+def _read_of_a_term(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
     """A term beyond the next one was heard from a node that was in it."""
     if line.term == node.role.now.term + 1:
         return
-    others = [other for other in world.nodes.values() if other is not node]
+    others = [other for other in group.nodes.values() if other is not node]
     others.sort(key=lambda other: other.role.now.term != line.term)
     any(other.role.read(step, lambda now: now.term == line.term) for other in others)
 
 
-def _store(world: World, line: Store) -> None:
+def _store(group: RecordedGroup, line: StoreLine) -> None:
     if line.by != "main":
-        _check_store(world, line)
+        _check_store(group, line)
     if line.op == "appendAsLeader":
-        leader.append_as_leader(world, line)
+        leader.append_as_leader(group, line)
     elif line.by == "main":
-        world.observe(line)  # part of Restart
+        group.observe(line)  # part of Restart
     elif line.by == leader.CHECKER and line.op == "updateCommittedIndex":
-        leader.quorum_ack_checker(world, line)
+        leader.quorum_ack_checker(group, line)
     elif line.by == follower.THREAD:
-        follower.store(world, line)
+        follower.store(group, line)
     else:
-        raise world.problem(line, "by", f"{line.by!r} is not known to call {line.op}")
+        raise group.problem(line, "by", f"{line.by!r} is not known to call {line.op}")
 
 
-def _check_store(world: World, line: Store) -> None:
+def _check_store(group: RecordedGroup, line: StoreLine) -> None:
     """The store's lines are atomic with their effect, so each goes on from where the last one ended."""
-    node = world.node(line)
+    node = group.node(line)
     for name, value in (("end", node.end.now), ("committed", node.committed.now)):
         if getattr(line.pre, name) != value:
-            raise world.problem(line, f"pre.{name}", f"the lines before lead to {value}")
+            raise group.problem(line, f"pre.{name}", f"the lines before lead to {value}")
     if line.op == "updateCommittedIndex":
         if line.currTerm != node.role.now.term:
-            raise world.problem(line, "currTerm", f"the lines before lead to {node.role.now.term}")
+            raise group.problem(line, "currTerm", f"the lines before lead to {node.role.now.term}")
         return
     if line.ok and (line.index, line.entryTerm) != (line.st.end, line.st.endTerm):
-        raise world.problem(line, "index", "the entry written is not the end of the log")
+        raise group.problem(line, "index", "the entry written is not the end of the log")
 
 
-def _checkpoint(world: World, line: Checkpoint) -> None:
+def _checkpoint(group: RecordedGroup, line: CheckpointLine) -> None:
     """PersistCheckPoint: placed where the committed index was the one that was written."""
-    node = world.node(line)
-    step = world.step(line, node, "PersistCheckPoint", thread="checkpoint")
+    node = group.node(line)
+    step = group.step(line, node, "PersistCheckPoint", thread="checkpoint")
     node.check_point = line.committedIndex
     step.shows = {"checkPoint": line.committedIndex}
     step.changes = {"checkPoint"}
     node.committed.read(step, lambda committed: committed == line.committedIndex)
 
 
-def _crash(world: World, line: Crash | Stop) -> None:
+def _crash(group: RecordedGroup, line: CrashLine | StopLine) -> None:
     """Crash: killed, or stopped in order (its checkpoint has a line of its own)."""
-    node = world.node(line)
-    step = world.step(line, node, "Crash")
+    node = group.node(line)
+    step = group.step(line, node, "Crash")
     step.after += node.since_barrier[:-1]
     node.barrier, node.threads, node.since_barrier = step, {}, []
     step.shows = shown_of_node(line.st) | {"role": "DOWN", "leaderId": None}
-    step.changes = OF_ROLE | {"peerWaterMarks", "dispatchers"}
+    step.changes = ROLE_FIELDS | {"peerWaterMarks", "dispatchers"}
     _forget_what_was_cut_off(node, step)
-    node.role.write(step, RoleNow("DOWN", line.st.term))
-    node.marks.write(step, MarksNow(line.st.term, node.no_marks))
-    world.wire.abandon(step, node.name)
+    node.role.write(step, RoleInTerm("DOWN", line.st.term))
+    node.marks.write(step, MarksInTerm(line.st.term, node.no_marks))
+    group.pushes.abandon(step, node.name)
     node.reset(step)
     for history in (node.role, node.marks):
         history.forget()
 
 
-def _forget_what_was_cut_off(node: Node, step: PlacedStep) -> None:
-    """The process died between a write to the log and the committed index: the spec has both in one step."""
+def _forget_what_was_cut_off(node: RecordedNode, step: PlacedStep) -> None:
+    """Hide the committed index where the process died between writing the log and that: the spec has one step."""
     handling = node.handling
     writes = handling and handling.rpc.type in ("APPEND", "TRUNCATE")
     if handling and writes and handling.step and not handling.step.settled:
@@ -319,32 +326,32 @@ def _forget_what_was_cut_off(node: Node, step: PlacedStep) -> None:
         step.shows.pop("committedIndex")
 
 
-def _recovered(world: World, line: Recovered) -> None:
+def _recovered(group: RecordedGroup, line: RecoveredLine) -> None:
     """Restart; at the first start, only what the node shows."""
-    node = world.node(line)
+    node = group.node(line)
     if line.st.term != line.currTerm:
-        raise world.problem(line, "currTerm", f"the node is in term {line.st.term}")
+        raise group.problem(line, "currTerm", f"the node is in term {line.st.term}")
     restarts = node.role.now.role == "DOWN"
     if restarts:
         _lose_check_point(node, line)
         resurrected = max(0, line.st.end - node.end.now)
-        step = world.step(line, node, "Restart", resurrected=resurrected)
+        step = group.step(line, node, "Restart", resurrected=resurrected)
         node.barrier = step
     else:
-        step = world.step(line, node, OBSERVE)
+        step = group.step(line, node, OBSERVE)
     step.shows = shown_of_node(line.st) | {"currVoteFor": line.votedFor, "log": _log(line.log)}
     node.vote = (line.currTerm, line.votedFor)
     if not restarts:
         return
-    step.changes = OF_ROLE | OF_LOG | {"committedIndex"}
-    node.role.write(step, RoleNow(line.st.role, line.st.term))
+    step.changes = ROLE_FIELDS | LOG_FIELDS | {"committedIndex"}
+    node.role.write(step, RoleInTerm(line.st.role, line.st.term))
     node.committed.write(step, line.st.committed)
     node.end.write(step, line.st.end)
     for history in (node.role, node.committed, node.end):
         history.forget()
 
 
-def _lose_check_point(node: Node, line: Recovered) -> None:
+def _lose_check_point(node: RecordedNode, line: RecoveredLine) -> None:
     """CrashInPersistCheckPoint: a node that had a checkpoint, and has a log, comes back with nothing committed."""
     died = node.barrier
     if died and node.check_point != -1 and line.st.committed == -1 != line.st.end:
@@ -356,56 +363,56 @@ def _log(entries: tuple[tuple[int, int, str], ...]) -> list[dict[str, Any]]:
     return [{"term": term, "value": value} for _index, term, value in entries]
 
 
-def _dropped(world: World, line: Dropped) -> None:
+def _dropped(group: RecordedGroup, line: DroppedLine) -> None:
     if line.rpc == "push":
         ends = (line.src, line.dst) if line.dir == "req" else (line.dst, line.src)
-        rpc = world.rpc(line, line.mid, caller=ends[0], follower=ends[1])
+        rpc = group.push(line, line.mid, caller=ends[0], follower=ends[1])
         if line.dir == "req":
-            world.lose_request(line, rpc)
+            group.lose_request(line, rpc)
         else:
-            world.lose_answer(line, rpc, rpc.answers[0] if rpc.answers else None)
+            group.lose_answer(line, rpc, rpc.answers[0] if rpc.answers else None)
 
 
-def _duplicated(world: World, line: Duplicated) -> None:
+def _duplicated(group: RecordedGroup, line: DuplicatedLine) -> None:
     if line.rpc == "push" and line.dir == "req":
-        rpc = world.rpc(line, line.mid)
-        step = world.step(line, world.nodes[rpc.follower], "Duplicate", m=rpc.request())
+        rpc = group.push(line, line.mid)
+        step = group.step(line, group.nodes[rpc.follower], "Duplicate", m=rpc.request())
         rpc.duplicate(step)
-        world.observe(line)
+        group.observe(line)
 
 
-def _net_error(world: World, line: NetError) -> None:
+def _net_error(group: RecordedGroup, line: NetErrorLine) -> None:
     """A dead node takes no request; the caller's own step is at the dispatcher's line."""
     if line.rpc == "push":
-        rpc = world.rpc(line, line.mid, caller=line.node, follower=line.dst, type=line.type)
-        lost = line.reason == "refused" and world.lose_request(line, rpc)
+        rpc = group.push(line, line.mid, caller=line.node, follower=line.dst, type=line.type)
+        lost = line.reason == "refused" and group.lose_request(line, rpc)
         if not lost and rpc.type in ("COMPARE", "TRUNCATE"):
-            world.observe(line)
+            group.observe(line)
 
 
-def _final(world: World, line: Final) -> None:
-    """What a node shows at the end."""
-    node = world.node(line)
-    step = world.step(line, node, OBSERVE)
+def _final(group: RecordedGroup, line: FinalLine) -> None:
+    """Observe: the state of a node at the end."""
+    node = group.node(line)
+    step = group.step(line, node, OBSERVE)
     step.shows = shown_of_node(line.st) | {"currVoteFor": line.votedFor, "log": _log(line.log)}
 
 
-_READERS: dict[type[Line], Callable[[World, Any], None]] = {
+_READERS: dict[type[RecordingLine], Callable[[RecordedGroup, Any], None]] = {
     RoleLine: _role,
-    Store: _store,
+    StoreLine: _store,
     SendPush: leader.send_push,
     RecvRespPush: leader.recv_resp_push,
     DispatcherLine: leader.change_state,
-    Watermark: leader.watermark,
+    WatermarkLine: leader.watermark,
     RecvPush: follower.recv_push,
-    Handler: follower.handler,
+    QueueLine: follower.handler,
     RespPush: follower.resp_push,
-    Checkpoint: _checkpoint,
-    Crash: _crash,
-    Stop: _crash,
-    Recovered: _recovered,
-    Dropped: _dropped,
-    Duplicated: _duplicated,
-    NetError: _net_error,
-    Final: _final,
+    CheckpointLine: _checkpoint,
+    CrashLine: _crash,
+    StopLine: _crash,
+    RecoveredLine: _recovered,
+    DroppedLine: _dropped,
+    DuplicatedLine: _duplicated,
+    NetErrorLine: _net_error,
+    FinalLine: _final,
 }

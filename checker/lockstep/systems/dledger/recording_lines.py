@@ -13,14 +13,14 @@ from lockstep.trace.json_lines import MAX_INTEGER
 Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Index = Annotated[int, Meta(ge=-1, le=MAX_INTEGER)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Role = Literal["LEADER", "FOLLOWER", "CANDIDATE"]
+RoleName = Literal["LEADER", "FOLLOWER", "CANDIDATE"]
 LogEntry = tuple[Index, Index, str]
 
 
-class NodeState(Struct, forbid_unknown_fields=True, frozen=True):
+class ShownNode(Struct, forbid_unknown_fields=True, frozen=True):
     """`st`: a node when the line was written."""
 
-    role: Role
+    role: RoleName
     term: Index
     leader: str | None
     begin: Index
@@ -29,8 +29,8 @@ class NodeState(Struct, forbid_unknown_fields=True, frozen=True):
     committed: Index
 
 
-class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
-    """What every line has. `op_fields` names the fields that a line needs by its op or type."""
+class RecordingLine(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
+    """The fields of every line. `op_fields` names those that a line needs by its op or type."""
 
     op_fields: ClassVar[dict[str, tuple[str, ...]]] = {}
 
@@ -44,7 +44,7 @@ class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
 
     @property
     def variant(self) -> str:
-        """What tells lines of one kind apart: the op or the type."""
+        """The op or the type, by which lines of one kind differ."""
         return str(getattr(self, "op", None) or getattr(self, "type", None) or "")
 
     def required_fields(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
         return ".".join(filter(None, (str(self.__struct_config__.tag), self.variant)))
 
 
-class NodeLine(Line, kw_only=True):
+class NodeLine(RecordingLine, kw_only=True):
     """A line of one node in one incarnation."""
 
     node: Name
@@ -67,7 +67,7 @@ class NodeLine(Line, kw_only=True):
 # ---- The recording, and the lives of its nodes ----
 
 
-class RecordingHeader(Line, tag="header", kw_only=True):
+class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     """The first line: what was recorded, and how."""
 
     format: str
@@ -82,49 +82,49 @@ class RecordingHeader(Line, tag="header", kw_only=True):
     fields: str
 
 
-class Start(NodeLine, tag="start", kw_only=True):
+class StartLine(NodeLine, tag="start", kw_only=True):
     """A node starts."""
 
     why: Literal["boot", "restart"]
 
 
-class Recovered(NodeLine, tag="recovered", kw_only=True):
-    """What a node loaded at its start."""
+class RecoveredLine(NodeLine, tag="recovered", kw_only=True):
+    """The state that a node loaded at its start."""
 
     currTerm: Index
     votedFor: str | None
-    st: NodeState
+    st: ShownNode
     log: tuple[LogEntry, ...]
 
 
-class Crash(NodeLine, tag="crash", kw_only=True):
+class CrashLine(NodeLine, tag="crash", kw_only=True):
     """The process is killed."""
 
-    st: NodeState
+    st: ShownNode
 
 
-class Stopping(NodeLine, tag="stopping", kw_only=True):
+class StoppingLine(NodeLine, tag="stopping", kw_only=True):
     """An orderly shutdown begins."""
 
-    st: NodeState
+    st: ShownNode
 
 
-class Stop(NodeLine, tag="stop", kw_only=True):
+class StopLine(NodeLine, tag="stop", kw_only=True):
     """An orderly shutdown has ended."""
 
-    st: NodeState
+    st: ShownNode
 
 
-class Final(NodeLine, tag="final", kw_only=True):
+class FinalLine(NodeLine, tag="final", kw_only=True):
     """A node at the end."""
 
-    st: NodeState
+    st: ShownNode
     votedFor: str | None
     log: tuple[LogEntry, ...]
 
 
-class RecordingEnd(Line, tag="end", kw_only=True):
-    """The last line: how many lines of each kind stand before it."""
+class RecordingEnd(RecordingLine, tag="end", kw_only=True):
+    """The last line: the counts of the lines before it, by kind."""
 
     counts: dict[str, Count]
 
@@ -134,7 +134,7 @@ class RecordingEnd(Line, tag="end", kw_only=True):
 PushType = Literal["COMPARE", "TRUNCATE", "APPEND", "COMMIT"]
 
 
-class StoreState(Struct, forbid_unknown_fields=True, frozen=True):
+class ShownLog(Struct, forbid_unknown_fields=True, frozen=True):
     """`st` and `pre` of a store line: the log alone."""
 
     begin: Index
@@ -143,7 +143,7 @@ class StoreState(Struct, forbid_unknown_fields=True, frozen=True):
     committed: Index
 
 
-class DispatcherState(Struct, forbid_unknown_fields=True, frozen=True):
+class ShownDispatcher(Struct, forbid_unknown_fields=True, frozen=True):
     """`disp`: the leader's EntryDispatcher for one peer."""
 
     type: PushType
@@ -153,7 +153,7 @@ class DispatcherState(Struct, forbid_unknown_fields=True, frozen=True):
     pending: Count
 
 
-class Push(NodeLine, kw_only=True):
+class PushLine(NodeLine, kw_only=True):
     """A push request; the fields of an entry are missing in COMMIT, and `entries` makes it a batch."""
 
     entry_fields: ClassVar[tuple[str, ...]] = ("index", "entryTerm", "val", "pos")
@@ -175,7 +175,7 @@ class Push(NodeLine, kw_only=True):
     count: Count | None = None
     entries: tuple[LogEntry, ...] | None = None
     commitIndex: Index
-    st: NodeState
+    st: ShownNode
 
     def required_fields(self) -> tuple[str, ...]:
         """Return the fields of its one entry, or of a batch."""
@@ -187,19 +187,19 @@ class Push(NodeLine, kw_only=True):
         return self.index if self.index is None or self.count is None else self.index + self.count - 1
 
 
-class SendPush(Push, tag="send_push", kw_only=True):
+class SendPush(PushLine, tag="send_push", kw_only=True):
     """A dispatcher sends a push."""
 
-    disp: DispatcherState
+    disp: ShownDispatcher
 
 
-class RecvPush(Push, tag="recv_push", kw_only=True):
+class RecvPush(PushLine, tag="recv_push", kw_only=True):
     """A push arrives."""
 
     copy: Count | None = None
 
 
-class Handler(NodeLine, tag="handler", kw_only=True):
+class QueueLine(NodeLine, tag="handler", kw_only=True):
     """The follower's queues of requests."""
 
     op_fields: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -216,13 +216,13 @@ class Handler(NodeLine, tag="handler", kw_only=True):
     index: Index | None = None
     size: Count | None = None
     reqTerm: Index | None = None
-    st: NodeState | None = None
+    st: ShownNode | None = None
     done: bool = False
     lost: tuple[tuple[Index, Count], ...] | None = None
     copy: Count | None = None
 
 
-class Response(NodeLine, kw_only=True):
+class ResponseLine(NodeLine, kw_only=True):
     """The answer to a push; that to a COMMIT has no index."""
 
     mid: Count
@@ -240,20 +240,20 @@ class Response(NodeLine, kw_only=True):
         return None if self.index is None else self.index + max(self.count, 1) - 1
 
 
-class RespPush(Response, tag="resp_push", kw_only=True):
+class RespPush(ResponseLine, tag="resp_push", kw_only=True):
     """The follower answers."""
 
     to: Name
-    st: NodeState
+    st: ShownNode
     by: Name
     copy: Count | None = None
 
 
-class RecvRespPush(Response, tag="recv_resp_push", kw_only=True):
+class RecvRespPush(ResponseLine, tag="recv_resp_push", kw_only=True):
     """An answer arrives; it is ignored where the call had ended."""
 
     source: Name = msgspec.field(name="from")
-    disp: DispatcherState | None
+    disp: ShownDispatcher | None
     ignored: bool = False
     copy: Count | None = None
 
@@ -266,11 +266,11 @@ class DispatcherLine(NodeLine, tag="dispatcher", kw_only=True):
     source: PushType = msgspec.field(name="from")
     to: PushType
     at: Index
-    disp: DispatcherState
+    disp: ShownDispatcher
     by: Name
 
 
-class Watermark(NodeLine, tag="watermark", kw_only=True):
+class WatermarkLine(NodeLine, tag="watermark", kw_only=True):
     """The watermarks of a term change."""
 
     op_fields: ClassVar[dict[str, tuple[str, ...]]] = {"put": ("peer", "index", "prev")}
@@ -284,7 +284,7 @@ class Watermark(NodeLine, tag="watermark", kw_only=True):
     by: Name
 
 
-class Store(NodeLine, tag="store", kw_only=True):
+class StoreLine(NodeLine, tag="store", kw_only=True):
     """A call of the store; the line is written together with its effect."""
 
     op_fields: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -308,12 +308,12 @@ class Store(NodeLine, tag="store", kw_only=True):
     argIndex: Index | None = None
     currTerm: Index | None = None
     clamped: bool | None = None
-    pre: StoreState
-    st: StoreState
+    pre: ShownLog
+    st: ShownLog
     by: Name
 
 
-class Checkpoint(NodeLine, tag="checkpoint", kw_only=True):
+class CheckpointLine(NodeLine, tag="checkpoint", kw_only=True):
     """The checkpoint file was written."""
 
     endIndex: Index
@@ -327,7 +327,7 @@ class RoleLine(NodeLine, tag="role", kw_only=True):
     """A node changes its role, its term or its vote."""
 
     op: Literal["changeToLeader", "changeToFollower", "changeToCandidate", "nextTerm", "setCurrVoteFor"]
-    role: Role
+    role: RoleName
     term: Index
     leaderId: str | None
     votedFor: str | None
@@ -335,13 +335,13 @@ class RoleLine(NodeLine, tag="role", kw_only=True):
     endIndex: Index
     endTerm: Index
     by: Name
-    prevRole: Role | None = None
+    prevRole: RoleName | None = None
     argTerm: Index | None = None
     prevTerm: Index | None = None
 
 
-class Vote(NodeLine, kw_only=True):
-    """A vote message; what it leads to is told by role lines."""
+class VoteLine(NodeLine, kw_only=True):
+    """A vote message; its effect has a role line."""
 
     mid: Count | None = None
     self: bool = False
@@ -353,23 +353,23 @@ class Vote(NodeLine, kw_only=True):
     ledgerEndTerm: Index | None = None
     result: str | None = None
     reqTerm: Index | None = None
-    st: NodeState | None = None
+    st: ShownNode | None = None
     copy: Count | None = None
 
 
-class SendVote(Vote, tag="send_vote", kw_only=True):
+class SendVote(VoteLine, tag="send_vote", kw_only=True):
     """A vote is asked for."""
 
 
-class RecvVote(Vote, tag="recv_vote", kw_only=True):
+class RecvVote(VoteLine, tag="recv_vote", kw_only=True):
     """A request for a vote arrives."""
 
 
-class RespVote(Vote, tag="resp_vote", kw_only=True):
+class RespVote(VoteLine, tag="resp_vote", kw_only=True):
     """A request for a vote is answered."""
 
 
-class RecvRespVote(Vote, tag="recv_resp_vote", kw_only=True):
+class RecvRespVote(VoteLine, tag="recv_resp_vote", kw_only=True):
     """The answer arrives; it is ignored where the call had ended."""
 
     ignored: bool = False
@@ -389,8 +389,8 @@ class VoteParse(NodeLine, tag="vote_parse", kw_only=True):
     result: str
 
 
-class Heartbeat(NodeLine, kw_only=True):
-    """A heartbeat message; what it leads to is told by role lines."""
+class HeartbeatLine(NodeLine, kw_only=True):
+    """A heartbeat message; its effect has a role line."""
 
     mid: Count
     to: str | None = None
@@ -399,23 +399,23 @@ class Heartbeat(NodeLine, kw_only=True):
     code: str | None = None
     term: Index
     reqTerm: Index | None = None
-    st: NodeState | None = None
+    st: ShownNode | None = None
     copy: Count | None = None
 
 
-class SendHeartbeat(Heartbeat, tag="send_heartbeat", kw_only=True):
+class SendHeartbeat(HeartbeatLine, tag="send_heartbeat", kw_only=True):
     """A heartbeat is sent."""
 
 
-class RecvHeartbeat(Heartbeat, tag="recv_heartbeat", kw_only=True):
+class RecvHeartbeat(HeartbeatLine, tag="recv_heartbeat", kw_only=True):
     """A heartbeat arrives."""
 
 
-class RespHeartbeat(Heartbeat, tag="resp_heartbeat", kw_only=True):
+class RespHeartbeat(HeartbeatLine, tag="resp_heartbeat", kw_only=True):
     """A heartbeat is answered."""
 
 
-class RecvRespHeartbeat(Heartbeat, tag="recv_resp_heartbeat", kw_only=True):
+class RecvRespHeartbeat(HeartbeatLine, tag="recv_resp_heartbeat", kw_only=True):
     """The answer arrives; it is ignored where the call had ended."""
 
     ignored: bool = False
@@ -424,7 +424,7 @@ class RecvRespHeartbeat(Heartbeat, tag="recv_resp_heartbeat", kw_only=True):
 # ---- The network, the clients, and the harness that makes faults ----
 
 
-class Dropped(Line, tag="dropped", kw_only=True):
+class DroppedLine(RecordingLine, tag="dropped", kw_only=True):
     """A message is lost."""
 
     node: Name
@@ -437,7 +437,7 @@ class Dropped(Line, tag="dropped", kw_only=True):
     copy: Count | None = None
 
 
-class Duplicated(Line, tag="duplicated", kw_only=True):
+class DuplicatedLine(RecordingLine, tag="duplicated", kw_only=True):
     """A request will be delivered twice."""
 
     node: str | None = None
@@ -453,11 +453,11 @@ class Duplicated(Line, tag="duplicated", kw_only=True):
     copy: Count | None = None
 
 
-class Held(Duplicated, tag="held", kw_only=True):
+class HeldLine(DuplicatedLine, tag="held", kw_only=True):
     """A message is delayed."""
 
 
-class NetError(NodeLine, tag="net_error", kw_only=True):
+class NetErrorLine(NodeLine, tag="net_error", kw_only=True):
     """A call fails at its caller."""
 
     mid: Count
@@ -468,8 +468,8 @@ class NetError(NodeLine, tag="net_error", kw_only=True):
     gives: str
 
 
-class ClientLine(Line, kw_only=True):
-    """A client's call; what it leads to is told by the store."""
+class ClientLine(RecordingLine, kw_only=True):
+    """A client's call; its effect has a store line."""
 
     node: Name
     inc: Count | None = None
@@ -484,7 +484,7 @@ class ClientLine(Line, kw_only=True):
     term: Index | None = None
     by: str | None = None
     ignored: bool = False
-    st: NodeState | None = None
+    st: ShownNode | None = None
 
 
 class ClientAppend(ClientLine, tag="client_append", kw_only=True):
@@ -503,7 +503,7 @@ class ClientAck(ClientLine, tag="client_ack", kw_only=True):
     """The answer arrives."""
 
 
-class Fault(Line, tag="fault", kw_only=True):
+class FaultLine(RecordingLine, tag="fault", kw_only=True):
     """The harness changes the faults."""
 
     action: Name
@@ -520,13 +520,13 @@ class Fault(Line, tag="fault", kw_only=True):
     count: int | None = None
 
 
-class Note(Line, tag="note", kw_only=True):
+class NoteLine(RecordingLine, tag="note", kw_only=True):
     """Free text."""
 
     msg: str
 
 
-class Quiesced(Line, tag="quiesced", kw_only=True):
+class QuiescedLine(RecordingLine, tag="quiesced", kw_only=True):
     """All faults have ended and the nodes are at rest."""
 
     reached: bool

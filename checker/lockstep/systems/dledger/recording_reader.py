@@ -11,27 +11,27 @@ from itertools import chain
 from pathlib import Path
 
 from lockstep.systems.dledger.recording_lines import (
-    Checkpoint,
+    CheckpointLine,
     ClientAck,
     ClientAppend,
-    Crash,
+    CrashLine,
     DispatcherLine,
-    Dropped,
-    Duplicated,
-    Fault,
-    Final,
-    Handler,
-    Held,
-    Line,
+    DroppedLine,
+    DuplicatedLine,
+    FaultLine,
+    FinalLine,
+    HeldLine,
     LogEntry,
-    NetError,
+    NetErrorLine,
     NodeLine,
-    Note,
-    Push,
-    Quiesced,
+    NoteLine,
+    PushLine,
+    QueueLine,
+    QuiescedLine,
     RecordingEnd,
     RecordingHeader,
-    Recovered,
+    RecordingLine,
+    RecoveredLine,
     RecvAppend,
     RecvHeartbeat,
     RecvPush,
@@ -47,27 +47,27 @@ from lockstep.systems.dledger.recording_lines import (
     SendHeartbeat,
     SendPush,
     SendVote,
-    Start,
-    Stop,
-    Stopping,
-    Store,
+    StartLine,
+    StopLine,
+    StoppingLine,
+    StoreLine,
     VoteParse,
-    Watermark,
+    WatermarkLine,
 )
 from lockstep.trace.json_lines import TraceError, converted, file_lines, json_object
 
 CAPTURE_FORMAT = "dledger-capture/1"
 AnyLine = (
-    RecordingHeader | Start | Recovered | Final | RecordingEnd | Crash | Stopping | Stop
-    | SendPush | RecvPush | Handler | RespPush | RecvRespPush | DispatcherLine | Watermark
-    | Store | Checkpoint | RoleLine | Dropped | Duplicated | Held | NetError
+    RecordingHeader | StartLine | RecoveredLine | FinalLine | RecordingEnd | CrashLine | StoppingLine | StopLine
+    | SendPush | RecvPush | QueueLine | RespPush | RecvRespPush | DispatcherLine | WatermarkLine
+    | StoreLine | CheckpointLine | RoleLine | DroppedLine | DuplicatedLine | HeldLine | NetErrorLine
     | SendVote | RecvVote | RespVote | RecvRespVote | VoteParse
     | SendHeartbeat | RecvHeartbeat | RespHeartbeat | RecvRespHeartbeat
-    | ClientAppend | RecvAppend | RespAppend | ClientAck | Fault | Note | Quiesced
+    | ClientAppend | RecvAppend | RespAppend | ClientAck | FaultLine | NoteLine | QuiescedLine
 )  # fmt: skip
 
 
-def read_recording(path: Path | str) -> tuple[RecordingHeader, Iterator[Line]]:
+def read_recording(path: Path | str) -> tuple[RecordingHeader, Iterator[RecordingLine]]:
     """Open a recording; return its header and an iterator of the lines between it and the end line.
 
     Raises TraceError, at once or while it is iterated, where the file is not a whole recording, and OSError
@@ -76,7 +76,7 @@ def read_recording(path: Path | str) -> tuple[RecordingHeader, Iterator[Line]]:
     return parse_lines(file_lines(Path(path)), str(path))
 
 
-def parse_lines(raw: Iterable[bytes], source: str) -> tuple[RecordingHeader, Iterator[Line]]:
+def parse_lines(raw: Iterable[bytes], source: str) -> tuple[RecordingHeader, Iterator[RecordingLine]]:
     """Do the same for lines that were read already; `source` names them in messages."""
     raw = iter(raw)
     first = next(raw, b"")
@@ -95,7 +95,7 @@ def parse_lines(raw: Iterable[bytes], source: str) -> tuple[RecordingHeader, Ite
     return header, _body(header, lines, source)
 
 
-def _body(header: RecordingHeader, lines: Iterator[Line], source: str) -> Iterator[Line]:
+def _body(header: RecordingHeader, lines: Iterator[RecordingLine], source: str) -> Iterator[RecordingLine]:
     counts = Counter({"header": 1})
     number, before = 1, header.t_ms
     lives: Counter[str] = Counter()
@@ -120,11 +120,11 @@ def _body(header: RecordingHeader, lines: Iterator[Line], source: str) -> Iterat
     raise TraceError(source, number, "the file is truncated: it has no end line")
 
 
-def _check_life(line: Line, lives: Counter[str], source: str) -> None:
+def _check_life(line: RecordingLine, lives: Counter[str], source: str) -> None:
     """Raise TraceError where a line is not of the life that its node is in."""
     if not isinstance(line, NodeLine):
         return
-    if isinstance(line, Start):
+    if isinstance(line, StartLine):
         lives[line.node] += 1
     if line.inc != lives[line.node]:
         raise TraceError(source, line.number, f"field `inc`: {line.inc}, but {line.node} is in life {lives[line.node]}")
@@ -137,20 +137,20 @@ def _check_end(end: RecordingEnd, counts: Counter[str], source: str) -> None:
             raise TraceError(source, end.number, f"field `counts.{kind}`: {problem}")
 
 
-def _decoded(raw: Iterable[bytes], source: str) -> Iterator[Line]:
+def _decoded(raw: Iterable[bytes], source: str) -> Iterator[RecordingLine]:
     for number, text in enumerate(raw, start=1):
-        line: Line = converted(json_object(text, source, number, "recording"), AnyLine, source, number)
+        line: RecordingLine = converted(json_object(text, source, number, "recording"), AnyLine, source, number)
         if line.seq != number - 1:
             raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
         for field in line.required_fields():
             if getattr(line, field) is None:
                 raise TraceError(source, number, f"field `{field}`: missing")
-        if isinstance(line, Push) and line.entries is not None:
+        if isinstance(line, PushLine) and line.entries is not None:
             _check_batch(line, line.entries, source)
         yield line
 
 
-def _check_batch(line: Push, entries: tuple[LogEntry, ...], source: str) -> None:
+def _check_batch(line: PushLine, entries: tuple[LogEntry, ...], source: str) -> None:
     """Raise TraceError unless these are `count` entries of an APPEND, from `index` on."""
     if line.type != "APPEND":
         raise TraceError(source, line.number, f"field `entries`: a {line.type} carries one entry")

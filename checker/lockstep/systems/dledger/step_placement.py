@@ -15,11 +15,10 @@ step's line, is the one it saw. From this follow the only edges there are:
 one with the highest line. So a step keeps the place of its line unless an edge demands an earlier one, and is
 then moved no further than it must.
 
-Where edges form a ring, no order explains the recording at this grain. Of the edges of the ring that demand a
+Where edges form a ring, no order of the spec's steps explains the recording. Of the edges of the ring that demand a
 move, those that demand the shortest ones are followed as long as they make no ring; the others are ignored. The
-steps that these would move are counted as `forced`, as are those that read what no line gave: the checker tells
-what the spec says of them. A trace that has any does not hold, and what is wrong in it from where its order is
-disputed is no violation.
+steps that these would move are counted as `forced`, as are those that read a value that no line gave. A trace that has
+any does not hold, and what is wrong in it from where its order is disputed is no violation.
 """
 
 import heapq
@@ -36,12 +35,12 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class PlacedStep:
-    """A step of the spec, while it is being told by lines.
+    """A step of the spec, built from lines.
 
     `line` is that of its effect. `changes` names the parts of `shows` that it may change, `peerWaterMarks.n1`
     for a part of a part; those in `late` were changed at the line `settled`, and lines before it do not show
-    them yet. `sent` is None where no line told of a sending. `unread`: it says to have read what no line gave.
-    `hidden`: no line tells of its effect; the one at `line` follows from it.
+    them yet. `sent` is None where no line shows a sending. `unread`: it has read a value that no line gave.
+    `hidden`: no line shows its effect; the one at `line` follows from it.
     """
 
     node: str
@@ -113,11 +112,11 @@ class History(Generic[Value]):
         return -1
 
     def has_been(self, value: Value) -> bool:
-        """Tell whether the variable has had `value`, now or since the process began."""
+        """Return whether the variable has had `value`, now or since the process began."""
         return value in self._values[self._begin :]
 
     def is_past(self, value: Value) -> bool:
-        """Tell whether `value` is one that the variable had before."""
+        """Return whether `value` is one that the variable had before."""
         return value != self.now and self.has_been(value)
 
     def edges(self) -> Iterable[tuple[PlacedStep, PlacedStep]]:
@@ -146,7 +145,7 @@ class History(Generic[Value]):
 class Placement:
     """Steps in the order of their effects; those moved up, and those that no order explains.
 
-    From each step of `disputed` on, the order is one of several of which none agrees with all that was recorded.
+    From each step of `disputed` on, the recording contradicts each order in part.
     """
 
     steps: list[PlacedStep]
@@ -248,7 +247,7 @@ def _disputed(
     forced: list[PlacedStep],
     rings: list[set[PlacedStep]],
 ) -> list[PlacedStep]:
-    """Return the steps at which an order begins of which the recording contradicts itself.
+    """Return the steps from which on the recording contradicts each order.
 
     Of a ring, that is its first step: whichever of its edges goes, the steps placed before that one are the same. Of a
     step that read what no line gave, it is the first after those that it must follow: it may stand anywhere from there.

@@ -42,7 +42,7 @@ def test_a_scenario_ends_in_the_loss_as_published(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(SCENARIOS))
-def test_repaired_it_loses_nothing(name: str) -> None:
+def test_a_repaired_scenario_loses_nothing(name: str) -> None:
     steps = committed_logs(SCENARIOS[name](REPAIRED))
     assert all(agree(each) for each in steps)
 

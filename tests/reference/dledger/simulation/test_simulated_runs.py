@@ -1,4 +1,4 @@
-"""Simulated runs: reproducible, lively, and told as the trace format wants them."""
+"""Simulated runs: reproducible, lively, and in the trace format."""
 
 from __future__ import annotations
 
@@ -197,9 +197,9 @@ def test_a_run_is_a_trace(tmp_path: Path) -> None:
     plan = FaultPlan(events=300)
     events = list(simulate(2, plan))
     header = Header("lockstep-trace/1", "raftref", "0.1", "DLedger", plan.node_ids, dict(constants(plan)))
-    told = [TraceEvent(**{**event, "sent": tuple(event["sent"])}) for event in events]
-    assert write_trace(tmp_path / "run.ndjson", header, told) == 300
-    assert [event for _, event in read_trace(tmp_path / "run.ndjson")] == told
+    written = [TraceEvent(**{**event, "sent": tuple(event["sent"])}) for event in events]
+    assert write_trace(tmp_path / "run.ndjson", header, written) == 300
+    assert [event for _, event in read_trace(tmp_path / "run.ndjson")] == written
 
 
 def test_without_faults_nobody_crashes_and_nothing_is_lost_on_the_way() -> None:

@@ -85,14 +85,14 @@ class TestKill:
         assert (held.log, held.tail) == ((A1,), (B1, C1))
         assert recovered(disk).log == (A1, B1, C1)
 
-    def test_behind_an_entry_of_the_same_size_it_still_does(self) -> None:
+    def test_what_was_cut_comes_back_behind_an_entry_of_the_same_size(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1, B1, C1)
         held.truncate(Index(0), A1)
         held.append(entry(1, "z"))
         assert recovered(disk).log == (A1, entry(1, "z"), C1)
 
-    def test_behind_an_entry_of_another_size_it_does_not(self) -> None:
+    def test_what_was_cut_does_not_come_back_behind_an_entry_of_another_size(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1, B1, C1)
         held.truncate(Index(0), A1)
@@ -123,7 +123,7 @@ class TestKill:
         disk.kill()
         assert recovered(disk).log == log
 
-    def test_a_recovery_must_be_told_what_its_scan_finds(self) -> None:
+    def test_a_recovery_must_be_given_the_count_that_its_scan_finds(self) -> None:
         held = store(SimulatedDisk(), A1, B1)
         held.truncate(Index(0), A1)
         for resurrected in (0, 2):
@@ -210,7 +210,7 @@ class TestTakenAsForced:
         disk.lose_power()
         assert recovered(disk).log == ()
 
-    def test_it_is_by_the_flush_after_the_next_append(self) -> None:
+    def test_a_recovered_log_is_forced_by_the_flush_after_the_next_append(self) -> None:
         disk = SimulatedDisk()
         store(disk, A1, B1)
         disk.kill()
@@ -326,7 +326,7 @@ class TestDamage:
 
 
 class TestPositions:
-    """A leader tells where its entries lie; a follower's must lie there too."""
+    """A leader sends the position of an entry; a follower's must lie there too."""
 
     def test_an_append_that_lies_elsewhere_is_refused_after_it_was_written(self) -> None:
         disk = SimulatedDisk()
@@ -335,7 +335,7 @@ class TestPositions:
             held.append(B1, pos=50)
         assert (held.log, disk.size(DATA_FILE), disk.size(INDEX_FILE)) == ((A1,), 2 * SIZE, INDEX_UNIT_SIZE)
 
-    def test_what_is_appended_behind_it_is_lost_with_the_process(self) -> None:
+    def test_an_entry_behind_one_that_lies_elsewhere_is_lost_with_the_process(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1)
         with pytest.raises(DiskError):
@@ -359,7 +359,7 @@ class TestPositions:
         assert held.log == (A1, B1)
         assert recovered(disk).log == (A1,)
 
-    def test_and_is_kept_there_when_it_is_told_again(self) -> None:
+    def test_an_equal_entry_elsewhere_is_kept_there_when_a_truncate_names_it_again(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1, B1)
         held.truncate(Index(1), B1, pos=SIZE + 5)

@@ -110,7 +110,7 @@ class TestCheckPoint:
         disk.write("checkpoint", 0, content)
         assert CheckPointFile(disk).load() == -1
 
-    def test_between_delete_and_rename_it_is_forgotten(self) -> None:
+    def test_between_delete_and_rename_the_checkpoint_is_forgotten(self) -> None:
         disk = SimulatedDisk()
         CheckPointFile(disk).persist(Index(5), Index(3))
         disk.stop_after(5)
