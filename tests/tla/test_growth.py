@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dledger import check_dledger
-from lockstep.conformance.property_evaluation import Evaluation
+from lockstep.conformance.property_evaluation import EvaluationMode
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
@@ -289,11 +289,11 @@ def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
     head = header(chosen)
-    literal, quick = (told(head, events, evaluation) for evaluation in Evaluation)
+    literal, quick = (told(head, events, evaluation) for evaluation in EvaluationMode)
     assert literal == quick
 
 
-def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tuple[str, int]]:
+def told(head: Header, events: list[Event], evaluation: EvaluationMode) -> list[tuple[str, int]]:
     found = check_dledger(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
     assert found.deviation is None
     return [(each.name, each.line) for each in found.findings]
@@ -322,7 +322,7 @@ def test_a_step_that_appends_to_a_log_copies_no_log(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(GrowingSeq, "force", lambda log: copies.append(log) or force(log))
     monkeypatch.setattr(GrowingSeq, "plus", counted)
-    assert told(header(chosen), events, Evaluation.INCREMENTAL) == []
+    assert told(header(chosen), events, EvaluationMode.INCREMENTAL) == []
     assert copies == []
 
 

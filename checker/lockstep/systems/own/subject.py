@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.spec_interface import Interface
-from lockstep.logs.log_check import Subject
+from lockstep.logs.log_check import LogSpec
 from lockstep.logs.mapping import Mapping, read_mapping
 from lockstep.systems.own.logs import needs_search, refuse_mapping
 from lockstep.systems.own.traces import load_own_spec, own_system
@@ -27,7 +27,7 @@ class OwnSubject:
     spec: Spec
     interface: Interface
     mapping: Mapping | None = None
-    searched: Subject | None = None
+    searched: LogSpec | None = None
     always: bool = False
 
 
@@ -49,5 +49,5 @@ def own_subject(
     start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
     if not spec.has_behaviour:
         raise BadInputError(f"{spec.name} has no initial predicate")
-    searched = Subject(spec, interface, mapped, start)
+    searched = LogSpec(spec, interface, mapped, start)
     return OwnSubject(system, spec, interface, mapped, searched, needs_search(mapped, spec))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from lockstep.logs.continuations import Begin, Path, Reached
+from lockstep.logs.continuations import Continuation, ReachedState, StartState
 from lockstep.logs.line_order import Positions
-from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_lines import Thread, ThreadLine
 from lockstep.systems.dledger.log.at import At
 from lockstep.systems.dledger.log.line_steps import CHANGES_OF_ROLE, READERS
 from lockstep.systems.dledger.log.lines import LogLine
@@ -29,22 +29,22 @@ class DLedgerGuide:
         self._spec, self._nodes, self._sightings = spec, tuple(nodes), Sightings(threads, slack)
         self._ahead: dict[Positions, Ahead] = {}
 
-    def starts(self) -> list[Path]:
+    def starts(self) -> list[Continuation]:
         """Return the initial states."""
-        return [Path(state) for state in self._spec.initial_states()]
+        return [Continuation(state) for state in self._spec.initial_states()]
 
     def forget(self) -> None:
         """Forget what was seen ahead of the lines so far."""
         self._ahead.clear()
 
-    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+    def reached(self, begins: Sequence[StartState]) -> list[ReachedState]:
         """Return the states themselves: which hidden steps are taken depends on the next line."""
-        return [Reached(each.state, each.failed, (), number) for number, each in enumerate(begins)]
+        return [ReachedState(each.state, each.failed, (), number) for number, each in enumerate(begins)]
 
-    def explaining(self, state: State, line: Line, positions: Positions) -> list[Path]:
+    def explaining(self, state: State, line: ThreadLine, positions: Positions) -> list[Continuation]:
         """Return ways from a state by hidden steps to what a line tells of."""
         assert isinstance(line, LogLine)
-        return [Path(run.state, steps=run.steps()) for run in self._runs(state, line, positions)]
+        return [Continuation(run.state, steps=run.steps()) for run in self._runs(state, line, positions)]
 
     def _runs(self, state: State, line: LogLine, positions: Positions) -> Iterator[Run]:
         if positions not in self._ahead:
@@ -58,7 +58,7 @@ class DLedgerGuide:
             for compared in replace(at, run=run).compared():
                 yield from read(replace(at, run=compared))
 
-    def mistake(self, _state: State, _line: Line) -> str | None:
+    def mistake(self, _state: State, _line: ThreadLine) -> str | None:
         """Find no mistake: the texts of the lines are DLedger's own."""
         return None
 
