@@ -32,12 +32,12 @@ from lockstep.logs.explanation_search import Spread, explain
 from lockstep.logs.line_order import Order
 from lockstep.logs.line_steps import LineSteps
 from lockstep.logs.log_lines import Claim, Thread, ThreadLine
-from lockstep.report.text import table
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 from lockstep.trace.trace_format import Event
 from lockstep.trace.trace_reader import Trace, read_trace
 

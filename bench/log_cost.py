@@ -25,9 +25,9 @@ from two_phase.runs import AHEAD, Run
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.text import table
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.report.text_table import table
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
 
 SPEC = Path(__file__).parent / "two_phase" / "TwoPhase.tla"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base import package_data as paths
-from places import ROOT
+from tests.support.places import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ import click
 import pytest
 
 from lockstep.base.terminal import styled, visible_output
-from lockstep.cli import cli
-from lockstep_command import lockstep
-from sampling import sampled
-from terminals import on_a_terminal
+from lockstep.cli.command_line import cli
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
+from tests.support.sampling import sampled
 
 #: A colour, a title, a carriage return, a control of C1, an order of letters, ends of lines, and nothing to see.
 OBEYED = "n\x1b[31mX\x1b]0;t\x07\r\x9b2J\x85\u202ey\u2028\u2029\u2066z\u2069\u200b\u200d\u2060\ufeff\u00ad\U000e0041"
@@ -48,7 +48,7 @@ def obeyed(text: str) -> list[str]:
 
 def trace(**changed: object) -> list[dict[str, object]]:
     """A trace in which every word that can be is hostile; `action`, `args` and `shows` are of its last event."""
-    constants = changed.pop("constants", {"AtomicElection": False, "Fifo": False})
+    constants = changed.pop("constants", {"StepwiseElections": True, "Fifo": False})
     head = {
         "kind": "header",
         "format": "lockstep-trace/1",
@@ -83,7 +83,7 @@ TRACES: dict[str, list[dict[str, object]]] = {
     "step": trace(action="ChangeToLeader", args={}),
     "spec": trace(spec=HOSTILE),
     "constant": trace(constants={HOSTILE: HOSTILE}),
-    "value": trace(constants={"AtomicElection": HOSTILE, "Fifo": False}),
+    "value": trace(constants={"StepwiseElections": HOSTILE, "Fifo": False}),
 }
 #: The name of a file can be everything but this.
 FILE = f"{OBEYED}.trace.ndjson"
@@ -117,7 +117,7 @@ PRINTED = [
     *(("check", "--spec", "W.tla", "--mapping", "m.toml", name) for name in ("w.log", "kind.log")),
     ("check", "--spec", "W.tla", "--mapping", "wrong.toml", "w.log"),
     ("check", "--spec", "W.tla", "holds.trace.ndjson"),
-    *(("export", "shows.trace.ndjson", "--to", form) for form in ("mermaid", "svg", "shiviz", "pytest", "itf")),
+    *(("export", "shows.trace.ndjson", "--to", form) for form in ("svg", "itf")),
     ("graph", "--spec", "W.tla", "-o", "g.svg"),
     ("import", "holds.trace.ndjson", "-o", "made.ndjson"),
     ("minimise", FILE, "-o", "min.ndjson"),
@@ -140,7 +140,7 @@ def test_what_a_file_says_is_shown_and_never_obeyed(words: tuple[str, ...], fold
     assert done.stdout + done.stderr != ""
     assert obeyed(done.stdout + done.stderr) == []
     forged = re.search(r"^other\.ndjson", done.stdout + done.stderr, re.MULTILINE)
-    assert forged is None or words[0] == "export"  # a picture, or a test, whose lines no one takes for a verdict
+    assert forged is None or words[0] == "export"  # a picture, whose lines no one takes for a verdict
     assert "internal error" not in done.stderr
 
 
@@ -232,7 +232,7 @@ def test_data_is_as_it_is_in_a_pipe_and_visible_on_a_terminal(folder: Path) -> N
     piped = lockstep("export", "holds.trace.ndjson", "--to", "itf", cwd=folder)
     tree = json.loads(piped.stdout)
     assert HOSTILE in texts(tree)
-    said = on_a_terminal(folder, "export", "holds.trace.ndjson", "--to", "pytest")
+    said = on_a_terminal(folder, "export", "holds.trace.ndjson", "--to", "itf")
     assert obeyed(re.sub(r"\r\x1b\[K|\r\n", "", said)) == []
 
 

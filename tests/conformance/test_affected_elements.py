@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.conformance.affected_elements import FootprintIndex, _new, overlap
-from lockstep.tla.values.growing import GrowingSet
+from lockstep.tla.values.growing_values import GrowingSet
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
-from lockstep.tla.values.lazy.sets import member
-from lockstep.tla.values.operators.sets import cup
+from lockstep.tla.values.lazy_sets import member
+from lockstep.tla.values.set_operators import cup
 
 
 def entry(index: int) -> Fcn:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
-import cut_traces
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.github import commands
-from lockstep.report.junit import junit_xml
-from lockstep.report.sarif import sarif
-from lockstep.report.text import verdict_text
+from lockstep.report.github_actions import commands
+from lockstep.report.junit_xml import junit_xml
+from lockstep.report.verdict_text import verdict_text
 from lockstep.trace.trace_format import Event, write_trace
-from lockstep_command import lockstep
+from raftref.dledger.choices import PUBLISHED
 from raftref.dledger.simulation import figure8, scenario_plan
-from raftref.dledger.switches import PUBLISHED
-from simulated_traces import as_event, check, header, simulated
-from watched_traces import Watched
+from tests.support.pipeline import cut_traces
+from tests.support.pipeline.watched_traces import Watched
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.systems.simulated_traces import as_event, check, header, simulated
 
 #: The event that shows something wrong, of a trace of so many.
 WRONG, EVENTS = 40, 60
@@ -118,13 +116,6 @@ def test_junit_has_an_error_and_no_failure(disputed: TraceVerdict) -> None:
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
     error = suite.find("testcase/error")
     assert error is not None and error.text is not None and "LS202" in error.text
-
-
-def test_sarif_leaves_the_finding_open(disputed: TraceVerdict) -> None:
-    (run,) = json.loads(sarif([disputed]))["runs"]
-    assert {(each["kind"], each["level"]) for each in run["results"]} == {("open", "none")}
-    assert {each["ruleId"] for each in run["results"]} == {"LS202", "LS401"}
-    assert run["invocations"][0]["executionSuccessful"] is False
 
 
 def test_an_annotation_warns_of_the_finding(disputed: TraceVerdict) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from broken_spec import broken_spec
-from dledger import check_dledger, interface
 from lockstep.base.package_data import traces_dir
 from lockstep.conformance import property_evaluation
 from lockstep.conformance.property_evaluation import (
@@ -24,18 +22,20 @@ from lockstep.conformance.property_evaluation import (
 from lockstep.conformance.tampering import Tampering, tamperings
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.dledger.plans import PLANS, fault_plan
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp import plans as hashicorp_plans
-from lockstep.systems.specs import trace_spec
-from lockstep.tla.loading.load import load_spec
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import check_dledger, interface
+from tests.support.systems.simulated_traces import as_event, header
+from tests.support.tla.broken_spec import broken_spec
 
 Found = list[tuple[str, str, int]]
 

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from dledger import interface
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import TraceCheck
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Event, trace_lines
 from lockstep.trace.trace_reader import Trace
-from simulated_traces import check, last, simulated, tampered
+from tests.support.systems.dledger import interface
+from tests.support.systems.simulated_traces import check, last, simulated, tampered
 
 SENDING = (
     "DoCompare",

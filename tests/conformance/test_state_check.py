@@ -17,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.verdict import Verdict
-from lockstep.cli import cli
+from lockstep.cli.command_line import cli
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.judge import check, judge_own
-from places import TESTS
-from sampling import sampled
+from lockstep.systems.file_check import check, judge_own
+from tests.support.places import TESTS
+from tests.support.sampling import sampled
 
 SYSTEMS = TESTS / "specs" / "systems"
 

@@ -26,16 +26,16 @@ from lockstep.conformance.tampering import (
     tamperings,
 )
 from lockstep.conformance.trace_check import TraceCheck, check_trace
-from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.specs import subject as tlc_subject
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.trace_specs import subject as tlc_subject
+from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace
-from lockstep_command import lockstep
-from sampling import sampled
-from simulated_traces import simulated
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
+from tests.support.systems.simulated_traces import simulated
 
 #: So many events from the begin of a trace; in the recording n2 leads by then, and entries are lost and pushed again.
 SIMULATED, RECORDED = 80, 110

@@ -19,8 +19,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from broken_spec import NO_VALUE, broken_spec
-from dledger import dledger_subject
 from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.module_text import Literals, decoded, encoded
@@ -32,23 +30,25 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.systems.specs import trace_constants
-from lockstep.systems.traces import import_trace
-from lockstep.tla.loading.project import Parsed, parse_spec
+from lockstep.systems.own_traces import load_own_spec, own_system
+from lockstep.systems.trace_files import import_trace
+from lockstep.systems.trace_specs import trace_constants
+from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import to_itf
+from lockstep.tla.values.itf_values import to_itf
 from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
-from lockstep_command import lockstep
-from places import SPECS
-from processes import wait_until
-from raftref.dledger.simulation import FaultPlan, constants, figure8, resurrected_tail, scenario_plan, simulate
-from raftref.dledger.switches import PUBLISHED
-from sampling import sampled
-from simulated_traces import REPAIRED, as_event, header
+from raftref.dledger.choices import PUBLISHED
+from raftref.dledger.simulation import FaultPlan, constants, figure8, scenario_plan, simulate, truncated_tail
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.processes import wait_until
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import dledger_subject
+from tests.support.systems.simulated_traces import REPAIRED, as_event, header
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 LENGTH = 80
 """Events of most traces here: a module of some pages, in which TLC's own start is most of the time."""
@@ -102,7 +102,7 @@ PLANS = {
     "in any order, published": fault_plan("published", LENGTH),
     "in order, repaired": fault_plan("ordered", LENGTH),
     "in order, published": FaultPlan.from_dict({"nodes": 3, "fifo": True, "events": LENGTH}),
-    "in any order, repaired": FaultPlan.from_dict({"nodes": 3, "switches": REPAIRED, "events": LENGTH}),
+    "in any order, repaired": FaultPlan.from_dict({"nodes": 3, "flaws": [], "events": LENGTH}),
 }
 
 
@@ -307,7 +307,10 @@ def test_a_log_of_a_reader_s_own_system_is_checked_by_tlc(tmp_path: Path) -> Non
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)])
 def test_an_interrupt_leaves_no_file_behind(number: int, folder: Path, tmp_path: Path) -> None:
     # The handler is set because a child of a background shell starts with SIGINT ignored.
-    code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nimport lockstep.cli as c\nc.main()"
+    code = (
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import lockstep.cli.command_line as c\nc.main()"
+    )
     child = subprocess.Popen(
         [sys.executable, "-c", code, "check", "--engine", "tlc", str(folder / NAME)],
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -348,7 +351,7 @@ def test_both_engines_agree_on_recordings(name: str, switches: dict[str, str], t
 
 @pytest.mark.nightly
 def test_both_engines_agree_on_what_a_restart_brings_back() -> None:
-    head, events = scenario(resurrected_tail)
+    head, events = scenario(truncated_tail)
     assert "RecoveryKeepsLogProp" in with_both(events, head).violations
 
 

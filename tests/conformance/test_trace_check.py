@@ -15,9 +15,9 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
-from raftref.dledger.simulation import figure8, resurrected_tail, scenario_plan
-from raftref.dledger.switches import PUBLISHED, Switches
-from simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered
+from raftref.dledger.choices import PUBLISHED, Config
+from raftref.dledger.simulation import figure8, scenario_plan, truncated_tail
+from tests.support.systems.simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered
 
 
 def test_a_simulated_trace_is_a_behaviour_of_the_spec_and_every_property_holds() -> None:
@@ -175,7 +175,7 @@ def test_an_observation_between_steps_is_compared() -> None:
         ({"Speed": 3}, "field `constants.Speed`: the spec has no such constant"),
         ({"Batches": True}, "field `constants`: the ASSUME at Choices.tla:"),  # without PendingMap
         pytest.param(
-            {"VoteMessages": True, "AtomicElection": True},
+            {"VoteMessages": True, "StepwiseElections": False},
             "field `constants`: the ASSUME at Choices.tla:",
             marks=pytest.mark.nightly,
         ),
@@ -189,12 +189,11 @@ def test_a_header_with_other_constants_is_malformed(change: dict[str, Any], prob
     assert problem in str(raised.value)
 
 
-def scenario(play: Callable[[Switches], list[dict[str, Any]]]) -> tuple[Header, list[Event]]:
+def scenario(play: Callable[[Config], list[dict[str, Any]]]) -> tuple[Header, list[Event]]:
     return header(scenario_plan(PUBLISHED)), [as_event(tree) for tree in play(PUBLISHED)]
 
 
 def test_figure_8_is_explained_as_published_and_violates_leader_completeness_at_the_election() -> None:
-    """D1, openmessaging/dledger#4."""
     head, events = scenario(figure8)
     verdict = check(events, head)
     assert verdict.deviation is None
@@ -204,7 +203,7 @@ def test_figure_8_is_explained_as_published_and_violates_leader_completeness_at_
 
 
 def test_figure_8_is_noticed_when_no_node_remembers_the_commit_any_more() -> None:
-    """D1 with the committing leader restarted before its rival wins: only the history holds the entry."""
+    """With the committing leader restarted before its rival wins: only the history holds the entry."""
     head = header(scenario_plan(PUBLISHED))
     events = [as_event(tree) for tree in figure8(PUBLISHED, restart_before_loss=True)]
     remembered = [event.shows["committedIndex"] for event in events[-6:]]
@@ -223,8 +222,7 @@ def test_figure_8_leaves_the_repaired_spec_where_the_old_entry_is_committed() ->
 
 
 def test_a_resurrected_tail_is_explained_as_published_and_refused_by_the_repaired_spec() -> None:
-    """D5, like apache/rocketmq#10666."""
-    head, events = scenario(resurrected_tail)
+    head, events = scenario(truncated_tail)
     assert check(events, head).violations["RecoveryKeepsLogProp"].action == "Restart"
     left = check(events, head, REPAIRED).deviation
     assert left is not None
@@ -239,7 +237,7 @@ def source_line(location: str) -> str:
 
 
 def test_a_deviation_names_the_false_conjunct_with_both_values_and_the_lines_of_spec_and_reference() -> None:
-    head, events = scenario(resurrected_tail)
+    head, events = scenario(truncated_tail)
     left = check(events, head, REPAIRED).deviation
     assert left is not None
     assert "Scanned(node[n])" in left.details[0]

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.text import verdict_text
-from lockstep.systems.specs import UncheckedPropertyError, spec_key, trace_spec
+from lockstep.report.verdict_text import verdict_text
+from lockstep.systems.trace_specs import UncheckedPropertyError, spec_key, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
-from sampling import sampled
-from simulated_traces import EVENTS, check, last, simulated, tampered
+from tests.support.sampling import sampled
+from tests.support.systems.simulated_traces import EVENTS, check, last, simulated, tampered
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 MALFORMED_ITF: dict[str, Any] = {
     "a set that is a number": {"#set": 3},

@@ -7,7 +7,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.system import Floor
 
 PUSH, COMMIT, LOSE = ("action", "Push"), ("action", "Commit"), ("fault", "Lose")

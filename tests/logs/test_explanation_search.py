@@ -21,12 +21,12 @@ from lockstep.logs.explanation_search import Conclusion, ExplainingRun, Explanat
 from lockstep.logs.line_order import Order, Positions
 from lockstep.logs.line_steps import LineSteps
 from lockstep.logs.log_lines import Claim, Thread, ThreadLine
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
-from sampling import sampled
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from tests.support.sampling import sampled
 
 #: How many made-up logs every run looks at, and how many the nightly one does.
 EVERY_RUN, NIGHTLY = COUNTS = (60, 300)
@@ -398,7 +398,7 @@ def test_of_a_set_without_end_what_is_not_told_is_not_tried_and_refutes_nothing(
         one_line(spec, (Claim("", {}, {"x": 5}),), hidden={"Add": 1}),
     ):
         assert found.conclusion is Conclusion.UNKNOWN
-        assert "v is not told, and Nat has no end" in found.left_out[0]
+        assert "v is not given, and Nat is infinite" in found.left_out[0]
 
 
 # ---- The order of lines ----

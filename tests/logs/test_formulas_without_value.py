@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 
 Check = Callable[[str], TraceVerdict]
 

@@ -13,8 +13,8 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import MappingError, read_mapping
-from lockstep.systems.judge import judge_own
-from places import ROOT
+from lockstep.systems.file_check import judge_own
+from tests.support.places import ROOT
 
 #: A node learns a later term from a letter first, and handles the letter in a further step.
 POST = """---- MODULE Post ----

@@ -26,15 +26,15 @@ from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.logs.mapped_logs import read_logs
 from lockstep.logs.mapping import Mapping as Said
 from lockstep.logs.mapping import read_mapping
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.tla.loading.project import Parsed, parse_spec
+from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.own_traces import load_own_spec, own_system
+from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import to_itf
-from lockstep.tla.values.operators.bounds import Exactly
-from places import SPECS
-from post_logs import MAPPING, write_logs, write_post
-from tlc_log_search import Explored, explore
+from lockstep.tla.values.itf_values import to_itf
+from lockstep.tla.values.quantifier_bounds import Exactly
+from tests.support.logs.post_logs import MAPPING, write_logs, write_post
+from tests.support.logs.tlc_log_search import Explored, explore
+from tests.support.places import SPECS
 
 #: How many made-up logs every run looks at, and how many the nightly one does; so many are one run of TLC.
 EVERY_RUN, NIGHTLY, AT_ONCE = 40, 1000, 100

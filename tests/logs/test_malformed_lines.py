@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapped_logs import read_logs
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
+from tests.support.logs.backup_service import EXAMPLE
 
 Check = Callable[..., TraceVerdict]
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
 from lockstep.logs.log_records import Record
 from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import Timestamps, nanoseconds
-from lockstep.systems.judge import judge_own
-from lockstep.tla.loading.load import load_spec
+from lockstep.systems.file_check import judge_own
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.trace.json_lines import TraceError
-from lockstep_command import lockstep
+from tests.support.logs.backup_service import EXAMPLE
+from tests.support.programs.lockstep_command import lockstep
 
 RULE = '[lines.put]\naction = "Put"\n'
 

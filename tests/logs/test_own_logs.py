@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs import clock_skew
@@ -36,10 +35,11 @@ from lockstep.logs.schema_mismatch import misfit
 from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import nanoseconds
-from lockstep.report.junit import junit_xml
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
-from lockstep_command import lockstep
+from lockstep.report.junit_xml import junit_xml
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from tests.support.logs.backup_service import EXAMPLE, service
+from tests.support.programs.lockstep_command import lockstep
 
 #: How many runs of the service every run of the tests looks at, and how many the nightly one does.
 EVERY_RUN, NIGHTLY = 4, 1000

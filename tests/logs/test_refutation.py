@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
+from tests.support.logs.backup_service import EXAMPLE
 
 MAPPING = """kind = "event"
 [hidden]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.logs.mapping import MappingError
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from tests.support.logs.backup_service import EXAMPLE, service
 
 Judge = Callable[[str], OwnLogs]
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree"]
+__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree", "xml_text"]
 
 _JOINER = "\u200d"
 
@@ -51,6 +51,11 @@ def visible_tree(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {visible(name): visible_tree(value) for name, value in tree.items()}
     return [visible_tree(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def xml_text(text: str) -> str:
+    """Return visible text in which what XML 1.0 cannot hold even so is a replacement character."""
+    return re.sub("[\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", visible(text))
 
 
 def _escape(found: re.Match[str]) -> str:

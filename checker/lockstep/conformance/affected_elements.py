@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
-from lockstep.tla.compile.module.parts import EachPart, PathOf
+from lockstep.tla.compile.property_parts import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import same_kind
-from lockstep.tla.values.growing import GrowingSeq, GrowingSet
+from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.tla.values.remembered.growth import added_to
+from lockstep.tla.values.remembered_values import added_to
 
 __all__ = ["AffectedElements", "Change", "FootprintIndex", "States", "at_elements", "overlap"]
 

@@ -22,7 +22,7 @@ from lockstep.conformance.trace_verdict import Finding, failure, finding
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.tla.values.operators.bounds import UntoldError
+from lockstep.tla.values.quantifier_bounds import UnknownArgumentError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 
@@ -140,7 +140,7 @@ class _Prober:
                     self._try(state, last, trial, name, args)
 
     def _listed(self, state: State, name: str) -> Iterator[Mapping[str, Value]]:
-        with contextlib.suppress(UntoldError):
+        with contextlib.suppress(UnknownArgumentError):
             yield from self.spec.arguments(state, name)
 
     def _try(self, state: State, last: Event, trial: SystemProbe, name: str, args: Mapping[str, Value]) -> None:

@@ -22,9 +22,9 @@ import msgspec
 from lockstep.base.spelling import did_you_mean
 from lockstep.conformance.json_values import WORDS, Meanings, Words, integer_of, is_tagged, to_value
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.growing import GrowingSeq
+from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn, format_value
-from lockstep.tla.values.remembered.growth import added_to
+from lockstep.tla.values.remembered_values import added_to
 
 __all__ = [
     "Comparison",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.tla.values.itf import from_itf, to_itf
+from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, sort_key
 
 #: How a key writes an integer; one of more digits is none that a spec computes with.

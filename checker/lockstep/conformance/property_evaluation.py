@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from lockstep.conformance.affected_elements import AffectedElements, Change, FootprintIndex, States, at_elements
-from lockstep.tla.compile.module.parts import PropertyPart
+from lockstep.tla.compile.property_parts import PropertyPart
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value

@@ -19,7 +19,7 @@ from itertools import combinations
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaTypeError, Value, sort_key
-from lockstep.tla.values.operators.bounds import Exactly, UntoldError
+from lockstep.tla.values.quantifier_bounds import Exactly, UnknownArgumentError
 
 __all__ = ["Rebinding", "RecordedStep", "distance"]
 
@@ -80,7 +80,7 @@ class Rebinding:
         bounds = {name: Exactly(name, value) for name, value in step.args.items() if name not in open_ones}
         try:
             yield from self._spec.arguments(state, step.action, bounds)
-        except (UntoldError, TlaTypeError):  # a set without an end, or one that a value cannot be compared with
+        except (UnknownArgumentError, TlaTypeError):  # a set without an end, or one not comparable with a given value
             return
 
 

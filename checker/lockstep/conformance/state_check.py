@@ -28,11 +28,11 @@ from lockstep.conformance.trace_verdict import (
     finding,
     place_of_property,
 )
-from lockstep.tla.compile.blame import placed
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
 from lockstep.trace.itf_reader import ItfState, ItfTrace
 from lockstep.trace.json_lines import TraceError

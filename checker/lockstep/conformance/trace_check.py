@@ -31,8 +31,8 @@ from lockstep.conformance.trace_verdict import (
     place_of_event,
     place_of_property,
 )
-from lockstep.tla.compile.blame import placed
-from lockstep.tla.compile.module.parts import PathOf
+from lockstep.tla.compile.property_parts import PathOf
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value

@@ -11,9 +11,9 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.spec_interface import Interface
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tlc.errors import ToolDied, ToolMissing
+from lockstep.tlc.supervised_process import ToolDied, ToolMissing
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
 

@@ -11,7 +11,7 @@ from lockstep.logs.failing_properties import FailingProperties
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.operators.bounds import Matching
+from lockstep.tla.values.quantifier_bounds import Matching
 
 #: The number of states for which the hidden steps are remembered.
 MAX_REMEMBERED = 20_000

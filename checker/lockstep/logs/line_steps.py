@@ -24,7 +24,7 @@ from lockstep.logs.log_lines import Claim, ThreadLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value, format_value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 #: How many hidden steps are tried at most before one line.
 MAX_HIDDEN_STEPS = 300_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 
 @dataclass(frozen=True, slots=True)

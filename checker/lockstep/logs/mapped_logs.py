@@ -21,7 +21,7 @@ from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.timestamps import Timestamps
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 from lockstep.trace.json_lines import TraceError, source_name
 from lockstep.trace.trace_format import Event
 

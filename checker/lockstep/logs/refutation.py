@@ -15,7 +15,7 @@ from lockstep.logs.log_lines import Claim, ThreadLine
 from lockstep.tla.explain import Branch
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value, format_value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 #: How many states are tried, how many arguments of an action in each, and how many reasons are returned.
 MAX_STATES, MAX_ARGUMENTS, MAX_REASONS = 200, 40, 3

@@ -2,7 +2,7 @@
 
 https://apalache-mc.org/docs/adr/015adr-trace.html describes it. A state has a value for each variable and names no
 action, unless its `#meta` does, as in the files that lockstep writes. Values are decoded by
-:mod:`lockstep.tla.values.itf`.
+:mod:`lockstep.tla.values.itf_values`.
 """
 
 from __future__ import annotations

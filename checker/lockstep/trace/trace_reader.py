@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.trace.json_lines import (
     MIN_INTEGER,
     TraceError,

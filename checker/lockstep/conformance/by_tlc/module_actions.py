@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lockstep.conformance.by_tlc.module_text import ModuleNames, SpecText
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.nextstate import ActionPart, Frame
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.next_actions import ActionPart, Frame
+from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Bound, Definition, Let
 
 

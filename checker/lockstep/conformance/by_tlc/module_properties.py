@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.module_text import SpecText, text_of
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.module.behaviour import is_temporal, named, sorted_formula
+from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
+from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Call, Expr, Location
 from lockstep.tla.values.kinds import (
     Fcn,
@@ -17,8 +17,8 @@ from lockstep.tla.values.kinds import (
     format_value,
     sort_key,
 )
-from lockstep.tla.values.lazy.sets import LazySet
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.lazy_sets import LazySet
+from lockstep.tla.values.printed_values import parse_value
 
 #: What the module prints about: an event that shows or sent something else, and what is being compared.
 SHOWS, SENT, PROBE = "shows", "sent", "probe"

@@ -25,11 +25,11 @@ from lockstep.conformance.trace_verdict import (
     place_of_event,
     place_of_property,
 )
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
-from lockstep.tlc.result import Cause, PropertyKind
+from lockstep.tlc.tlc_result import Cause, PropertyKind
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
 

@@ -14,9 +14,9 @@ from lockstep.conformance.by_tlc.module_text import SENT, SHOWS, Literals, Modul
 from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_verdict import INIT
-from lockstep.tla.compile.module.behaviour import behaviour
-from lockstep.tla.compile.program import CompileError
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.named_formulas import behaviour
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.tree import Builtin
 from lockstep.tla.values.kinds import ModelValue, Value
