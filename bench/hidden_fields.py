@@ -24,14 +24,14 @@ from drawing import picture
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.comparison import equal_count
-from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.spec_interface import Interface
-from lockstep.conformance.tampering import Kind, Outcome, Tampered, Tampering, tamperings
-from lockstep.logs.continuations import Path as Way
+from lockstep.conformance.tampering import Tampered, Tampering, TamperingKind, TamperingOutcome, tamperings
+from lockstep.logs.continuations import Continuation as Way
 from lockstep.logs.explanation_search import Spread, explain
 from lockstep.logs.line_order import Order
-from lockstep.logs.line_steps import Steps
-from lockstep.logs.log_lines import Claim, Line, Thread
+from lockstep.logs.line_steps import LineSteps
+from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.trace_files import write_cluster
@@ -45,9 +45,14 @@ PLAN = "ordered"
 
 #: The kinds of errors, as the rows and the picture put them together.
 GROUPS = {
-    "values": (Kind.SHOWS, Kind.SENT, Kind.SENT_MESSAGES),
-    "parameters, nodes, actions": (Kind.ARGS, Kind.EXCHANGED, Kind.NODE, Kind.ACTION),
-    "whole events": (Kind.DROPPED, Kind.REPEATED, Kind.SWAPPED),
+    "values": (TamperingKind.SHOWS, TamperingKind.SENT, TamperingKind.SENT_MESSAGES),
+    "parameters, nodes, actions": (
+        TamperingKind.ARGS,
+        TamperingKind.EXCHANGED,
+        TamperingKind.NODE,
+        TamperingKind.ACTION,
+    ),
+    "whole events": (TamperingKind.DROPPED, TamperingKind.REPEATED, TamperingKind.SWAPPED),
 }
 
 #: What addresses a message: the rest of it is in what its sender knows.
@@ -115,17 +120,17 @@ class Teller:
     def __init__(self, stage: Stage, trace: Trace, spec: Spec, interface: Interface) -> None:
         """Take the stage and the trace."""
         self.stage, self.interface = stage, interface
-        self.reading = Reading(trace.source, spec.actions, interface)
+        self.reading = EventReader(trace.source, spec.actions, interface)
         self.params = {name: action.params for name, action in spec.actions.items()}
 
-    def line(self, event: Event) -> Line | None:
+    def line(self, event: Event) -> ThreadLine | None:
         """Return what is told of an event; raises TraceError where it is malformed."""
         if event.action in self.stage.actions:
             return None
         shows = {name: value for name, value in event.shows.items() if name not in self.stage.shows}
         node = self.reading.node(event)
         if self.reading.is_observation(event):
-            return Line(event.seq, "", ((Claim("", {}, shows, node),),)) if shows else None
+            return ThreadLine(event.seq, "", ((Claim("", {}, shows, node),),)) if shows else None
         told: dict[str, Exactly | Matching] = {}
         for name, value in self.reading.arguments(event.seq, event).items():
             if name == "m" and self.stage.message is not None and name not in self.stage.parameters:
@@ -133,7 +138,7 @@ class Teller:
                 told[name] = Matching(name, self._like(parts))
             elif name not in self.stage.parameters:
                 told[name] = Exactly(name, value)
-        return Line(event.seq, "", ((Claim(event.action, told, shows, node),),))
+        return ThreadLine(event.seq, "", ((Claim(event.action, told, shows, node),),))
 
     def _like(self, parts: dict[str, Any]) -> Callable[[Any], bool]:
         return lambda value: equal_count(parts, value, self.interface.words) is not None
@@ -143,7 +148,7 @@ class Teller:
 class Told:
     """A trace as a stage tells it: its lines, the behaviours that explain those up to each, and how many they are."""
 
-    lines: list[Line | None]
+    lines: list[ThreadLine | None]
     carried: list[list[Way]]
     spread: Spread = field(default_factory=Spread)
     complete: bool = True
@@ -155,9 +160,9 @@ class Search:
     def __init__(self, teller: Teller, events: Sequence[Event], spec: Spec, interface: Interface, most: int) -> None:
         """Take what tells the lines, the trace, the spec, and how many states are carried at most."""
         self.teller, self.most = teller, most
-        self.steps = Steps(spec, interface, hidden_between(events, teller.stage.actions))
+        self.steps = LineSteps(spec, interface, hidden_between(events, teller.stage.actions))
 
-    def along(self, carried: list[Way], line: Line | None, spread: Spread | None = None) -> list[Way]:
+    def along(self, carried: list[Way], line: ThreadLine | None, spread: Spread | None = None) -> list[Way]:
         """Return the behaviours that explain one line more."""
         if line is None:
             return carried
@@ -215,9 +220,9 @@ def hidden_between(events: Sequence[Event], actions: frozenset[str]) -> dict[str
 
 def planted(told: Tampered, each: int, seed: int) -> list[Tampering]:
     """Choose so many errors of each kind."""
-    by_kind: dict[Kind, list[Tampering]] = {}
+    by_kind: dict[TamperingKind, list[Tampering]] = {}
     for tampering in tamperings(told.header, told.events, told.spec):
-        if tampering.kind is not Kind.SEQUENCE:  # lines of a log have no numbers of their own
+        if tampering.kind is not TamperingKind.SEQUENCE:  # lines of a log have no numbers of their own
             by_kind.setdefault(tampering.kind, []).append(tampering)
     chooses = random.Random(seed)
     return [one for found in by_kind.values() for one in chooses.sample(found, min(each, len(found)))]
@@ -276,7 +281,7 @@ def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
         errors = planted(subject, args.each, number)
         for error in errors:
             outcome = subject.judge(error).outcome
-            whole.add(group_of[error.kind], "allowed" if outcome is Outcome.ALLOWED else "found")
+            whole.add(group_of[error.kind], "allowed" if outcome is TamperingOutcome.ALLOWED else "found")
         for stage, row in rows.items():
             search = Search(Teller(stage, trace, spec, interface), events, spec, interface, args.most)
             begin = time.process_time()

@@ -20,7 +20,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.trace.trace_format import write_trace
-from lockstep.trace.trace_paths import Missing, trace_paths
+from lockstep.trace.trace_paths import MissingTrace, trace_paths
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.programs.terminals import on_a_terminal
 from tests.support.systems.simulated_traces import simulated
@@ -146,8 +146,8 @@ def judged(case: ElementTree.Element) -> tuple[str, str]:
 def test_an_empty_word_and_a_folder_without_traces_are_reported(folder: Path, tmp_path: Path) -> None:
     found = trace_paths(["", str(tmp_path), str(folder / "good.ndjson")])
     assert found == [
-        Missing("''", "an empty word names no trace"),
-        Missing(str(tmp_path), "there is no .ndjson file in this folder"),
+        MissingTrace("''", "an empty word names no trace"),
+        MissingTrace(str(tmp_path), "there is no .ndjson file in this folder"),
         folder / "good.ndjson",
     ]
 

@@ -12,9 +12,9 @@ import pytest
 from lockstep.base.package_data import traces_dir
 from lockstep.conformance import property_evaluation
 from lockstep.conformance.property_evaluation import (
-    Evaluation,
-    Incremental,
-    Literal,
+    EvaluationMode,
+    IncrementalEvaluation,
+    LiteralEvaluation,
     PropertyEvaluator,
     Standing,
     changes,
@@ -40,7 +40,7 @@ from tests.support.tla.broken_spec import broken_spec
 Found = list[tuple[str, str, int]]
 
 
-def found_by(evaluation: Evaluation, head: Header, events: list[Event], spec: Spec) -> Found:
+def found_by(evaluation: EvaluationMode, head: Header, events: list[Event], spec: Spec) -> Found:
     verdict = check_dledger(Trace(trace_lines(head, events), "t"), spec, evaluation=evaluation)
     return [(each.kind, each.name, each.line) for each in verdict.findings]
 
@@ -59,7 +59,7 @@ def states_of(spec: Spec, events: list[Event], head: Header) -> Iterator[tuple[S
 
 def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[str], list[str]]]:
     """What each of the two says of each step, where nothing that fails is dropped."""
-    literal, quick = Literal(spec), Incremental(spec)
+    literal, quick = LiteralEvaluation(spec), IncrementalEvaluation(spec)
     told = []
     for number, (state, after) in enumerate(steps):
         if number == 0:
@@ -78,7 +78,9 @@ def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
     head = header(made)
     events = [as_event(tree) for tree in simulate(1, made)]
     spec = trace_spec(head, "t")
-    assert found_by(Evaluation.LITERAL, head, events, spec) == found_by(Evaluation.INCREMENTAL, head, events, spec)
+    assert found_by(EvaluationMode.LITERAL, head, events, spec) == found_by(
+        EvaluationMode.INCREMENTAL, head, events, spec
+    )
 
 
 @pytest.mark.parametrize("name", sampled(["figure8", "truncate_restart", "loss"], ["figure8", "truncate_restart"]))
@@ -86,8 +88,8 @@ def test_on_recordings_both_find_the_same_at_the_same_line(name: str) -> None:
     imported = import_recording(traces_dir() / "captured" / "dledger" / f"dledger-0.2.7-{name}.ndjson")
     spec = trace_spec(imported.header, "t")
     events = list(imported)
-    found = found_by(Evaluation.LITERAL, imported.header, events, spec)
-    assert found == found_by(Evaluation.INCREMENTAL, imported.header, events, spec)
+    found = found_by(EvaluationMode.LITERAL, imported.header, events, spec)
+    assert found == found_by(EvaluationMode.INCREMENTAL, imported.header, events, spec)
     assert bool(found) is (name != "loss")
 
 
@@ -193,8 +195,8 @@ def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
     for head, told, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
         changed = each.applied(told)
         spec = trace_spec(head, "t")
-        assert found_by(Evaluation.LITERAL, head, changed, spec) == found_by(
-            Evaluation.INCREMENTAL, head, changed, spec
+        assert found_by(EvaluationMode.LITERAL, head, changed, spec) == found_by(
+            EvaluationMode.INCREMENTAL, head, changed, spec
         )
         count += 1
     return count
@@ -227,7 +229,7 @@ def test_most_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = fault_plan("ordered", 200)
     head = header(made)
     spec = trace_spec(head, "t")
-    quick = Incremental(spec)
+    quick = IncrementalEvaluation(spec)
     evaluated = 0
     holds = property_evaluation._part_holds
 
@@ -252,9 +254,9 @@ def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.Mo
 
     imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     spec = trace_spec(imported.header, "t")
-    literal = found_by(Evaluation.LITERAL, imported.header, list(imported), spec)
+    literal = found_by(EvaluationMode.LITERAL, imported.header, list(imported), spec)
     monkeypatch.setattr(property_evaluation, "changes", blind)
-    assert found_by(Evaluation.INCREMENTAL, imported.header, list(imported), spec) != literal
+    assert found_by(EvaluationMode.INCREMENTAL, imported.header, list(imported), spec) != literal
 
 
 # ---- The elements that a change affects ----
@@ -284,7 +286,7 @@ def grown(size: int) -> tuple[Spec, State, State]:
 def affected_count(size: int) -> int:
     """How many elements of sets and ranges are looked at after an append to logs of this length."""
     spec, state, after = grown(size)
-    quick = Incremental(spec)
+    quick = IncrementalEvaluation(spec)
     count = 0
     for part in quick._evaluator._parts:
         for elements in part.affected:
@@ -309,8 +311,8 @@ def test_an_entry_that_is_overwritten_within_a_long_log_is_found() -> None:
     log = node.d["n1"].d["log"]
     wrong = (*log[:150], Fcn({"term": 1, "value": "other"}), *log[151:])
     after = state.replace(node=Fcn({**node.d, "n1": Fcn({**node.d["n1"].d, "log": wrong})}))
-    found = Incremental(spec).violated(state, after)
-    literal = Literal(spec).violated(state, after)
+    found = IncrementalEvaluation(spec).violated(state, after)
+    literal = LiteralEvaluation(spec).violated(state, after)
     assert found == literal
     assert {"LeaderCompleteness", "StateMachineSafety", "LogMatching"} <= set(found)
 
@@ -325,8 +327,12 @@ def test_what_is_committed_beyond_the_log_is_found_by_its_threshold() -> None:
     leads = Fcn({**short.d, "role": "LEADER"})
     after = before.replace(node=Fcn({**node.d, "n2": leads}))
     # What was wrong before, and has not changed, is not told again.
-    new = [name for name in Literal(spec).violated(before, after) if name not in Literal(spec).violated(before, before)]
-    assert Incremental(spec).violated(before, after) == new
+    new = [
+        name
+        for name in LiteralEvaluation(spec).violated(before, after)
+        if name not in LiteralEvaluation(spec).violated(before, before)
+    ]
+    assert IncrementalEvaluation(spec).violated(before, after) == new
     assert "LeaderCompleteness" in new
 
 
@@ -356,8 +362,8 @@ def test_of_a_log_with_gaps_only_the_entries_that_changed_are_looked_at() -> Non
         after = state.replace(node=Fcn({**node, "n1": Fcn({**node["n1"].d, "log": wrong})}))
         (elements,) = of_types.affected
         assert set(elements.affected((state, None), (after, None), list(changes(state, after))) or ()) == {index}
-        assert "TypeOK" in Incremental(spec).violated(state, after)
-        assert Incremental(spec).violated(state, after) == Literal(spec).violated(state, after)
+        assert "TypeOK" in IncrementalEvaluation(spec).violated(state, after)
+        assert IncrementalEvaluation(spec).violated(state, after) == LiteralEvaluation(spec).violated(state, after)
 
 
 # ---- Behaviours that branch ----

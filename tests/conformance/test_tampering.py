@@ -16,13 +16,13 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
 from lockstep.conformance.tampering import (
     COMPARED,
-    Judged,
-    Kind,
+    JudgedTampering,
     NotConformingError,
-    Outcome,
     Tally,
     Tampered,
     Tampering,
+    TamperingKind,
+    TamperingOutcome,
     tamperings,
 )
 from lockstep.conformance.trace_check import TraceCheck, check_trace
@@ -60,7 +60,7 @@ def subject(name: str) -> Tampered:
 
 
 @functools.cache
-def judged(name: str) -> tuple[Judged, ...]:
+def judged(name: str) -> tuple[JudgedTampering, ...]:
     trace = subject(name)
     return tuple(trace.judge(each) for each in tamperings(trace.header, trace.events, trace.spec))
 
@@ -76,24 +76,24 @@ def test_every_value_that_is_shown_or_was_sent_is_refused_at_its_event_by_name(n
     assert len(compared) > 1000
     for each in compared:
         tampering = each.tampering
-        assert each.outcome in (Outcome.AT_ONCE, Outcome.MALFORMED), tampering
+        assert each.outcome in (TamperingOutcome.AT_ONCE, TamperingOutcome.MALFORMED), tampering
         assert each.index == tampering.at
-        wanted = field_of(tampering.path) if tampering.kind is Kind.SHOWS else "sent"
+        wanted = field_of(tampering.path) if tampering.kind is TamperingKind.SHOWS else "sent"
         assert any(wanted in text or "sent by this step" in text for text in each.names), tampering
 
 
 @pytest.mark.parametrize("name", EACH)
 def test_nothing_of_a_kind_is_left_out(name: str) -> None:
     kinds = {each.tampering.kind for each in judged(name)}
-    assert kinds == set(Kind)
+    assert kinds == set(TamperingKind)
     outcomes = {each.outcome for each in judged(name)}
-    assert outcomes == set(Outcome)
+    assert outcomes == set(TamperingOutcome)
 
 
 def test_an_event_out_of_the_order_of_seq_is_malformed() -> None:
-    order = [each for each in judged("simulated") if each.tampering.kind is Kind.SEQUENCE]
+    order = [each for each in judged("simulated") if each.tampering.kind is TamperingKind.SEQUENCE]
     assert len(order) == SIMULATED
-    assert {each.outcome for each in order} == {Outcome.MALFORMED}
+    assert {each.outcome for each in order} == {TamperingOutcome.MALFORMED}
     assert all("field `seq`" in each.names[0] for each in order)
 
 
@@ -104,53 +104,57 @@ def whole(trace: Tampered, tampering: Tampering) -> Trace:
 @pytest.mark.parametrize("name", sampled(("simulated", "recorded", "raft"), ["simulated"]))
 def test_the_outcome_is_that_of_a_check_of_the_whole_tampered_trace(name: str) -> None:
     trace = subject(name)
-    some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::47]
+    some = [each for each in judged(name) if each.tampering.kind is not TamperingKind.SEQUENCE][::47]
     for each in some:
         found = check_trace(whole(trace, each.tampering), trace.spec, trace.interface)
-        if each.outcome is Outcome.ALLOWED:
+        if each.outcome is TamperingOutcome.ALLOWED:
             assert found.deviation is None
-        elif each.outcome is Outcome.MALFORMED:
+        elif each.outcome is TamperingOutcome.MALFORMED:
             assert found.verdict is Verdict.MALFORMED
         else:
             assert found.deviation is not None
             assert found.deviation.line == each.index + 2
 
 
-def of_each(name: str, *outcomes: Outcome) -> list[Judged]:
+def of_each(name: str, *outcomes: TamperingOutcome) -> list[JudgedTampering]:
     """One tampering of each kind and action that had one of these outcomes."""
-    found: dict[Any, Judged] = {}
+    found: dict[Any, JudgedTampering] = {}
     events = subject(name).events
     for each in judged(name):
         kind, at = each.tampering.kind, each.tampering.at
-        if each.outcome in outcomes and kind is not Kind.SEQUENCE:
+        if each.outcome in outcomes and kind is not TamperingKind.SEQUENCE:
             found.setdefault((kind, events[at].action), each)
     return list(found.values())
 
 
-def agrees_with_tlc(name: str, each: Judged) -> None:
+def agrees_with_tlc(name: str, each: JudgedTampering) -> None:
     trace = subject(name)
     tampered = whole(trace, each.tampering)
     found = check_with_tlc(tampered, tlc_subject(system_of(trace.header, "t"), trace.header, "t"))
     assert found.verdict in (Verdict.HOLDS, Verdict.VIOLATED), found.reason
-    if each.outcome is Outcome.ALLOWED:
+    if each.outcome is TamperingOutcome.ALLOWED:
         assert found.deviation is None, each.tampering
     else:
         assert found.deviation is not None, each.tampering
         assert found.deviation.line == each.index + 2
 
 
-JUDGED_BY_TLC = [("simulated", Outcome.LATER), ("recorded", Outcome.ALLOWED)]
+JUDGED_BY_TLC = [("simulated", TamperingOutcome.LATER), ("recorded", TamperingOutcome.ALLOWED)]
 
 
 @pytest.mark.parametrize(("name", "outcome"), sampled(JUDGED_BY_TLC, JUDGED_BY_TLC[:1]))
-def test_tlc_allows_what_is_allowed_and_refuses_what_is_refused_later(name: str, outcome: Outcome) -> None:
+def test_tlc_allows_what_is_allowed_and_refuses_what_is_refused_later(name: str, outcome: TamperingOutcome) -> None:
     agrees_with_tlc(name, of_each(name, outcome)[0])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["simulated", "recorded", "raft"])
 def test_tlc_agrees_on_one_change_of_each_kind_to_each_action(name: str) -> None:
-    for each in of_each(name, Outcome.ALLOWED) + of_each(name, Outcome.LATER) + of_each(name, Outcome.AT_ONCE):
+    for each in (
+        of_each(name, TamperingOutcome.ALLOWED)
+        + of_each(name, TamperingOutcome.LATER)
+        + of_each(name, TamperingOutcome.AT_ONCE)
+    ):
         agrees_with_tlc(name, each)
 
 
@@ -188,7 +192,7 @@ def test_the_command_counts_what_is_refused_by_kind(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert told["unnoticed"] == 0
-    shown = next(kind for kind in told["kinds"] if kind["changed"] == str(Kind.SHOWS))
+    shown = next(kind for kind in told["kinds"] if kind["changed"] == str(TamperingKind.SHOWS))
     assert shown["times"] == shown["at its event"] > 100
     assert shown["refused, %"] == 100
     assert told["allowed"]

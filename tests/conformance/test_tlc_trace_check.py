@@ -22,9 +22,9 @@ import pytest
 from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.module_text import Literals, decoded, encoded
-from lockstep.conformance.by_tlc.tlc_trace_check import Subject, check_with_tlc, hold_with_tlc
+from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec, check_with_tlc, hold_with_tlc
 from lockstep.conformance.by_tlc.trace_module import ReadEvent, TraceModule
-from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -66,7 +66,7 @@ def ordered() -> list[Event]:
 
 
 @functools.cache
-def subject_of(key: bytes) -> Subject:
+def subject_of(key: bytes) -> TlcSpec:
     return dledger_subject(msgspec.json.decode(key, type=Header), "t")
 
 
@@ -222,7 +222,7 @@ def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Pat
     """The actions of the module are copies with their arguments given; TLC holds them against the originals."""
     head, events = simulated(fault_plan("published", LENGTH))
     subject = subject_of(msgspec.json.encode(head))
-    reading = Reading("t", subject.spec.actions, subject.interface)
+    reading = EventReader("t", subject.spec.actions, subject.interface)
     read = []
     for line, event in enumerate(events, start=2):
         args = reading.arguments(line, event)
@@ -415,7 +415,7 @@ def test_both_engines_agree_on_other_specs_whatever_form_their_actions_have(name
     spec = load_own_spec(system)
     interface = system.interface(spec)
     walk = Walk(spec, interface.words)
-    by_tlc = check_with_tlc(walk, Subject(spec, parse_spec(tla, cfg), interface))
+    by_tlc = check_with_tlc(walk, TlcSpec(spec, parse_spec(tla, cfg), interface))
     assert by_tlc.verdict is Verdict.HOLDS
     assert agreed(by_tlc) == agreed(check_trace(walk, spec, interface))
 

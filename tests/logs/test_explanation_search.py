@@ -16,11 +16,11 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface
 from lockstep.logs.continuations import NONE
-from lockstep.logs.continuations import Path as Way
-from lockstep.logs.explanation_search import Conclusion, Explained, Run, explain
+from lockstep.logs.continuations import Continuation as Way
+from lockstep.logs.explanation_search import Conclusion, ExplainingRun, Explanations, explain
 from lockstep.logs.line_order import Order, Positions
-from lockstep.logs.line_steps import Steps
-from lockstep.logs.log_lines import Claim, Line, Thread
+from lockstep.logs.line_steps import LineSteps
+from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -151,7 +151,7 @@ def said(spec: Spec, state: State, claim: Claim) -> list[State]:
     """The states after what a line claims."""
     found = [] if claim.action else [state]
     for name, args, then in spec.successors(state):
-        if name == claim.action and all(fits(args[key], told) for key, told in claim.told.items()):
+        if name == claim.action and all(fits(args[key], told) for key, told in claim.args.items()):
             found.append(then)
     return [
         each
@@ -176,13 +176,13 @@ def minimal(sets: set[frozenset[str]]) -> list[frozenset[str]]:
     return sorted((each for each in sets if not any(other < each for other in sets)), key=sorted)
 
 
-def assert_explains(made: MadeUp, spec: Spec, run: Run) -> None:
+def assert_explains(made: MadeUp, spec: Spec, run: ExplainingRun) -> None:
     """An explanation is a behaviour that says what the lines say, in an order that they may have, and no more."""
     start, *legs = run.whole()
     assert start.state in set(spec.initial_states())
     failed, state, order = failures(spec, start.state), start.state, []
     for leg in legs:
-        line = next(each for each in made.threads[leg.thread].lines if each is leg.told)
+        line = next(each for each in made.threads[leg.thread].lines if each is leg.line)
         order.append((leg.thread, made.threads[leg.thread].lines.index(line)))
         counts = Counter(step.action for step in leg.steps if step.hidden)
         assert all(count <= made.hidden[name] for name, count in counts.items())
@@ -244,7 +244,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
     slack = chooses.choice([0, 10, 30])
     ahead = {a: 0, b: chooses.randrange(slack + 1)}
     hidden = {"Send": chooses.choice([0, 1]), "Drop": chooses.choice([0, 1, 2])}
-    logs: dict[Value, list[Line]] = {a: [], b: []}
+    logs: dict[Value, list[ThreadLine]] = {a: [], b: []}
     state = chooses.choice(list(spec.initial_states()))
     gap: Counter[str] = Counter()
     for moment in range(chooses.randrange(2, 5)):
@@ -266,7 +266,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
         if chooses.random() < 0.2:
             readings.append((replace(claim, shows={}), Claim("Drop", {"n": Exactly("n", node)}, shows, node)))
         stamp = None if chooses.random() < 0.2 else 10 * moment + ahead[node]
-        line = Line(len(logs[node]) + 1, "", tuple(readings), stamp, chooses.choice([0, 0, 15]))
+        line = ThreadLine(len(logs[node]) + 1, "", tuple(readings), stamp, chooses.choice([0, 0, 15]))
         logs[node].append(line)
     if logs[a] and logs[b] and chooses.random() < 0.3:
         ready = chooses.random() < 0.5
@@ -291,9 +291,9 @@ def all_made_up(spec: Spec, count: int) -> list[MadeUp]:
     raise AssertionError
 
 
-def explained(spec: Spec, made: MadeUp, **options: Any) -> Explained:
+def explained(spec: Spec, made: MadeUp, **options: Any) -> Explanations:
     budget = {"most": options.pop("hidden")} if "hidden" in options else {}
-    return explain(made.order(), Steps(spec, interface(spec), made.hidden, **budget), **options)
+    return explain(made.order(), LineSteps(spec, interface(spec), made.hidden, **budget), **options)
 
 
 @pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
@@ -365,9 +365,9 @@ def test_a_log_that_is_cut_is_never_refuted_where_the_whole_one_is_explained(cou
     assert violated
 
 
-def one_line(spec: Spec, *readings: tuple[Claim, ...], hidden: Mapping[str, int] | None = None) -> Explained:
-    order = Order([Thread("a.log", [Line(1, "", readings)])])
-    return explain(order, Steps(spec, interface(spec), hidden or {}))
+def one_line(spec: Spec, *readings: tuple[Claim, ...], hidden: Mapping[str, int] | None = None) -> Explanations:
+    order = Order([Thread("a.log", [ThreadLine(1, "", readings)])])
+    return explain(order, LineSteps(spec, interface(spec), hidden or {}))
 
 
 def test_a_field_that_the_spec_does_not_know_is_a_mistake_and_refutes_nothing(relay: Spec) -> None:
@@ -404,8 +404,8 @@ def test_of_a_set_without_end_what_is_not_told_is_not_tried_and_refutes_nothing(
 # ---- The order of lines ----
 
 
-def line(number: int, time: int | None = None, **more: Any) -> Line:
-    return Line(number, "", ((Claim(""),),), time, **more)
+def line(number: int, time: int | None = None, **more: Any) -> ThreadLine:
+    return ThreadLine(number, "", ((Claim(""),),), time, **more)
 
 
 def extensions(order: Order) -> set[tuple[int, ...]]:
@@ -466,8 +466,8 @@ def test_lines_that_have_no_order_are_refused() -> None:
 
 def test_the_variable_that_is_known_least_is_named_first(relay: Spec) -> None:
     a = relay.model_values["a"]
-    seen = Line(1, "", ((Claim("", {}, {"count": 0}, a),),))
-    found = explain(Order([Thread("a.log", [seen])]), Steps(relay, interface(relay), {}))
+    seen = ThreadLine(1, "", ((Claim("", {}, {"count": 0}, a),),))
+    found = explain(Order([Thread("a.log", [seen])]), LineSteps(relay, interface(relay), {}))
     assert found.spread.mean() == {"count": 1.0}
     assert found.spread.most == 2
 
@@ -479,7 +479,7 @@ def test_the_budget_of_hidden_steps_is_one_for_all_states_before_a_line(relay: S
     whole = tried(relay, hidden, [states])
     assert tried(relay, hidden, [states[:1]]) < whole
     for budget, left_out in ((whole, False), (whole - 1, True)):
-        steps = Steps(relay, interface(relay), hidden, most=budget)
+        steps = LineSteps(relay, interface(relay), hidden, most=budget)
         reached = steps.reached(states)
         assert bool(steps.left_out) is left_out
         if not left_out:
@@ -494,7 +494,7 @@ def test_the_budget_of_hidden_steps_is_shared_by_the_orders_that_lines_may_have(
     (state, *_) = (Way(state) for state in relay.initial_states())
     once = tried(relay, {"Send": 1}, [[state]])
     assert tried(relay, {"Send": 1}, [[state], [state]]) == 2 * once
-    steps = Steps(relay, interface(relay), {"Send": 1}, most=once)
+    steps = LineSteps(relay, interface(relay), {"Send": 1}, most=once)
     for _ in range(3):
         steps.forget()
         steps.reached([state])
@@ -506,7 +506,7 @@ def tried(spec: Spec, hidden: Mapping[str, int], several: Sequence[Sequence[Any]
     low, high = 1, 100_000
     while low < high:
         middle = (low + high) // 2
-        steps = Steps(spec, interface(spec), hidden, most=middle)
+        steps = LineSteps(spec, interface(spec), hidden, most=middle)
         for begins in several:
             steps.reached(begins)
         low, high = (middle + 1, high) if steps.left_out else (low, middle)
@@ -525,7 +525,7 @@ def test_how_far_a_search_is_tells_the_states_that_it_carries(relay: Spec) -> No
 # ---- Another guide ----
 
 
-class Boxes(Steps):
+class Boxes(LineSteps):
     """For which only the boxes of a state matter; it is told how far each log was read."""
 
     def __init__(self, spec: Spec) -> None:
@@ -535,15 +535,17 @@ class Boxes(Steps):
     def essence(self, state: State) -> Hashable:  # type: ignore[override]  # Steps tells all of a state
         return state["box"]
 
-    def explaining(self, state: State, line: Line, positions: tuple[int, ...] = ()) -> list[Way]:
+    def explaining(self, state: State, line: ThreadLine, positions: tuple[int, ...] = ()) -> list[Way]:
         self.told.append(positions)
         return super().explaining(state, line)
 
 
 def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
     nothing = (Claim("", {}, {}, relay.model_values["a"]),)
-    threads = [Thread(name, [Line(1, "", (nothing,)), Line(2, "", (nothing,))]) for name in ("a.log", "b.log")]
-    all_of_them = explain(Order(threads), Steps(relay, interface(relay), {}))
+    threads = [
+        Thread(name, [ThreadLine(1, "", (nothing,)), ThreadLine(2, "", (nothing,))]) for name in ("a.log", "b.log")
+    ]
+    all_of_them = explain(Order(threads), LineSteps(relay, interface(relay), {}))
     guide = Boxes(relay)
     fewer = explain(Order(threads), guide)
     assert fewer.spread.most == len({run.state["box"] for run in all_of_them.runs})
@@ -554,9 +556,9 @@ def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
 def test_of_too_many_states_some_of_every_order_of_the_lines_are_kept(relay: Spec) -> None:
     nothing = (Claim("", {}, {}, relay.model_values["a"]),)
     send = (Claim("Send"),)
-    threads = [Thread(name, [Line(1, "", (send,)), Line(2, "", (nothing,))]) for name in ("a.log", "b.log")]
-    whole = explain(Order(threads[:1]), Steps(relay, interface(relay), {}))
-    found = explain(Order(threads), Steps(relay, interface(relay), {}), most=len(whole.runs))
+    threads = [Thread(name, [ThreadLine(1, "", (send,)), ThreadLine(2, "", (nothing,))]) for name in ("a.log", "b.log")]
+    whole = explain(Order(threads[:1]), LineSteps(relay, interface(relay), {}))
+    found = explain(Order(threads), LineSteps(relay, interface(relay), {}), most=len(whole.runs))
     assert found.left_out == (f"more than {len(whole.runs)} states fit everything logged up to some line",)
     orders = {tuple(leg.thread for leg in run.whole()[1:]) for run in found.runs}
     assert {order[0] for order in orders} == {0, 1}

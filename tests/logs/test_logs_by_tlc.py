@@ -18,11 +18,11 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.logs.continuations import NONE
-from lockstep.logs.explanation_search import Conclusion, Explained, explain, smallest
+from lockstep.logs.explanation_search import Conclusion, Explanations, explain, smallest
 from lockstep.logs.line_order import Order
-from lockstep.logs.line_steps import Steps
-from lockstep.logs.log_check import Subject, begins_of
-from lockstep.logs.log_lines import Claim, Line, Thread
+from lockstep.logs.line_steps import LineSteps
+from lockstep.logs.log_check import LogSpec, start_states
+from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.logs.mapped_logs import read_logs
 from lockstep.logs.mapping import Mapping as Said
 from lockstep.logs.mapping import read_mapping
@@ -45,7 +45,7 @@ class OwnSpec:
     """A spec in a folder, and what its logs are checked against."""
 
     folder: Path
-    subject: Subject
+    subject: LogSpec
     parsed: Parsed
 
     def order(self, files: Sequence[Path]) -> Order:
@@ -56,10 +56,10 @@ class OwnSpec:
         """What TLC finds, in one run."""
         return explore(self.subject, self.parsed, orders)
 
-    def explained(self, order: Order) -> Explained:
+    def explained(self, order: Order) -> Explanations:
         """What the compiled search finds."""
-        steps = Steps(self.subject.spec, self.subject.interface, self.subject.mapping.hidden)
-        found = explain(order, steps, begins_of(self.subject, steps))
+        steps = LineSteps(self.subject.spec, self.subject.interface, self.subject.mapping.hidden)
+        found = explain(order, steps, start_states(self.subject, steps))
         assert found.left_out == ()
         return found
 
@@ -70,7 +70,7 @@ def loaded(folder: Path, name: str) -> OwnSpec:
     spec = load_own_spec(system)
     start = None if mapping.start is None else load_own_spec(system, start=mapping.start)
     parsed = parse_spec(folder / f"{name}.tla", folder / f"{name}.cfg")
-    return OwnSpec(folder, Subject(spec, system.interface(spec), mapping, start), parsed)
+    return OwnSpec(folder, LogSpec(spec, system.interface(spec), mapping, start), parsed)
 
 
 def post_office(folder: Path, mapping: str = MAPPING) -> OwnSpec:
@@ -83,7 +83,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> OwnSpec:
     return post_office(tmp_path_factory.mktemp("post"))
 
 
-def assert_agree(order: Order, compiled: Explained, by_tlc: Explored) -> None:
+def assert_agree(order: Order, compiled: Explanations, by_tlc: Explored) -> None:
     """Both find the same smallest sets of properties that explanations fail, of none and of some, or the same lines."""
     assert smallest(by_tlc.ends) == compiled.failures()
     assert smallest(by_tlc.ends - {NONE}) == smallest({run.failed for run in compiled.runs} - {NONE})
@@ -242,7 +242,9 @@ def test_tlc_lets_a_log_begin_in_the_middle_and_what_fails_there_fails(tmp_path:
 # ---- Specs of one file ----
 
 
-def agreed(folder: Path, name: str, modules: str, cfg: str, mapping: str, lines: Sequence[dict[str, Any]]) -> Explained:
+def agreed(
+    folder: Path, name: str, modules: str, cfg: str, mapping: str, lines: Sequence[dict[str, Any]]
+) -> Explanations:
     """What both engines find of a log of a spec; `modules` has the texts of its modules."""
     for module in re.finditer(r"---- MODULE (\w+) ----.*?====\n", modules, re.DOTALL):
         (folder / f"{module[1]}.tla").write_text(module[0])
@@ -319,7 +321,7 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
     """A log of random steps of a spec, of which parts are told, lines are missing, and two are perhaps swapped."""
     chooses = random.Random(seed)
     state = chooses.choice(list(spec.initial_states()))
-    lines: list[Line] = []
+    lines: list[ThreadLine] = []
     for number in range(1, 7):
         successors = list(spec.successors(state))
         if not successors:
@@ -330,7 +332,7 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
         shows = {name: tree for name, tree in trees.items() if to_value(tree, words) == table[name]}
         told = {name: Exactly(name, value) for name, value in args.items() if chooses.random() < 0.6}
         if chooses.random() < 0.85:
-            lines.append(Line(number, "", ((Claim(action, told, shows),),)))
+            lines.append(ThreadLine(number, "", ((Claim(action, told, shows),),)))
     if seed % 2 and len(lines) > 1:
         lines[-2:] = lines[:-3:-1]
     return Order([Thread("a.log", lines)])
@@ -348,10 +350,10 @@ def test_tlc_finds_what_the_compiled_search_finds_of_other_specs(name: str) -> N
     orders = [walk(spec, interface.words, seed) for seed in range(10)]
     conclusions: Counter[Conclusion] = Counter()
     for hidden in sorted(spec.actions)[:2]:
-        subject = Subject(spec, interface, Said(lines={}, hidden={hidden: 1}))
+        subject = LogSpec(spec, interface, Said(lines={}, hidden={hidden: 1}))
         explored = explore(subject, parse_spec(tla, cfg), orders)
         for order, by_tlc in zip(orders, explored, strict=True):
-            compiled = explain(order, Steps(spec, interface, subject.mapping.hidden))
+            compiled = explain(order, LineSteps(spec, interface, subject.mapping.hidden))
             assert compiled.left_out == ()
             assert_agree(order, compiled, by_tlc)
             conclusions[compiled.conclusion] += 1

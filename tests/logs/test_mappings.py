@@ -12,7 +12,7 @@ from lockstep.logs.log_records import Record
 from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.text_formats import splitting
-from lockstep.logs.timestamps import Stamps, nanoseconds
+from lockstep.logs.timestamps import Timestamps, nanoseconds
 from lockstep.systems.file_check import judge_own
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.trace.json_lines import TraceError
@@ -98,7 +98,7 @@ DAY = 86_400 * 10**9
 
 
 def test_stamps_without_a_year_go_on_over_the_end_of_one_and_know_the_29th_of_february() -> None:
-    stamps = Stamps([SYSLOG])
+    stamps = Timestamps([SYSLOG])
     night = [stamps.read(told, SYSLOG) for told in ("Dec 31 23:59:59", "Jan  1 00:00:01", "Feb 29 00:00:01")]
     assert [later - earlier for earlier, later in pairwise(night)] == [2 * 10**9, 59 * DAY]
     stamps.begin_log()
@@ -110,23 +110,23 @@ def test_stamps_without_a_year_go_on_over_the_end_of_one_and_know_the_29th_of_fe
 
 def test_stamps_with_a_year_are_read_as_they_say() -> None:
     stamp = Stamp(field="t", format="%Y %b %d")
-    stamps = Stamps([stamp])
+    stamps = Timestamps([stamp])
     there = [stamps.read(told, stamp) for told in ("2025 Dec 31", "2025 Jan 01")]
     assert there[0] - there[1] == 364 * DAY
     percent = Stamp(field="t", format="%%Y %b %d")  # a percent sign and a letter
-    assert Stamps([percent]).read("%Y Feb 29", percent) % DAY == 0
+    assert Timestamps([percent]).read("%Y Feb 29", percent) % DAY == 0
 
 
 def test_a_kind_may_be_a_number(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text('kind = "e"\n[lines.3]\naction = "Put"\n[lines.true]\naction = "No"\n')
     rules = Rules(read_mapping(tmp_path / "mapping.toml"))
     for kind, action in ((3, "Put"), ("3", "Put"), ("true", "No")):
-        known = rules.of(Record("a.log", 1, "", {"e": kind}))
+        known = rules.rule_of(Record("a.log", 1, "", {"e": kind}))
         assert known is not None
         assert known[0].action == action
     for kind in (True, 3.0, None, [3]):
         with pytest.raises(TraceError, match="the mapping has no lines of kind"):
-            rules.of(Record("a.log", 1, "", {"e": kind}))
+            rules.rule_of(Record("a.log", 1, "", {"e": kind}))
 
 
 # ---- Where logs begin ----

@@ -23,16 +23,16 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs import clock_skew
-from lockstep.logs.explanation_search import Explained, explain
+from lockstep.logs.explanation_search import Explanations, explain
 from lockstep.logs.line_order import Order
-from lockstep.logs.line_steps import Steps
-from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.line_steps import LineSteps
+from lockstep.logs.log_lines import Thread, ThreadLine
 from lockstep.logs.log_records import records
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapping import Mapping, MappingError, Text, line_of, read_mapping
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.schema_mismatch import misfit
-from lockstep.logs.stray_lines import Strays
+from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import nanoseconds
 from lockstep.report.junit_xml import junit_xml
@@ -119,7 +119,7 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
 
 def test_no_difference_of_clocks_is_tried_beyond_that_of_all_stamps() -> None:
     def thread(*times: int) -> Thread:
-        return Thread("a.log", [Line(1, "", (), time=time * clock_skew.MILLISECOND) for time in times])
+        return Thread("a.log", [ThreadLine(1, "", (), time=time * clock_skew.MILLISECOND) for time in times])
 
     tried: list[int] = []
 
@@ -127,11 +127,11 @@ def test_no_difference_of_clocks_is_tried_beyond_that_of_all_stamps() -> None:
         tried.append(skew // clock_skew.MILLISECOND)
         return False
 
-    assert clock_skew.least(explains, [thread(0, 5), thread(100)], 4 * clock_skew.MILLISECOND) is None
+    assert clock_skew.least_skew(explains, [thread(0, 5), thread(100)], 4 * clock_skew.MILLISECOND) is None
     assert tried == [8, 16, 32, 64, 100]
     tried.clear()
     for threads, declared in (([thread(0, 100)], 4), ([thread(0), thread(100)], 100), ([thread(), thread()], 0)):
-        assert clock_skew.least(explains, threads, declared * clock_skew.MILLISECOND) is None
+        assert clock_skew.least_skew(explains, threads, declared * clock_skew.MILLISECOND) is None
     assert not tried
 
 
@@ -140,7 +140,7 @@ def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
 ) -> None:
     spent: list[int] = []
 
-    def counting(order: Order, steps: Steps, *starts: Any, most: int, **options: Any) -> Explained:
+    def counting(order: Order, steps: LineSteps, *starts: Any, most: int, **options: Any) -> Explanations:
         spent.append(most * sum(len(thread.lines) for thread in order.threads))
         return explain(order, steps, *starts, most=most, **options)
 
@@ -187,7 +187,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tes
 def enough(*_):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60)
-clock_skew.enough = enough
+clock_skew.sufficient_skew = enough
 cli.main()
 """
     command = ["check", "--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping", EXAMPLE / "mapping.toml"]
@@ -257,10 +257,10 @@ def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) ->
     mapping = read_mapping(tmp_path / "mapping.toml")
     (shown,) = re.findall(r"`(2026-01-02 03:04:05,678 [^`]*)`", page)
     (tmp_path / "a.log").write_text(f"{shown}\n")
-    rules, strays = Rules(mapping), Strays("a.log", mapping.form())
+    rules, strays = Rules(mapping), StrayLines("a.log", mapping.form())
     (record,) = records(logs_of([tmp_path / "a.log"])[0], mapping, str, strays, rules.is_appended)
     assert nanoseconds(record.at("time"), mapping.stamps()[0]) % 10**9 == 678 * 10**6
-    known = rules.of(record)
+    known = rules.rule_of(record)
     assert known is not None
     rule, told = known
     assert (told.at("worker"), told.at("job"), rule.delay, len(rule.either)) == ("3", "17", "1 s", 2)

@@ -12,7 +12,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.logs.log_rotation import logs_of, missing_of, without_order
 from lockstep.systems.file_check import judge_own
-from lockstep.trace.trace_paths import Missing, trace_paths
+from lockstep.trace.trace_paths import MissingTrace, trace_paths
 from tests.support.logs.backup_service import EXAMPLE
 from tests.support.programs.lockstep_command import lockstep
 
@@ -149,10 +149,10 @@ def test_a_folder_stands_for_the_logs_in_it(tmp_path: Path) -> None:
 def test_a_folder_of_logs_says_what_it_needs_where_there_is_no_mapping(tmp_path: Path) -> None:
     (tmp_path / "n1").mkdir()
     told = "there is no .ndjson file in this folder"
-    assert trace_paths([str(tmp_path)]) == [Missing(str(tmp_path), told)]
+    assert trace_paths([str(tmp_path)]) == [MissingTrace(str(tmp_path), told)]
     (tmp_path / "n1" / "a.log").write_text('{"event": "put"}\n')
     assert trace_paths([str(tmp_path)]) == [
-        Missing(str(tmp_path), f"{told}; for its .log files give --spec and --mapping")
+        MissingTrace(str(tmp_path), f"{told}; for its .log files give --spec and --mapping")
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from lockstep.conformance.both_ways_check import Run
+from lockstep.conformance.both_ways_check import ProbedRun
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
@@ -67,7 +67,7 @@ def cluster_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header,
     return header, [event for event, _ in run]
 
 
-def asked_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, Run]:
+def asked_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, ProbedRun]:
     """The same, of which every action can be tried after each event."""
     chosen = replace(fault_plan(plan, events), flaws=frozenset({flaw}))
     return REFERENCE.header(plan, chosen, seed), REFERENCE.run(seed, chosen)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.conformance.property_evaluation import Incremental, Literal
+from lockstep.conformance.property_evaluation import IncrementalEvaluation, LiteralEvaluation
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -130,7 +130,7 @@ def walk(spec: Spec, name: str, steps: int, rng: random.Random) -> int:
     only = alone(spec, name)
     state = next(spec.initial_states())
     assert literally(only, state, state) is False or name.startswith("A")
-    quick = Incremental(only)
+    quick = IncrementalEvaluation(only)
     quick.begin(state)
     read = sorted({str(path[0]) for part in spec.parts[name] for path in part.footprint})
     forbidden = 0
@@ -196,7 +196,7 @@ def test_a_conjunct_over_too_many_elements_is_one_part(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, module, "INVARIANT Inv")
     (part,) = spec.parts["Inv"]
     assert (part.elements, part.footprint) == (((),), (("r",),))
-    quick = Incremental(spec)
+    quick = IncrementalEvaluation(spec)
     states = [spec.state({"r": number}) for number in range(4)]
     assert [quick.violated(now, then) for now, then in itertools.pairwise(states)] == [[], [], ["Inv"]]
 
@@ -211,7 +211,7 @@ def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_chan
     (part,) = spec.parts["Rises"]
     assert part.elements == ((),)
     state, after = spec.state({"r": 0, "q": 0}), spec.state({"r": 0, "q": 1})
-    quick = Incremental(spec)
+    quick = IncrementalEvaluation(spec)
     quick.begin(state)
     assert quick.violated(state, after) == ["Rises"]
 
@@ -227,6 +227,6 @@ def test_a_number_that_becomes_a_boolean_is_a_change(tmp_path: Path, property_: 
     (state,) = spec.initial_states()
     after = spec.state({"D": frozenset({record(k=True, v=5)})})
     with pytest.raises(TlaError):
-        Literal(spec).violated(state, after)
+        LiteralEvaluation(spec).violated(state, after)
     with pytest.raises(TlaError):
-        Incremental(spec).violated(state, after)
+        IncrementalEvaluation(spec).violated(state, after)

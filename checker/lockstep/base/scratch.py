@@ -65,7 +65,7 @@ def disk_full_reason(folder: Path) -> str | None:
     return None
 
 
-class _Run:
+class _ProcessFolder:
     """The folder of this process, which is there as long as folders within it are."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ def _locked(folder: Path) -> int:
     return lock
 
 
-_RUN = _Run()
+_RUN = _ProcessFolder()
 atexit.register(_RUN.end)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lockstep.conformance.trace_verdict import TraceVerdict
     from lockstep.systems.file_check import Judge
     from lockstep.systems.own_logs import OwnLogs
-    from lockstep.trace.trace_paths import Missing
+    from lockstep.trace.trace_paths import MissingTrace
 
 
 @click.command()
@@ -111,7 +111,7 @@ def command(
     lockstep check --spec My.tla counterexample.itf.json
     """
     from lockstep.base.verdict import worst
-    from lockstep.logs.log_check import CutShort
+    from lockstep.logs.log_check import InterruptedAfterVerdict
     from lockstep.logs.log_rotation import is_log
     from lockstep.systems.file_check import ByTlc, judge_known, judge_own
     from lockstep.trace.trace_paths import trace_paths
@@ -143,11 +143,11 @@ def command(
             ),
         )
     verdicts: list[TraceVerdict] = []
-    stopped: CutShort | None = None
+    stopped: InterruptedAfterVerdict | None = None
     for job in jobs:
         try:
             verdicts.append(job())
-        except CutShort as error:
+        except InterruptedAfterVerdict as error:
             stopped = error
             verdicts.append(error.verdict)
         progress_end()
@@ -164,7 +164,7 @@ def command(
     return worst([verdict.verdict for verdict in verdicts]).exit_code
 
 
-def _jobs(paths: Sequence[Path | Missing], judge: Judge) -> Iterator[Callable[[], TraceVerdict]]:
+def _jobs(paths: Sequence[Path | MissingTrace], judge: Judge) -> Iterator[Callable[[], TraceVerdict]]:
     """Yield the check of each file, and the verdict on what is none."""
     from lockstep.conformance.trace_verdict import malformed
 
@@ -172,18 +172,18 @@ def _jobs(paths: Sequence[Path | Missing], judge: Judge) -> Iterator[Callable[[]
         yield partial(judge, path) if isinstance(path, Path) else partial(malformed, path.word, path.reason)
 
 
-def _own_jobs(paths: Sequence[Path | Missing], judge: OwnLogs) -> Iterator[Callable[[], TraceVerdict]]:
+def _own_jobs(paths: Sequence[Path | MissingTrace], judge: OwnLogs) -> Iterator[Callable[[], TraceVerdict]]:
     """Yield the same where files may be the logs of one system; without one of its logs that is not checked."""
     from lockstep.base.errors import BadInputError
     from lockstep.conformance.trace_verdict import malformed
-    from lockstep.trace.trace_paths import Missing
+    from lockstep.trace.trace_paths import MissingTrace
 
     files = [path for path in paths if isinstance(path, Path)]
     absent = [path for path in paths if not isinstance(path, Path)]
     try:
         systems = [] if judge.together and absent else judge.systems(files)
     except BadInputError as error:  # of two files it is not known which is older
-        systems, absent = [], [*absent, Missing(", ".join(map(str, files)), str(error))]
+        systems, absent = [], [*absent, MissingTrace(", ".join(map(str, files)), str(error))]
     for system in systems:
         job = partial(judge, system[0]) if len(system) == 1 else partial(judge.all, system)
         yield partial(_one_of_several, job) if judge.searched is not None and len(systems) > 1 else job

@@ -59,7 +59,7 @@ def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: s
 
 def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:
     """Judge every change of one trace, and yield those that the spec allows."""
-    from lockstep.conformance.tampering import Outcome, Tampered, tamperings
+    from lockstep.conformance.tampering import Tampered, TamperingOutcome, tamperings
     from lockstep.systems.trace_files import open_trace
     from lockstep.systems.trace_specs import compiled, system_of
     from lockstep.trace.json_lines import TraceError
@@ -76,5 +76,5 @@ def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tamper
             progress(f"{path}: event {tampering.at} of {len(told)}")
         judged = subject.judge(tampering)
         tally.add(judged)
-        if judged.outcome is Outcome.ALLOWED:
+        if judged.outcome is TamperingOutcome.ALLOWED:
             yield tampering

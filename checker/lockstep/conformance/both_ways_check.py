@@ -30,7 +30,7 @@ from lockstep.trace.trace_reader import Trace
 Offer: TypeAlias = tuple[str, str, Mapping[str, Any]]
 
 
-class Trial(Protocol):
+class SystemProbe(Protocol):
     """A running system between two of its steps; nothing that is tried changes it."""
 
     def offers(self) -> Iterator[Offer]:
@@ -41,7 +41,7 @@ class Trial(Protocol):
 
 
 #: A run, step by step: the event, and the system after it.
-Run: TypeAlias = Iterator[tuple[Event, Trial]]
+ProbedRun: TypeAlias = Iterator[tuple[Event, SystemProbe]]
 
 
 @dataclass(slots=True)
@@ -62,7 +62,13 @@ class BothWays:
 
 
 def check_both_ways(
-    header: Header, run: Run, spec: Spec, interface: Interface, probed: Container[int], source: str, most: int = 10
+    header: Header,
+    run: ProbedRun,
+    spec: Spec,
+    interface: Interface,
+    probed: Container[int],
+    source: str,
+    most: int = 10,
 ) -> BothWays:
     """Follow a run of a system with the spec, and try after some of its steps what else it would do.
 
@@ -70,7 +76,7 @@ def check_both_ways(
     from 1 on; `most`, how many differences end the check.
     """
     found = BothWays(source)
-    prober = _Asking(header, spec, interface, found)
+    prober = _Prober(header, spec, interface, found)
     place = "the initial state"
     try:
         state = prober.check.initial()
@@ -95,7 +101,7 @@ def check_both_ways(
     return found
 
 
-class _Asking:
+class _Prober:
     """The spec beside one run, with the actions that are tried on both."""
 
     def __init__(self, header: Header, spec: Spec, interface: Interface, found: BothWays) -> None:
@@ -113,7 +119,7 @@ class _Asking:
                 after = self.check.advance(after, event.seq, event)
         return after
 
-    def probe(self, state: State, last: Event, trial: Trial) -> None:
+    def probe(self, state: State, last: Event, trial: SystemProbe) -> None:
         """Try everything after an event: what the spec has arguments for, and what the system offers besides.
 
         If the arguments of an action have no end, only what the system offers is tried.
@@ -137,7 +143,7 @@ class _Asking:
         with contextlib.suppress(UnknownArgumentError):
             yield from self.spec.arguments(state, name)
 
-    def _try(self, state: State, last: Event, trial: Trial, name: str, args: Mapping[str, Value]) -> None:
+    def _try(self, state: State, last: Event, trial: SystemProbe, name: str, args: Mapping[str, Value]) -> None:
         node, *others = self.spec.actions[name].params
         words = self.interface.words
         tree = {param: to_tree(args[param], words) for param in others}

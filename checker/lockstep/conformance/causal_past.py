@@ -12,7 +12,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lockstep.conformance.run_search import BudgetSpentError, LeftError, Run, Search
+from lockstep.conformance.run_search import BudgetSpentError, CandidateRun, LeftError, RunSearch
 from lockstep.conformance.spec_interface import copies
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.tla.state import State
@@ -20,11 +20,11 @@ from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
 
-__all__ = ["Told", "causes", "cut_to_past", "take_told"]
+__all__ = ["PlacedEvent", "causes", "cut_to_past", "take_placed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PlacedEvent:
     """An event of a trace, with its line and its place among the events, from 0."""
 
     place: int
@@ -32,7 +32,7 @@ class Told:
     event: Event
 
 
-def take_told(check: TraceCheck, state: State, placed: Told) -> tuple[Told, State]:
+def take_placed(check: TraceCheck, state: State, placed: PlacedEvent) -> tuple[PlacedEvent, State]:
     """Take an event, and compare what it shows and sent; raises LeftError where it is not the spec's."""
     try:
         after = check.advance(state, placed.line, placed.event)
@@ -44,7 +44,7 @@ def take_told(check: TraceCheck, state: State, placed: Told) -> tuple[Told, Stat
     return placed, after
 
 
-def causes(run: Run[Told], check: TraceCheck) -> list[set[int]]:
+def causes(run: CandidateRun[PlacedEvent], check: TraceCheck) -> list[set[int]]:
     """Return for each event of a run, by its place, those that happened directly before it."""
     found: list[set[int]] = []
     last: dict[str, int] = {}
@@ -74,7 +74,7 @@ def _under_way(state: State, check: TraceCheck) -> Counter[Value]:
     return found
 
 
-def _handled(placed: Told, under_way: Counter[Value], check: TraceCheck) -> Iterator[Value]:
+def _handled(placed: PlacedEvent, under_way: Counter[Value], check: TraceCheck) -> Iterator[Value]:
     """Yield the messages that an event names, whether it takes them from the network or not."""
     if not check.reading.is_observation(placed.event):
         args = check.reading.arguments(placed.line, placed.event)
@@ -90,7 +90,7 @@ def _closure(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
     return found
 
 
-def cut_to_past(search: Search[Told], check: TraceCheck) -> bool:
+def cut_to_past(search: RunSearch[PlacedEvent], check: TraceCheck) -> bool:
     """Cut the best run of a search to the past of its last event, and what else the verdict needs.
 
     First all that is not in that past is left out. If then something else is wrong, or nothing, each node is cut as
@@ -121,7 +121,7 @@ def cut_to_past(search: Search[Told], check: TraceCheck) -> bool:
     return True
 
 
-def _cut_node(search: Search[Told], outside: list[int], node: str, effects: Sequence[set[int]]) -> None:
+def _cut_node(search: RunSearch[PlacedEvent], outside: list[int], node: str, effects: Sequence[set[int]]) -> None:
     """Find by bisection how early the events of a node that are outside the past can end."""
     here = {placed.place: placed.event.node for placed in search.best.steps}
     mine = [place for place in outside if here.get(place) == node]
@@ -134,7 +134,7 @@ def _cut_node(search: Search[Told], outside: list[int], node: str, effects: Sequ
             low = middle + 1
 
 
-def _leave_out(search: Search[Told], place: int, effects: Sequence[set[int]]) -> bool:
+def _leave_out(search: RunSearch[PlacedEvent], place: int, effects: Sequence[set[int]]) -> bool:
     """Leave out an event with all that happened after it; return whether that can go."""
     gone = _closure(place, effects)
     numbers = [number for number, placed in enumerate(search.best.steps) if placed.place in gone]

@@ -15,18 +15,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from lockstep.conformance.rebinding import Step
-from lockstep.conformance.run_search import BudgetSpentError, Run, Search
+from lockstep.conformance.rebinding import RecordedStep
+from lockstep.conformance.run_search import BudgetSpentError, CandidateRun, RunSearch
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, sort_key
 
 __all__ = ["StepObservation", "groups", "minimise_steps"]
 
 #: Returns, by the states before and after a step, what the node shows afterwards, and the messages that it sent.
-StepObservation: TypeAlias = Callable[[State, State, Step], tuple[Value, Collection[Value]]]
+StepObservation: TypeAlias = Callable[[State, State, RecordedStep], tuple[Value, Collection[Value]]]
 
 
-def minimise_steps(search: Search[Step], observe: StepObservation) -> bool:
+def minimise_steps(search: RunSearch[RecordedStep], observe: StepObservation) -> bool:
     """Make the best run of a search 1-minimal; return False where the time was over before.
 
     Arguments: `observe`, what is observed of a step.
@@ -45,7 +45,7 @@ def minimise_steps(search: Search[Step], observe: StepObservation) -> bool:
     return True
 
 
-def _leave_out_singles(search: Search[Step], observe: StepObservation) -> None:
+def _leave_out_singles(search: RunSearch[RecordedStep], observe: StepObservation) -> None:
     """Leave out single steps, groups, and elements of arguments, until none can go."""
     while True:
         while _leave_out_chunks(search, 1):
@@ -54,7 +54,7 @@ def _leave_out_singles(search: Search[Step], observe: StepObservation) -> None:
             return
 
 
-def _leave_out_chunks(search: Search[Step], size: int) -> bool:
+def _leave_out_chunks(search: RunSearch[RecordedStep], size: int) -> bool:
     """Try to leave out `size` steps at once, from the last to the first; return whether any could go."""
     before = len(search.best.steps)
     end = before
@@ -64,12 +64,12 @@ def _leave_out_chunks(search: Search[Step], size: int) -> bool:
     return len(search.best.steps) < before
 
 
-def _leave_out_group(search: Search[Step], observe: StepObservation) -> bool:
+def _leave_out_group(search: RunSearch[RecordedStep], observe: StepObservation) -> bool:
     """Leave out the first group of steps that can go; single steps were tried."""
     return any(search.without(group) for group in groups(search.best, observe) if len(group) > 1)
 
 
-def groups(run: Run[Step], observe: StepObservation) -> Iterator[frozenset[int]]:
+def groups(run: CandidateRun[RecordedStep], observe: StepObservation) -> Iterator[frozenset[int]]:
     """Yield the places of the steps of each node, then of those that share a word or number in a field, each once."""
     by_node: dict[str, list[int]] = {}
     shared: dict[tuple[object, ...], set[int]] = {}
@@ -100,7 +100,7 @@ def _leaves(name: str, value: Value) -> Iterator[tuple[str, Value]]:
         yield name, value
 
 
-def _shorten_argument(search: Search[Step]) -> bool:
+def _shorten_argument(search: RunSearch[RecordedStep]) -> bool:
     """Leave out an element of a sequence that is an argument, where the step is taken with just that."""
     for place, step in enumerate(search.best.steps):
         for shorter in _shorter(step):
@@ -113,14 +113,14 @@ def _shorten_argument(search: Search[Step]) -> bool:
     return False
 
 
-def _shorter(step: Step) -> Iterator[Step]:
+def _shorter(step: RecordedStep) -> Iterator[RecordedStep]:
     for name, value in step.args.items():
         if isinstance(value, tuple):
             for at in range(len(value) if len(value) > 1 else 0):
                 yield replace(step, args={**step.args, name: value[:at] + value[at + 1 :]})
 
 
-def _size(run: Run[Step]) -> tuple[int, int]:
+def _size(run: CandidateRun[RecordedStep]) -> tuple[int, int]:
     """Return what becomes less whenever a run is taken for a better one, so that the search ends."""
     elements = sum(len(value) for step in run.steps for value in step.args.values() if isinstance(value, tuple))
     return len(run.steps), elements

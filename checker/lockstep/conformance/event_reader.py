@@ -24,7 +24,7 @@ from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import OBSERVE, Event
 
 
-class Reading:
+class EventReader:
     """Reads the events of one trace; raises TraceError with file, line and field where one is malformed.
 
     Arguments: `source`, the trace's file; `actions` of the spec; `interface`, where the two meet.

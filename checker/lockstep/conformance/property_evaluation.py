@@ -19,20 +19,27 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
-__all__ = ["Evaluation", "Incremental", "Literal", "PropertyEvaluator", "Standing", "changes"]
+__all__ = [
+    "EvaluationMode",
+    "IncrementalEvaluation",
+    "LiteralEvaluation",
+    "PropertyEvaluator",
+    "Standing",
+    "changes",
+]
 
 #: How many sets of changes are remembered with what they affect.
 MAX_REMEMBERED_CHANGES = 10_000
 
 
-class Evaluation(StrEnum):
+class EvaluationMode(StrEnum):
     """The two ways to evaluate properties."""
 
     LITERAL = "literal"
     INCREMENTAL = "incremental"
 
 
-class Literal:
+class LiteralEvaluation:
     """Evaluates every property after every step of one behaviour."""
 
     def __init__(self, spec: Spec) -> None:
@@ -54,7 +61,7 @@ class Literal:
         return list(dict.fromkeys(found))  # a name may stand for one of each
 
 
-class Incremental:
+class IncrementalEvaluation:
     """Evaluates after each step of one behaviour what the step can have changed."""
 
     def __init__(self, spec: Spec) -> None:
@@ -119,7 +126,7 @@ class _Step(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Part:
+class _PartInstance:
     """A part of a property for some elements of constant sets."""
 
     name: str
@@ -275,7 +282,7 @@ class PropertyEvaluator:
         return _evaluated(name, self._invariants[name], step.after)
 
 
-def _part_holds(part: _Part, before: States, states: States, changed: Sequence[Change] | None) -> bool:
+def _part_holds(part: _PartInstance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
     """Evaluate a part; return False where it has no value.
 
     Where it is true of the states `before`, and `changed` is where the others differ from them, it is enough to
@@ -308,13 +315,13 @@ def _evaluated(name: str, formula: Callable[..., bool], *states: State) -> bool:
         raise TlaError(f"{name} has no value: {error}") from error
 
 
-def _parts(spec: Spec) -> Iterator[_Part]:
+def _parts(spec: Spec) -> Iterator[_PartInstance]:
     for name, parts in spec.parts.items():
         for part in parts:
             for elements in part.elements:
                 paths = (at_elements(path, elements) for path in part.footprint)
                 affected = tuple(AffectedElements(each, elements) for each in part.eaches)
-                yield _Part(name, part, elements, tuple(paths), part.of_step, affected)
+                yield _PartInstance(name, part, elements, tuple(paths), part.of_step, affected)
 
 
 def changes(state: State, after: State) -> Iterator[Change]:

@@ -21,11 +21,11 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaTypeError, Value, sort_key
 from lockstep.tla.values.quantifier_bounds import Exactly, UnknownArgumentError
 
-__all__ = ["Rebinding", "Step", "distance"]
+__all__ = ["Rebinding", "RecordedStep", "distance"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """One step of a trace that is taken again: its action with all arguments, the node among them.
 
     `shows` names the fields that the trace shows after it; `has_sent`, whether it lists what was sent.
@@ -45,7 +45,7 @@ class Rebinding:
         """Take the steps of a spec."""
         self._spec = spec
 
-    def take(self, state: State, step: Step) -> tuple[Step, State] | None:
+    def take(self, state: State, step: RecordedStep) -> tuple[RecordedStep, State] | None:
         """Return a step as the spec takes it in a state, and the state after it; None where the step goes."""
         after = self._after(state, step)
         if after is not None:
@@ -59,13 +59,13 @@ class Rebinding:
                     return rebound, after
         return None
 
-    def _after(self, state: State, step: Step) -> State | None:
+    def _after(self, state: State, step: RecordedStep) -> State | None:
         try:
             return self._spec.step(state, step.action, step.args)
         except ArgumentError:  # it cannot be in the set that its quantifier binds it to
             return None
 
-    def _bindings(self, state: State, step: Step, others: list[str], count: int) -> list[dict[str, Value]]:
+    def _bindings(self, state: State, step: RecordedStep, others: list[str], count: int) -> list[dict[str, Value]]:
         """Return the arguments that differ in `count` parameters, those that differ least first."""
         found: dict[tuple[object, ...], dict[str, Value]] = {}
         for open_ones in combinations(others, count):
@@ -76,7 +76,7 @@ class Rebinding:
                     found.setdefault((parts, order), args)
         return [found[key] for key in sorted(found)]
 
-    def _listed(self, state: State, step: Step, open_ones: tuple[str, ...]) -> Iterator[dict[str, Value]]:
+    def _listed(self, state: State, step: RecordedStep, open_ones: tuple[str, ...]) -> Iterator[dict[str, Value]]:
         bounds = {name: Exactly(name, value) for name, value in step.args.items() if name not in open_ones}
         try:
             yield from self._spec.arguments(state, step.action, bounds)

@@ -14,10 +14,10 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.run_search import BudgetSpentError
 from lockstep.trace.trace_format import Event
 
-__all__ = ["Again"]
+__all__ = ["RerunMinimiser"]
 
 
-class Again:
+class RerunMinimiser:
     """Looks for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
 
     Arguments: `run`, which takes steps again and returns their events; `cut`, which returns the events up to the one

@@ -17,7 +17,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["BudgetSpentError", "LeftError", "Replay", "Run", "Search", "Wrong"]
+__all__ = ["BudgetSpentError", "CandidateRun", "LeftError", "RunReplay", "RunSearch", "Wrong"]
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class LeftError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Generic[T]):
+class CandidateRun(Generic[T]):
     """A behaviour from the initial state: its steps, the states (one more), what stands of each, what is wrong last.
 
     Where the last step leaves the spec there is no state after it.
@@ -54,7 +54,7 @@ class Run(Generic[T]):
     wrong: Wrong = frozenset()
 
 
-class Replay(Generic[T]):
+class RunReplay(Generic[T]):
     """Takes steps one after the other, until something is wrong.
 
     Arguments: `take`, which returns a step as it was taken, with the state after it, and None where the step goes;
@@ -68,13 +68,13 @@ class Replay(Generic[T]):
         self._spec, self._take, self._only = spec, take, only
         self._properties = PropertyEvaluator(spec)
 
-    def begin(self, state: State) -> Run[T]:
+    def begin(self, state: State) -> CandidateRun[T]:
         """Return the run without a step, in the state that every behaviour begins in."""
         known = self._properties.standing(state)
         at_first = {name for name, holds in self._spec.initial_properties.items() if not holds(state)}
-        return Run((), (state,), (known,), self._seen(known.failed | at_first))
+        return CandidateRun((), (state,), (known,), self._seen(known.failed | at_first))
 
-    def after(self, base: Run[T], count: int, rest: Iterable[T]) -> Run[T]:
+    def after(self, base: CandidateRun[T], count: int, rest: Iterable[T]) -> CandidateRun[T]:
         """Return the run that begins with the first `count` steps of another, and goes on with `rest`."""
         steps = list(base.steps[:count])
         states, known = list(base.states[: count + 1]), list(base.known[: count + 1])
@@ -96,7 +96,7 @@ class Replay(Generic[T]):
             wrong = self._seen(failed)
             if wrong:
                 break
-        return Run(tuple(steps), tuple(states), tuple(known), wrong)
+        return CandidateRun(tuple(steps), tuple(states), tuple(known), wrong)
 
     def forget(self) -> None:
         """Let go of what is remembered only to save time."""
@@ -106,7 +106,7 @@ class Replay(Generic[T]):
         return frozenset((name,) for name in failed if self._only is None or name in self._only)
 
 
-class Search(Generic[T]):
+class RunSearch(Generic[T]):
     """Looks for shorter runs that are wrong in the same way; `best` is the shortest so far.
 
     Arguments: `replay`, which takes the steps; `first`, the run that is to become shorter; `deadline`, how
@@ -116,8 +116,8 @@ class Search(Generic[T]):
 
     def __init__(
         self,
-        replay: Replay[T],
-        first: Run[T],
+        replay: RunReplay[T],
+        first: CandidateRun[T],
         deadline: Deadline = NEVER,
         say: Say = silent,
         *,
@@ -138,7 +138,7 @@ class Search(Generic[T]):
         self.best = found
         return True
 
-    def candidate(self, count: int, rest: Iterable[T]) -> Run[T] | None:
+    def candidate(self, count: int, rest: Iterable[T]) -> CandidateRun[T] | None:
         """Return the run that keeps the first `count` steps and goes on with `rest`, if it is wrong in the same way.
 
         Raises BudgetSpentError where the time is over.

@@ -17,7 +17,7 @@ from lockstep.base.errors import GaveUpError
 from lockstep.base.spelling import did_you_mean
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import NO_STEP
-from lockstep.conformance.property_evaluation import Incremental
+from lockstep.conformance.property_evaluation import IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_verdict import (
     INIT,
@@ -48,7 +48,7 @@ _STUTTERS = "a step that changes nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SpecStep:
     """A step that the spec allows: its action, "Init" for the first state, with its arguments, and the state after it.
 
     The action of a step that changes nothing is "". `differing` names the variables in which the file has another
@@ -79,10 +79,10 @@ def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: De
 
 def follow_states(
     trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER
-) -> tuple[TraceVerdict, list[Taken]]:
+) -> tuple[TraceVerdict, list[SpecStep]]:
     """Check a behaviour as check_states does, and return the steps that the spec takes besides: one for each state."""
     begin = time.perf_counter()
-    check = _Check(trace, spec, interface, deadline)
+    check = _StateCheck(trace, spec, interface, deadline)
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
@@ -92,14 +92,14 @@ def follow_states(
     return check.result, check.taken
 
 
-class _Check:
+class _StateCheck:
     def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline) -> None:
         self.trace, self.spec, self.interface, self.deadline = trace, spec, interface, deadline
         self.names = frozenset(interface.words.strings) | _name_of(interface.words.null)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.place = "states[0]"
         self.stuttering = 0
-        self.taken: list[Taken] = []
+        self.taken: list[SpecStep] = []
 
     def run(self) -> None:
         self._refuse_names()
@@ -152,7 +152,7 @@ class _Check:
 
     def _initial(self) -> State | None:
         given = self._values(0)
-        allowed = (Taken(INIT, {}, state) for state in islice(self.spec.initial_states(), MAX_INITIAL_STATES))
+        allowed = (SpecStep(INIT, {}, state) for state in islice(self.spec.initial_states(), MAX_INITIAL_STATES))
         found = self._found(0, given, allowed, "no initial state is like it")
         if found is not None:
             self.taken.append(found)
@@ -163,7 +163,7 @@ class _Check:
         return None if found is None else found.state
 
     def _follow(self, state: State) -> None:
-        properties = Incremental(self.spec)
+        properties = IncrementalEvaluation(self.spec)
         for name in self.result.violations:
             properties.drop(name)
         properties.begin(state)
@@ -182,7 +182,7 @@ class _Check:
         if self.trace.loop is not None:
             self._loop(state, self.taken[self.trace.loop].state, properties)
 
-    def _loop(self, state: State, first: State, properties: Incremental) -> None:
+    def _loop(self, state: State, first: State, properties: IncrementalEvaluation) -> None:
         """Check the step from the last state to the one that the loop goes back to."""
         last, back = len(self.trace.states) - 1, f"states[{self.trace.loop}]"
         self.place = f"the loop, from states[{last}]"
@@ -191,17 +191,17 @@ class _Check:
             for name in properties.violated(state, found.state):
                 self._violated(name, last, found.action or _STUTTERS)
 
-    def _step(self, state: State, index: int, given: Mapping[str, Value], problem: str) -> Taken | None:
+    def _step(self, state: State, index: int, given: Mapping[str, Value], problem: str) -> SpecStep | None:
         self._refuse_late(index)
         if all(_equal(given[name], value) for name, value in state.as_dict().items()):
             self.stuttering += 1
             self.result.observed += len(given)
-            return Taken("", {}, state)
+            return SpecStep("", {}, state)
         claimed = self._claimed(state, index)
         if claimed is not None and all(_equal(given[name], value) for name, value in claimed.state.as_dict().items()):
             self.result.observed += len(given)
             return claimed
-        successors = (Taken(action, args, after) for action, args, after in self.spec.successors(state))
+        successors = (SpecStep(action, args, after) for action, args, after in self.spec.successors(state))
         try:
             return self._found(index, given, successors, problem)
         except TlaError as error:
@@ -210,7 +210,7 @@ class _Check:
             why = f"the action that the file names leads to another one, and no list has all steps: {error}"
             return self._found(index, given, [claimed], why)
 
-    def _claimed(self, state: State, index: int) -> Taken | None:
+    def _claimed(self, state: State, index: int) -> SpecStep | None:
         """Return the state that the file's action leads to; None where it names none that is enabled.
 
         An action alone is never believed: it is the step of the spec to try first.
@@ -224,11 +224,13 @@ class _Check:
             after = self.spec.step(state, claim[0], args)
         except (TlaError, ValueError):
             return None
-        return None if after is None else Taken(claim[0], args, after)
+        return None if after is None else SpecStep(claim[0], args, after)
 
-    def _found(self, index: int, given: Mapping[str, Value], allowed: Iterable[Taken], problem: str) -> Taken | None:
+    def _found(
+        self, index: int, given: Mapping[str, Value], allowed: Iterable[SpecStep], problem: str
+    ) -> SpecStep | None:
         """Return the state that is allowed and equal to the given one; None, with a finding, where there is none."""
-        nearest: dict[tuple[str, ...], Taken] = {}
+        nearest: dict[tuple[str, ...], SpecStep] = {}
         for each in allowed:
             self._refuse_late(index)
             differing = tuple(name for name, value in each.state.as_dict().items() if not _equal(given[name], value))
@@ -261,7 +263,7 @@ class _Check:
         if self.deadline.is_over():
             raise GaveUpError(f"{self.deadline.spent()} at line {self._at(index).line:,}, states[{index}]")
 
-    def _refuse_incomparable(self, index: int, given: Mapping[str, Value], nearest: Iterable[Taken]) -> None:
+    def _refuse_incomparable(self, index: int, given: Mapping[str, Value], nearest: Iterable[SpecStep]) -> None:
         """Raise TraceError where a value of the file cannot be compared with what the spec has there."""
         for near in nearest:
             for name in near.differing:
@@ -271,7 +273,7 @@ class _Check:
                     problem = f"field `states[{index}].{name}`: {error}"
                     raise TraceError(self.trace.source, self._at(index).line, problem) from error
 
-    def _nearest(self, given: Mapping[str, Value], nearest: list[Taken]) -> Iterator[str]:
+    def _nearest(self, given: Mapping[str, Value], nearest: list[SpecStep]) -> Iterator[str]:
         if not nearest:
             yield "no action is enabled in the state before"
         for near in nearest:

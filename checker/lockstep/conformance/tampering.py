@@ -28,7 +28,7 @@ from lockstep.trace.trace_format import OBSERVE, Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 
 
-class Kind(StrEnum):
+class TamperingKind(StrEnum):
     """The thing that is changed."""
 
     SHOWS = "a value that is shown"
@@ -45,14 +45,14 @@ class Kind(StrEnum):
 
 
 #: What is compared with the spec at the event itself.
-COMPARED = (Kind.SHOWS, Kind.SENT, Kind.SENT_MESSAGES)
+COMPARED = (TamperingKind.SHOWS, TamperingKind.SENT, TamperingKind.SENT_MESSAGES)
 
 
 @dataclass(frozen=True, slots=True)
 class Tampering:
     """One change: the events `at` .. `at + width - 1` are replaced; `path` names the value, if only one differs."""
 
-    kind: Kind
+    kind: TamperingKind
     at: int
     replaced: tuple[Event, ...]
     width: int = 1
@@ -64,7 +64,7 @@ class Tampering:
         return [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(changed)]
 
 
-class Outcome(StrEnum):
+class TamperingOutcome(StrEnum):
     """The result of checking a tampered trace."""
 
     AT_ONCE = "at its event"
@@ -74,11 +74,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedTampering:
     """A tampering and its outcome; `index` is that of the event refused in the tampered trace, `names` why."""
 
     tampering: Tampering
-    outcome: Outcome
+    outcome: TamperingOutcome
     index: int = -1
     names: tuple[str, ...] = ()
 
@@ -87,36 +87,36 @@ class Judged:
 class Tally:
     """The number of tamperings by kind and outcome."""
 
-    counts: Counter[tuple[Kind, Outcome]] = field(default_factory=Counter)
+    counts: Counter[tuple[TamperingKind, TamperingOutcome]] = field(default_factory=Counter)
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedTampering) -> None:
         """Count one more."""
         self.counts[judged.tampering.kind, judged.outcome] += 1
 
     def unnoticed(self) -> int:
         """Return how many values that are shown or were sent could be changed without a word at their event."""
-        late = (Outcome.LATER, Outcome.ALLOWED)
+        late = (TamperingOutcome.LATER, TamperingOutcome.ALLOWED)
         return sum(self.counts[kind, outcome] for kind in COMPARED for outcome in late)
 
     def verdict(self) -> Verdict:
         """Return whether every such value was noticed; where there was none, nothing was tried."""
         if self.unnoticed():
             return Verdict.VIOLATED
-        tried = any(self.counts[kind, outcome] for kind in COMPARED for outcome in Outcome)
+        tried = any(self.counts[kind, outcome] for kind in COMPARED for outcome in TamperingOutcome)
         return Verdict.HOLDS if tried else Verdict.INCONCLUSIVE
 
     def rows(self) -> list[tuple[object, ...]]:
         """Return a row for each kind there was: how many, how many of each outcome, the share refused in percent."""
         rows: list[tuple[object, ...]] = []
-        for kind in Kind:
-            counts = [self.counts[kind, outcome] for outcome in Outcome]
+        for kind in TamperingKind:
+            counts = [self.counts[kind, outcome] for outcome in TamperingOutcome]
             if total := sum(counts):
                 rows.append((str(kind), total, *counts, 100 * (total - counts[-1]) / total))
         return rows
 
 
 #: The heads of the columns of Tally.rows.
-TALLY_HEADS = ("changed", "times", *map(str, Outcome), "refused, %")
+TALLY_HEADS = ("changed", "times", *map(str, TamperingOutcome), "refused, %")
 
 
 class NotConformingError(Exception):
@@ -141,9 +141,9 @@ class Tampered:
                 raise NotConformingError(f"{where}; only a conforming trace can be tampered with")
             self._states.append(after)
 
-    def judge(self, tampering: Tampering) -> Judged:
+    def judge(self, tampering: Tampering) -> JudgedTampering:
         """Check the trace with this change, from where it begins to differ."""
-        if tampering.kind is Kind.SEQUENCE:
+        if tampering.kind is TamperingKind.SEQUENCE:
             return self._read(tampering)
         begin, end = tampering.at, tampering.at + tampering.width
         check = self._check()
@@ -157,26 +157,26 @@ class Tampered:
             try:
                 state = check.advance(state, position, event)
             except TraceError as error:
-                return Judged(tampering, Outcome.MALFORMED, position, (error.problem,))
+                return JudgedTampering(tampering, TamperingOutcome.MALFORMED, position, (error.problem,))
             if state is None:
                 changed = position < begin + max(1, len(tampering.replaced))
-                outcome = Outcome.AT_ONCE if changed else Outcome.LATER
-                return Judged(tampering, outcome, position, _names(check.result.findings[0]))
+                outcome = TamperingOutcome.AT_ONCE if changed else TamperingOutcome.LATER
+                return JudgedTampering(tampering, outcome, position, _names(check.result.findings[0]))
             position += 1
-        return Judged(tampering, Outcome.ALLOWED)
+        return JudgedTampering(tampering, TamperingOutcome.ALLOWED)
 
     def _check(self) -> TraceCheck:
         return TraceCheck(Trace(trace_lines(self.header, ()), "tampered"), self.spec, self.interface)
 
-    def _read(self, tampering: Tampering) -> Judged:
+    def _read(self, tampering: Tampering) -> JudgedTampering:
         """Judge a change that the reader of traces must notice."""
         around = [*self.events[max(0, tampering.at - 1) : tampering.at], *tampering.replaced]
         try:
             for _ in Trace(trace_lines(self.header, around), "tampered"):
                 pass
         except TraceError as error:
-            return Judged(tampering, Outcome.MALFORMED, tampering.at, (error.problem,))
-        return Judged(tampering, Outcome.ALLOWED)
+            return JudgedTampering(tampering, TamperingOutcome.MALFORMED, tampering.at, (error.problem,))
+        return JudgedTampering(tampering, TamperingOutcome.ALLOWED)
 
 
 def _names(found: Finding) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def _names(found: Finding) -> tuple[str, ...]:
 
 def tamperings(header: Header, events: Sequence[Event], spec: Spec) -> Iterator[Tampering]:
     """Yield every single change of a trace that this module knows of, event by event."""
-    known = _Known(events)
+    known = _KnownStrings(events)
     for at, event in enumerate(events):
         yield from _value_changes(at, event, known)
         yield from _message_changes(at, event)
@@ -193,7 +193,7 @@ def tamperings(header: Header, events: Sequence[Event], spec: Spec) -> Iterator[
         yield from _place_changes(at, events)
 
 
-class _Known:
+class _KnownStrings:
     """The strings that stand at each path of a trace: a plausible lie is one that is true elsewhere."""
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -257,10 +257,10 @@ def _replaced(tree: Any, path: str, at: str, value: Any) -> Any:
     return tree
 
 
-_KINDS = {"shows": Kind.SHOWS, "args": Kind.ARGS, "sent": Kind.SENT}
+_KINDS = {"shows": TamperingKind.SHOWS, "args": TamperingKind.ARGS, "sent": TamperingKind.SENT}
 
 
-def _value_changes(at: int, event: Event, known: _Known) -> Iterator[Tampering]:
+def _value_changes(at: int, event: Event, known: _KnownStrings) -> Iterator[Tampering]:
     for name, tree in _trees(event):
         for path, leaf in _leaves(tree, name):
             for other in known.others(path, leaf):
@@ -273,31 +273,33 @@ def _value_changes(at: int, event: Event, known: _Known) -> Iterator[Tampering]:
 def _message_changes(at: int, event: Event) -> Iterator[Tampering]:
     if event.sent:
         for sent in (event.sent[:-1], (*event.sent, event.sent[-1])):
-            yield Tampering(Kind.SENT_MESSAGES, at, (msgspec.structs.replace(event, sent=sent),), path="sent")
+            yield Tampering(TamperingKind.SENT_MESSAGES, at, (msgspec.structs.replace(event, sent=sent),), path="sent")
 
 
 def _event_changes(at: int, event: Event, header: Header, spec: Spec) -> Iterator[Tampering]:
     for node in header.nodes:
         if node != event.node:
-            yield Tampering(Kind.NODE, at, (msgspec.structs.replace(event, node=node),), path="node")
+            yield Tampering(TamperingKind.NODE, at, (msgspec.structs.replace(event, node=node),), path="node")
     if event.action == OBSERVE:
         return
     params = spec.actions[event.action].params
     for name, action in spec.actions.items():
         if action.params == params and name != event.action:
-            yield Tampering(Kind.ACTION, at, (msgspec.structs.replace(event, action=name),), path="action")
+            yield Tampering(TamperingKind.ACTION, at, (msgspec.structs.replace(event, action=name),), path="action")
 
 
 def _place_changes(at: int, events: Sequence[Event]) -> Iterator[Tampering]:
     event = events[at]
-    yield Tampering(Kind.SEQUENCE, at, (msgspec.structs.replace(event, seq=events[at - 1].seq if at else -1),))
+    yield Tampering(TamperingKind.SEQUENCE, at, (msgspec.structs.replace(event, seq=events[at - 1].seq if at else -1),))
     if event.action == OBSERVE:
         return  # an observation is no step that could be missing, or taken twice
-    yield Tampering(Kind.DROPPED, at, ())
-    yield Tampering(Kind.REPEATED, at, (event, event))
+    yield Tampering(TamperingKind.DROPPED, at, ())
+    yield Tampering(TamperingKind.REPEATED, at, (event, event))
     if at + 1 < len(events):
-        yield Tampering(Kind.SWAPPED, at, (events[at + 1], event), width=2)
+        yield Tampering(TamperingKind.SWAPPED, at, (events[at + 1], event), width=2)
     for other in events[at + 1 :]:
         if other.action == event.action and other.args != event.args:
-            yield Tampering(Kind.EXCHANGED, at, (msgspec.structs.replace(event, args=other.args),), path="args")
+            yield Tampering(
+                TamperingKind.EXCHANGED, at, (msgspec.structs.replace(event, args=other.args),), path="args"
+            )
             return

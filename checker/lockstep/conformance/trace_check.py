@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import Protocol
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.event_reader import Reading
-from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
+from lockstep.conformance.event_reader import EventReader
+from lockstep.conformance.property_evaluation import EvaluationMode, IncrementalEvaluation, LiteralEvaluation
 from lockstep.conformance.spec_interface import Interface, copies
 from lockstep.conformance.trace_verdict import (
     INIT,
@@ -39,14 +39,14 @@ from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.trace.trace_format import Event
 
 
-class Follower(Protocol):
+class EventListener(Protocol):
     """Called for each event of a trace that a check has come to."""
 
     def __call__(self, check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
         """Receive the states before and after an event; `after` is None where the spec does not allow it."""
 
 
-def nobody(check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
+def ignore_event(check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
     """Ignore the event."""
 
 
@@ -65,8 +65,8 @@ def check_trace(
     trace: Events,
     spec: Spec,
     interface: Interface,
-    evaluation: Evaluation = Evaluation.INCREMENTAL,
-    follower: Follower = nobody,
+    evaluation: EvaluationMode = EvaluationMode.INCREMENTAL,
+    listener: EventListener = ignore_event,
 ) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
 
@@ -76,12 +76,12 @@ def check_trace(
 
     Arguments: `trace`, opened; `spec`, compiled with the constants of the trace; `interface`, where a trace
     meets this spec; `evaluation`, of the properties: each as it stands after every step, or what the
-    step can have changed, which comes to the same; `follower`, called after each event.
+    step can have changed, which comes to the same; `listener`, called after each event.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
     is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
-    check = TraceCheck(trace, spec, interface, evaluation, follower)
+    check = TraceCheck(trace, spec, interface, evaluation, listener)
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
@@ -98,13 +98,13 @@ class TraceCheck:
         trace: Events,
         spec: Spec,
         interface: Interface,
-        evaluation: Evaluation = Evaluation.INCREMENTAL,
-        follower: Follower = nobody,
+        evaluation: EvaluationMode = EvaluationMode.INCREMENTAL,
+        listener: EventListener = ignore_event,
     ) -> None:
         """Prepare the check of a trace, as check_trace does it."""
-        self.evaluation, self.follower = evaluation, follower
+        self.evaluation, self.listener = evaluation, listener
         self.trace, self.spec, self.interface = trace, spec, interface
-        self.reading = Reading(trace.source, spec.actions, interface)
+        self.reading = EventReader(trace.source, spec.actions, interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
         self._outboxes: dict[Value, tuple[State, Counter[Value]]] = {}
@@ -118,11 +118,15 @@ class TraceCheck:
         self.follow(state, properties)
         conclude(self.result)
 
-    def properties(self) -> Literal | Incremental:
+    def properties(self) -> LiteralEvaluation | IncrementalEvaluation:
         """Return what evaluates the properties of the steps to come."""
-        return Literal(self.spec) if self.evaluation is Evaluation.LITERAL else Incremental(self.spec)
+        return (
+            LiteralEvaluation(self.spec)
+            if self.evaluation is EvaluationMode.LITERAL
+            else IncrementalEvaluation(self.spec)
+        )
 
-    def follow(self, state: State, properties: Literal | Incremental) -> State | None:
+    def follow(self, state: State, properties: LiteralEvaluation | IncrementalEvaluation) -> State | None:
         """Check the events of the trace as steps from a state; return the state after the last of them.
 
         Returns None where the trace leaves the spec. Raises TraceError where it is malformed.
@@ -140,13 +144,13 @@ class TraceCheck:
                 for name in self.failing(properties, state, after):
                     self._violated(name, line, event)
                     properties.drop(name)
-            self.follower(self, state, line, event, after)
+            self.listener(self, state, line, event, after)
             if after is None:
                 return None
             state = after  # of an observation the same
         return state
 
-    def failing(self, properties: Literal | Incremental, state: State, after: State) -> list[str]:
+    def failing(self, properties: LiteralEvaluation | IncrementalEvaluation, state: State, after: State) -> list[str]:
         """Return the properties that fail in the state after a step, or of the step."""
         return properties.violated(state, after)
 

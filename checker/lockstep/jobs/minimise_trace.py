@@ -13,12 +13,12 @@ from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.causal_past import Told, cut_to_past, take_told
+from lockstep.conformance.causal_past import PlacedEvent, cut_to_past, take_placed
 from lockstep.conformance.delta_debugging import minimise_steps
 from lockstep.conformance.json_values import to_tree
-from lockstep.conformance.rebinding import Rebinding, Step
-from lockstep.conformance.rerun_minimiser import Again
-from lockstep.conformance.run_search import Replay, Run, Search
+from lockstep.conformance.rebinding import Rebinding, RecordedStep
+from lockstep.conformance.rerun_minimiser import RerunMinimiser
+from lockstep.conformance.run_search import CandidateRun, RunReplay, RunSearch
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -102,15 +102,15 @@ def minimise(
     if leaves and (again := _run_again(told, verdict, spec, system, deadline, say)) is not None:
         return again
     if is_cut:
-        all_told = [Told(place, line, event) for place, (line, event) in enumerate(told)]
-        replay, whole = _until_wrong(Replay(spec, partial(take_told, check), properties), check, all_told)
-        past = Search(replay, whole, deadline, say, ends=lambda told: told is whole.steps[-1])
+        all_told = [PlacedEvent(place, line, event) for place, (line, event) in enumerate(told)]
+        replay, whole = _until_wrong(RunReplay(spec, partial(take_placed, check), properties), check, all_told)
+        past = RunSearch(replay, whole, deadline, say, ends=lambda told: told is whole.steps[-1])
         first, is_minimal = len(past.best.steps), cut_to_past(past, check)
         events, wrong, tried = [each.event for each in past.best.steps], past.wanted, past.tried
     else:
         taken = [_step(check, line, event) for line, event in told if not check.reading.is_observation(event)]
-        begun = _until_wrong(Replay(spec, Rebinding(spec).take, properties), check, taken)
-        steps = Search(*begun, deadline, say, ends=lambda step: action in (None, step.action))
+        begun = _until_wrong(RunReplay(spec, Rebinding(spec).take, properties), check, taken)
+        steps = RunSearch(*begun, deadline, say, ends=lambda step: action in (None, step.action))
         first, is_minimal = len(steps.best.steps), minimise_steps(steps, partial(_seen, check))
         nodes = frozenset(trace.header.nodes)
         events, wrong, tried = list(_events(steps.best, check, nodes)), steps.wanted, steps.tried
@@ -151,7 +151,7 @@ def _run_again(
     header = msgspec.structs.replace(told.header, constants={**constants, **told.header.constants})
     first = verdict.findings[0]
     steps = [event for line, event in told if line <= first.line]
-    search = Again(run, cut, deadline, say)
+    search = RerunMinimiser(run, cut, deadline, say)
     if not search.begin(steps):
         return None
     is_minimal = search.shorten()
@@ -197,22 +197,22 @@ def _refused_unless_violated(verdict: TraceVerdict, only: str | None) -> TraceVe
     return verdict
 
 
-def _until_wrong(replay: Replay[T], check: TraceCheck, steps: Iterable[T]) -> tuple[Replay[T], Run[T]]:
+def _until_wrong(replay: RunReplay[T], check: TraceCheck, steps: Iterable[T]) -> tuple[RunReplay[T], CandidateRun[T]]:
     """Take steps from the initial state to the first thing that is wrong."""
     begin = replay.begin(check.initial())
     return replay, begin if begin.wrong else replay.after(begin, 0, steps)
 
 
-def _step(check: TraceCheck, line: int, event: Event) -> Step:
+def _step(check: TraceCheck, line: int, event: Event) -> RecordedStep:
     args = check.reading.arguments(line, event)
-    return Step(event.node, event.action, args, tuple(event.shows), event.sent is not None)
+    return RecordedStep(event.node, event.action, args, tuple(event.shows), event.sent is not None)
 
 
-def _observed(check: TraceCheck, state: State, step: Step) -> Value:
+def _observed(check: TraceCheck, state: State, step: RecordedStep) -> Value:
     return check.observable(state, 0, Event(seq=0, node=step.node, action=step.action))
 
 
-def _sent(check: TraceCheck, before: State, after: State, step: Step) -> list[Value]:
+def _sent(check: TraceCheck, before: State, after: State, step: RecordedStep) -> list[Value]:
     """Return the messages that a step sent, in the order of TLC; none where the spec does not say that."""
     if not step.node or not check.interface.has_outbox(check.spec):
         return []
@@ -220,11 +220,11 @@ def _sent(check: TraceCheck, before: State, after: State, step: Step) -> list[Va
     return sorted((check.outbox(after, node) - check.outbox(before, node)).elements(), key=sort_key)
 
 
-def _seen(check: TraceCheck, before: State, after: State, step: Step) -> tuple[Value, list[Value]]:
+def _seen(check: TraceCheck, before: State, after: State, step: RecordedStep) -> tuple[Value, list[Value]]:
     return _observed(check, after, step), _sent(check, before, after, step)
 
 
-def _events(run: Run[Step], check: TraceCheck, nodes: frozenset[str]) -> Iterator[Event]:
+def _events(run: CandidateRun[RecordedStep], check: TraceCheck, nodes: frozenset[str]) -> Iterator[Event]:
     """Yield the events of a run: what was shown before is shown again, as the spec has it now; by node in order."""
     words = check.reading.words
     for number, step in enumerate(run.steps):

@@ -1,4 +1,4 @@
-"""Steps, the ways that they make, and which of several ways to one state are enough to go on from."""
+"""Continuations of a behaviour: steps from a state, and those among several to one state that are worth following."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A step: its action with its arguments, the state after it, and whether no line tells of it."""
+class ExplainingStep:
+    """A step: its action with its arguments, the state after it, and whether it is hidden: no line is of it."""
 
     action: str
     args: Mapping[str, Value]
@@ -26,16 +26,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Path:
+class Continuation:
     """Steps from a state, and the properties that fail on the way."""
 
     state: State
     failed: frozenset[str] = NONE
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ExplainingStep, ...] = ()
 
 
-class Begin(Protocol):
-    """Where hidden steps may begin: a state, and what has failed before it."""
+class StartState(Protocol):
+    """A state in which hidden steps may begin, and what has failed before it."""
 
     @property
     def state(self) -> State:
@@ -56,7 +56,7 @@ class HiddenStep(NamedTuple):
     failed: frozenset[str]
 
 
-class Reached:
+class ReachedState:
     """A state that hidden steps lead to from one of several: which one that is, by its number, and what failed."""
 
     __slots__ = ("_before", "_step", "failed", "origin", "state", "used")
@@ -67,7 +67,7 @@ class Reached:
         failed: frozenset[str],
         used: tuple[int, ...],
         origin: int,
-        before: Reached | None = None,
+        before: ReachedState | None = None,
         step: HiddenStep | None = None,
     ) -> None:
         """Take the state, what failed, how many steps of each hidden action were taken, and the last of them."""
@@ -78,26 +78,26 @@ class Reached:
         """Return whether what this has failed does for another way to its state, and it used no more hidden steps."""
         return does_for(self.failed, failed) and all(map(le, self.used, used))
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainingStep, ...]:
         """Return the hidden steps that lead here."""
         if self._step is None or self._before is None:
             return ()
         last = self._step
-        return (*self._before.steps(), Step(last.action, last.args, last.state, hidden=True))
+        return (*self._before.steps(), ExplainingStep(last.action, last.args, last.state, hidden=True))
 
 
 # ---- Which ways are enough ----
 
 
 def does_for(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether what fails `one` does for what fails `other`: these are properties that it fails, and no others.
+    """Return whether a continuation that fails `one` makes one that fails `other` needless: it fails no more.
 
-    Nothing does not: whether some explanation fails anything is asked, too.
+    One that fails nothing does not: whether some explanation fails anything matters as well.
     """
     return one <= other and bool(one) == bool(other)
 
 
-_Begin = TypeVar("_Begin", bound=Begin)
+_Begin = TypeVar("_Begin", bound=StartState)
 
 
 def add_least(alike: list[_Begin], new: _Begin) -> None:
@@ -122,7 +122,7 @@ def values_at(numbers: Sequence[int]) -> Callable[[State], tuple[Value, ...]]:
 
 
 class Moves:
-    """What an action reads of a state: of states alike in that, the steps are the same, whatever else they are."""
+    """The variables that an action reads: from states alike in these its steps are the same."""
 
     def __init__(self, spec: Spec, action: str) -> None:
         """Take an action of a spec."""

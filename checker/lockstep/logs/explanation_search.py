@@ -1,10 +1,10 @@
-"""Explaining logs: the behaviours of the spec that say what the lines say, carried from line to line.
+"""The search for explanations of logs: behaviours of the spec that agree with the lines, carried from line to line.
 
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
 have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
 carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
-what has failed more than another that has failed something is given up. Which steps explain a line, a Guide says: one
-that tries all there are (lockstep.logs.line_steps.Steps), or one that knows its system and proposes some.
+what has failed more than another that has failed something is given up. A Guide yields the steps that explain a line:
+all there are (lockstep.logs.line_steps.Steps), or some, proposed by one that knows its system.
 """
 
 from __future__ import annotations
@@ -20,72 +20,72 @@ from typing import Protocol, TypeAlias
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import EVERY
-from lockstep.logs.continuations import NONE, Begin, Path, Reached, Step, add_least
+from lockstep.logs.continuations import NONE, Continuation, ExplainingStep, ReachedState, StartState, add_least
 from lockstep.logs.line_order import Order, Positions
-from lockstep.logs.log_lines import Line
+from lockstep.logs.log_lines import ThreadLine
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Value
 
 #: How many states are carried at most after a line.
-MOST_STATES = 10_000
+MAX_STATES = 10_000
 
-#: Is told the number of the line that is looked for, how many states explain those before it, and how many states, with
-#: the hidden steps from them taken, were tried.
+#: Called with the number of the line that is to be explained, how many states explain those before it, and how many
+#: states, with the hidden steps from them taken, were tried.
 OnLine: TypeAlias = Callable[[int, int, int], None]
 
 
-class Guide(Protocol):
-    """Says which steps explain a line.
+class StepGuide(Protocol):
+    """The steps that explain a line.
 
-    `left_out` tells why not every explanation was looked at, if that is so: then nothing is refuted.
+    `left_out` has the reasons why not every explanation was tried, if that is so: then nothing is refuted.
     """
 
     left_out: dict[str, None]
 
-    def starts(self) -> list[Path]:
+    def starts(self) -> list[Continuation]:
         """Return the initial states that the spec allows, each once, with the properties that fail there."""
 
     def forget(self) -> None:
         """Forget what was found of the lines so far."""
 
-    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+    def reached(self, begins: Sequence[StartState]) -> list[ReachedState]:
         """Return where hidden steps lead to, whatever the next line is, from any of some states."""
 
-    def explaining(self, state: State, line: Line, positions: Positions) -> list[Path]:
-        """Return the ways to go on from a state by what a line tells of; `positions`: what was read."""
+    def explaining(self, state: State, line: ThreadLine, positions: Positions) -> list[Continuation]:
+        """Return the continuations of a state that explain a line; `positions`: what was read."""
 
-    def mistake(self, state: State, line: Line) -> str | None:
-        """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
+    def mistake(self, state: State, line: ThreadLine) -> str | None:
+        """Return what a line has that the spec cannot have, however it is read; None where there is nothing such."""
 
     def essence(self, state: State) -> Hashable:
         """Return what of a state matters to the lines to come: states that are equal in it are one."""
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class ExplainingRun:
     """A behaviour that explains some lines: its last state, and the properties that have failed.
 
-    The last of its `steps` from the run before on are those, `taken`, of which `told`, a line of this thread, tells;
-    `reached` is what the hidden ones before them led to.
+    The last of its `steps` from the run before on are those that explain `line`, of this thread: `taken`; `reached` is
+    the state that the hidden ones before them led to.
     """
 
     state: State
     failed: frozenset[str]
-    before: Run | None = None
-    reached: Reached | None = None
-    taken: tuple[Step, ...] = ()
+    before: ExplainingRun | None = None
+    reached: ReachedState | None = None
+    taken: tuple[ExplainingStep, ...] = ()
     thread: int = -1
-    told: Line | None = None
+    line: ThreadLine | None = None
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainingStep, ...]:
         """The steps from the run before on."""
         return self.taken if self.reached is None else (*self.reached.steps(), *self.taken)
 
-    def whole(self) -> list[Run]:
+    def whole(self) -> list[ExplainingRun]:
         """Return the runs that led here, from the start on."""
-        found: list[Run] = []
-        run: Run | None = self
+        found: list[ExplainingRun] = []
+        run: ExplainingRun | None = self
         while run is not None:
             found.append(run)
             run = run.before
@@ -94,7 +94,7 @@ class Run:
 
 @dataclass(slots=True)
 class Spread:
-    """How many states explained the lines, and how much the values of each variable differed among them.
+    """The number of states that explained the lines, and how much each variable differed among them.
 
     `most` is the largest number of states after a line; `entropy` the sum over the lines of the entropy, in bits, of
     each variable's value over the states carried.
@@ -105,7 +105,7 @@ class Spread:
     entropy: dict[str, float] = field(default_factory=dict)
 
     def count(self, states: Iterable[State]) -> None:
-        """Take down what was carried after a line."""
+        """Count the states that were carried after a line."""
         listed = list(states)
         self.most, self.lines = max(self.most, len(listed)), self.lines + 1
         if len(listed) < 2:
@@ -126,20 +126,20 @@ def _entropy(values: Iterable[Value]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockedLine:
     """A line that nothing explains: the thread, the line, and what explains the lines before."""
 
     thread: int
-    line: Line
-    runs: tuple[Run, ...]
+    line: ThreadLine
+    runs: tuple[ExplainingRun, ...]
 
 
 class Conclusion(StrEnum):
-    """What is known of some logs.
+    """The conclusion about some logs.
 
     EXPLAINED: some behaviour explains them, and fails no property. VIOLATED: each behaviour that explains them fails
-    some. REFUTED: none explains them. UNKNOWN: not all behaviours were looked at, and none of those that were fails
-    no property.
+    some. REFUTED: none explains them. UNKNOWN: not all behaviours were tried, and none of those that were fails no
+    property.
     """
 
     EXPLAINED = "explained"
@@ -149,20 +149,20 @@ class Conclusion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """What the search found.
+class Explanations:
+    """The result of the search.
 
     `runs` explain all lines; of those that end in one state, one may have failed nothing, and of the others none has
-    failed more than another. Where there is none, `blocked` are the lines that could have come next. `left_out` tells
-    why not all behaviours were looked at. `cut` explain the lines up to where a log is cut, one for each set of
+    failed more than another. Where there is none, `blocked` are the lines that could have come next. `left_out` has
+    the reasons why not all behaviours were tried. `cut` explain the lines up to where a log is cut, one for each set of
     properties that fails there: what was lost may explain the rest.
     """
 
-    runs: tuple[Run, ...]
-    blocked: tuple[Blocked, ...]
+    runs: tuple[ExplainingRun, ...]
+    blocked: tuple[BlockedLine, ...]
     left_out: tuple[str, ...]
     spread: Spread
-    cut: tuple[Run, ...] = ()
+    cut: tuple[ExplainingRun, ...] = ()
 
     def failures(self) -> list[frozenset[str]]:
         """Return the smallest sets of properties that an explanation fails, of those that were found."""
@@ -170,7 +170,7 @@ class Explained:
 
     @property
     def conclusion(self) -> Conclusion:
-        """What follows from this."""
+        """The conclusion that follows."""
         if NONE in {run.failed for run in self.runs}:
             return Conclusion.EXPLAINED
         if self.left_out:
@@ -186,52 +186,52 @@ def smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 def explain(
     order: Order,
-    steps: Guide,
-    starts: Iterable[Path] | None = None,
-    most: int = MOST_STATES,
+    steps: StepGuide,
+    starts: Iterable[Continuation] | None = None,
+    most: int = MAX_STATES,
     on_line: OnLine = lambda *_: None,
     deadline: Deadline = NEVER,
-) -> Explained:
+) -> Explanations:
     """Search for the behaviours that explain the lines of some logs.
 
     Args:
         order: the logs, and what is known of the order of their lines.
-        steps: what says which steps explain a line.
+        steps: yields the steps that explain a line.
         starts: the states in which the logs may begin; the initial ones if left out.
         most: how many states are carried at most after a line.
-        on_line: told now and then how far it is.
+        on_line: called now and then with the progress.
         deadline: after which the search is given up.
 
     Raises:
         BadInputError: a line shows what the spec cannot have, as a field that it does not know.
     """
-    return _Search(order, steps, most, on_line, deadline).run(steps.starts() if starts is None else starts)
+    return _ExplanationSearch(order, steps, most, on_line, deadline).run(steps.starts() if starts is None else starts)
 
 
-#: By what matters of their states, the run that has failed nothing, if there is one, and others of which none has
+#: By what matters of their states, the run that has failed nothing, if there is one, and others, none of which has
 #: failed more than another.
-_Runs = dict[Hashable, list[Run]]
+_Runs = dict[Hashable, list[ExplainingRun]]
 
 
 #: A run, and how far each log was read.
-_Row = tuple[Positions, Run]
+_Row = tuple[Positions, ExplainingRun]
 
 
 class _TimeSpentError(Exception):
     """The search is given up."""
 
 
-class _Search:
-    def __init__(self, order: Order, steps: Guide, most: int, on_line: OnLine, deadline: Deadline) -> None:
+class _ExplanationSearch:
+    def __init__(self, order: Order, steps: StepGuide, most: int, on_line: OnLine, deadline: Deadline) -> None:
         self.order, self.steps, self.most, self.on_line, self.deadline = order, steps, most, on_line, deadline
         self.line = self.states = self.tried = 0
         self.spread = Spread()
-        self.cut: dict[frozenset[str], Run] = {}
+        self.cut: dict[frozenset[str], ExplainingRun] = {}
 
-    def run(self, starts: Iterable[Path]) -> Explained:
+    def run(self, starts: Iterable[Continuation]) -> Explanations:
         carried: dict[Positions, _Runs] = {self.order.start(): {}}
         for path in starts:
-            self._add(carried[self.order.start()], Run(path.state, path.failed))
+            self._add(carried[self.order.start()], ExplainingRun(path.state, path.failed))
         lines = sum(len(thread.lines) for thread in self.order.threads)
         for number in range(lines):
             self._note_cut(carried)
@@ -248,17 +248,17 @@ class _Search:
             self.spread.count({keys.of(state): state for state in states}.values())
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
-    def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
-        return Explained(runs, blocked, tuple(self.steps.left_out), self.spread, tuple(self.cut.values()))
+    def _explained(self, runs: tuple[ExplainingRun, ...], blocked: tuple[BlockedLine, ...]) -> Explanations:
+        return Explanations(runs, blocked, tuple(self.steps.left_out), self.spread, tuple(self.cut.values()))
 
     def _note_cut(self, carried: Mapping[Positions, _Runs]) -> None:
-        """Take down what has failed where a log is cut and others go on: what was lost can only add to that."""
+        """Note what has failed where a log is cut and others go on: what was lost can only add to that."""
         for positions, runs in carried.items():
             if cut := self.order.cut_short(positions):
                 for run in (run for alike in runs.values() for run in alike):
                     self.cut.setdefault(run.failed, run)
                     if not run.failed:
-                        self.steps.left_out.setdefault(f"what {cut[0].end()} is not known")
+                        self.steps.left_out.setdefault(f"{cut[0].unknown_part()} is not known")
 
     def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Carry on by one line, in every order; raises _TimeSpentError."""
@@ -276,15 +276,15 @@ class _Search:
         return after
 
     def _gone_on(
-        self, begins: Sequence[Run], reached: Sequence[Reached], thread: int, positions: Positions
-    ) -> Iterator[Run]:
+        self, begins: Sequence[ExplainingRun], reached: Sequence[ReachedState], thread: int, positions: Positions
+    ) -> Iterator[ExplainingRun]:
         """Yield what explains the next line of a thread, too."""
         line = self.order.line(positions, thread)
         for each in reached:
             self._count_try()
             for path in self._explaining(each.state, line, thread, positions):
                 failed = each.failed | path.failed
-                yield Run(path.state, failed, begins[each.origin], each, path.steps, thread, line)
+                yield ExplainingRun(path.state, failed, begins[each.origin], each, path.steps, thread, line)
 
     def _count_try(self) -> None:
         self.tried += 1
@@ -296,20 +296,20 @@ class _Search:
         if self.deadline.is_over():
             raise _TimeSpentError
 
-    def _explaining(self, state: State, line: Line, thread: int, positions: Positions) -> list[Path]:
+    def _explaining(self, state: State, line: ThreadLine, thread: int, positions: Positions) -> list[Continuation]:
         try:
             return self.steps.explaining(state, line, positions)
         except BadInputError as error:
             raise BadInputError(f"{self.order.threads[thread].place(line)}: {error}") from error
 
-    def _blocked(self, carried: Mapping[Positions, _Runs]) -> Iterator[Blocked]:
+    def _blocked(self, carried: Mapping[Positions, _Runs]) -> Iterator[BlockedLine]:
         for positions, runs in carried.items():
             for thread in self.order.next(positions):
                 line = self.order.line(positions, thread)
                 mistakes = list(takewhile(bool, (self.steps.mistake(alike[0].state, line) for alike in runs.values())))
                 if len(mistakes) == len(runs):
                     raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
-                yield Blocked(thread, line, tuple(run for alike in runs.values() for run in alike))
+                yield BlockedLine(thread, line, tuple(run for alike in runs.values() for run in alike))
 
     def _within_budget(self, carried: dict[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Give up the runs that are too many, those that have failed most first."""
@@ -317,12 +317,12 @@ class _Search:
         if len(runs) <= self.most:
             return carried
         self.steps.left_out.setdefault(f"more than {self.most:,} states fit everything logged up to some line")
-        kept: dict[Positions, _Runs] = {}
+        best: dict[Positions, _Runs] = {}
         for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.most):
-            kept.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
-        return kept
+            best.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
+        return best
 
-    def _add(self, runs: _Runs, run: Run) -> None:
+    def _add(self, runs: _Runs, run: ExplainingRun) -> None:
         """Add a run, unless one that is alike does for it."""
         add_least(runs.setdefault(self.steps.essence(run.state), []), run)
 

@@ -1,4 +1,4 @@
-"""Which properties fail by the steps from state to state."""
+"""The properties that fail in states and by steps."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 
 
-class Failing:
-    """Tells which properties fail, and remembers what stands of the states of this line and of the one before.
+class FailingProperties:
+    """The properties that fail; the standing of the states of this line and of the one before is remembered.
 
-    Each raises TlaError, with the property's name, where a property has no value.
+    Each method raises TlaError, with the property's name, where a property has no value.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -22,21 +22,21 @@ class Failing:
         self._known, self._keys = dict[Hashable, Standing](), KeysApart()
         self._known_before, self._keys_before = dict[Hashable, Standing](), KeysApart()
 
-    def at(self, state: State) -> frozenset[str]:
+    def in_state(self, state: State) -> frozenset[str]:
         """Return the properties that fail in a state."""
         return self._stands(state).failed
 
-    def at_first(self, state: State) -> frozenset[str]:
+    def in_first_state(self, state: State) -> frozenset[str]:
         """Return the properties that fail in a state, or fail as it is the first one."""
-        return self.at(state) | {name for name, holds in self._first.items() if not holds(state)}
+        return self.in_state(state) | {name for name, holds in self._first.items() if not holds(state)}
 
-    def by(self, state: State, after: State) -> frozenset[str]:
+    def by_step(self, state: State, after: State) -> frozenset[str]:
         """Return the properties that fail by a step, or after it."""
         failed, self._known[self._keys.of(after)] = self._properties.step(state, self._stands(state), after)
         return failed
 
     def forget(self) -> None:
-        """Forget what stands of the states before the line before: they seldom come again."""
+        """Forget the states of the lines before the last one: they seldom come again."""
         self._known_before, self._known = self._known, {}
         self._keys_before, self._keys = self._keys, KeysApart()
         self._properties.forget()

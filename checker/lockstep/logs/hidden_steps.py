@@ -1,4 +1,4 @@
-"""Where hidden steps lead to: those that no line tells of, up to the bound of each action between two lines."""
+"""Hidden steps, which no line is of, and the states that they lead to: up to the bound of each action between lines."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.progress import EVERY
-from lockstep.logs.continuations import Begin, HiddenStep, Move, Moves, Reached, add_least
-from lockstep.logs.failing_properties import Failing
+from lockstep.logs.continuations import HiddenStep, Move, Moves, ReachedState, StartState, add_least
+from lockstep.logs.failing_properties import FailingProperties
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.quantifier_bounds import Matching
 
-#: Of so many states the hidden steps are remembered.
-_MOST_KNOWN = 20_000
+#: The number of states for which the hidden steps are remembered.
+MAX_REMEMBERED = 20_000
 
 #: Hidden steps, each with its action, the state after it, and the arguments.
 _Listed = list[tuple[str, State, Mapping[str, Value]]]
@@ -23,7 +23,7 @@ _Listed = list[tuple[str, State, Mapping[str, Value]]]
 class HiddenSteps:
     """Takes hidden steps of one spec.
 
-    `left_out` is told why not every way was looked at, if that is so.
+    `left_out` gets the reasons why not every way was tried, if that is so.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class HiddenSteps:
         spec: Spec,
         bounds: Mapping[str, int],
         most: int,
-        failing: Failing,
+        failing: FailingProperties,
         left_out: dict[str, None],
         deadline: Deadline,
     ) -> None:
@@ -41,7 +41,7 @@ class HiddenSteps:
             spec: the spec, compiled.
             bounds: the actions that are hidden, and how often each may be taken between two lines.
             most: how many steps are tried at most before one line.
-            failing: tells which properties fail by a step.
+            failing: evaluates the properties.
             left_out: the reasons why something was left out.
             deadline: after which no more are tried.
         """
@@ -59,20 +59,20 @@ class HiddenSteps:
         """Begin with the next line: what was tried before the last one does not count."""
         self._tried = 0
 
-    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+    def reached(self, begins: Sequence[StartState]) -> list[ReachedState]:
         """Return the states that hidden steps lead to from any of some states, as many as may come between two lines.
 
         They are searched for from all of these at once. Of the ways to a state those are left out that another does
         for; of two that used some hidden action more often, and none less, one is enough to go on from.
         """
         keys = KeysApart()
-        found: dict[Hashable, list[Reached]] = {}
+        found: dict[Hashable, list[ReachedState]] = {}
         nothing = (0,) * len(self._names)
         for number, begin in enumerate(begins):
-            found.setdefault(keys.of(begin.state), []).append(Reached(begin.state, begin.failed, nothing, number))
+            found.setdefault(keys.of(begin.state), []).append(ReachedState(begin.state, begin.failed, nothing, number))
         pending = [each for alike in found.values() for each in alike] if self._names else []
         while pending:
-            further: list[Reached] = []
+            further: list[ReachedState] = []
             for each in pending:
                 for after in self._from(each):
                     if self._is_too_much():
@@ -89,7 +89,7 @@ class HiddenSteps:
             return True
         return self._tried % EVERY == 0 and self._deadline.is_over()
 
-    def _from(self, before: Reached) -> Iterator[Reached]:
+    def _from(self, before: ReachedState) -> Iterator[ReachedState]:
         used = before.used
         left = [count < self._bounds[name] for name, count in zip(self._names, used, strict=True)]
         if any(left):
@@ -98,7 +98,7 @@ class HiddenSteps:
                 if left[kind]:
                     more = (*used[:kind], used[kind] + 1, *used[kind + 1 :])
                     failed = before.failed | step.failed if step.failed else before.failed
-                    yield Reached(step.state, failed, more, before.origin, before, step)
+                    yield ReachedState(step.state, failed, more, before.origin, before, step)
 
     # ---- The steps from one state ----
 
@@ -106,7 +106,7 @@ class HiddenSteps:
         key = self._states.of(state)
         known = self._next.get(key)
         if known is None:
-            if len(self._next) >= _MOST_KNOWN:
+            if len(self._next) >= MAX_REMEMBERED:
                 self._next.clear()
                 self._states.clear()
                 key = self._states.of(state)
@@ -116,24 +116,24 @@ class HiddenSteps:
     def _find(self, state: State) -> Iterator[HiddenStep]:
         keys = self._keys_of_moves(state)
         if not all(key in self._unseen for key in keys):
-            if len(self._unseen) >= _MOST_KNOWN:
+            if len(self._unseen) >= MAX_REMEMBERED:
                 self._unseen.clear()
                 self._read.clear()
                 keys = self._keys_of_moves(state)
             self._unseen.update(zip(keys, self._listed(state), strict=True))
         for kind, key in enumerate(keys):
-            yield from self._of_action(kind, state, self._unseen[key])
+            yield from self._steps_by(kind, state, self._unseen[key])
 
     def _keys_of_moves(self, state: State) -> list[tuple[str, Hashable]]:
         """Return what the moves of each hidden action from a state are remembered by: what the action reads of it."""
         return [(name, self._read.of(self._moves[name].of(state))) for name in self._names]
 
-    def _of_action(self, kind: int, state: State, moves: Iterable[Move]) -> Iterator[HiddenStep]:
+    def _steps_by(self, kind: int, state: State, moves: Iterable[Move]) -> Iterator[HiddenStep]:
         name = self._names[kind]
         for move in moves:
             after = self._moves[name].after(state, move)
             try:
-                yield HiddenStep(kind, name, move[0], after, self._failing.by(state, after))
+                yield HiddenStep(kind, name, move[0], after, self._failing.by_step(state, after))
             except TlaError as error:
                 self._leave_out(name, error)
 
@@ -165,9 +165,9 @@ class HiddenSteps:
         """Return the hidden steps of each action with each of its arguments."""
         found: _Listed = []
         for name in self._names:
-            told = {param: Matching(param) for param in self._spec.actions[name].params}
+            bounds = {param: Matching(param) for param in self._spec.actions[name].params}
             try:
-                for args in self._spec.arguments(state, name, told):
+                for args in self._spec.arguments(state, name, bounds):
                     for after in self._spec.steps(state, name, args):
                         found.append((name, after, args))
             except TlaError as error:
@@ -178,7 +178,7 @@ class HiddenSteps:
         self._left_out.setdefault(f"{name}, which is hidden: {error}")
 
 
-def _add_reached(alike: list[Reached], new: Reached) -> bool:
+def _add_reached(alike: list[ReachedState], new: ReachedState) -> bool:
     """Add a way to a state, unless another is as good; return whether it was added."""
     if any(other.no_worse(new.failed, new.used) for other in alike):
         return False
@@ -188,15 +188,15 @@ def _add_reached(alike: list[Reached], new: Reached) -> bool:
     return True
 
 
-def _least(found: Mapping[Hashable, Sequence[Reached]]) -> list[Reached]:
+def _least(found: Mapping[Hashable, Sequence[ReachedState]]) -> list[ReachedState]:
     """Return the ways to each state that no other one does for."""
-    kept: list[Reached] = []
+    least: list[ReachedState] = []
     for alike in found.values():
         if len(alike) == 1:
-            kept.append(alike[0])
+            least.append(alike[0])
             continue
-        least: list[Reached] = []
+        best: list[ReachedState] = []
         for each in alike:
-            add_least(least, each)
-        kept += least
-    return kept
+            add_least(best, each)
+        least += best
+    return least

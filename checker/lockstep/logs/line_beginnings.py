@@ -1,4 +1,4 @@
-"""How the lines of one log begin, and where another one may begin within a line.
+"""Beginnings of the lines of a log, and the places within a line where another may begin.
 
 A process that is killed may leave a line that does not end; the next process writes its first line right behind it.
 """
@@ -23,7 +23,7 @@ MAX_PLACES = 100
 
 
 @dataclass(slots=True)
-class Beginnings:
+class LineBeginnings:
     """The beginnings of the lines of one log, up to their stamp, as far as they were read."""
 
     _seen: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""In which orders the lines of several logs may have happened.
+"""Orders in which the lines of several logs may have happened.
 
 A line comes after those above it in its own log, after the line that sent what it receives, and after every line whose
 stamp is earlier by more than the clocks can differ. Lines that none of these orders may have happened either way.
@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from lockstep.base.errors import BadInputError
-from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_lines import Thread, ThreadLine
 
 #: How many lines of each thread have happened.
 Positions: TypeAlias = tuple[int, ...]
@@ -67,7 +67,7 @@ class Order:
         """Return the positions after the next line of a thread."""
         return (*positions[:thread], positions[thread] + 1, *positions[thread + 1 :])
 
-    def line(self, positions: Positions, thread: int) -> Line:
+    def line(self, positions: Positions, thread: int) -> ThreadLine:
         """Return the next line of a thread."""
         return self.threads[thread].lines[positions[thread]]
 
@@ -103,7 +103,7 @@ class Order:
 class _Stamped:
     """The lines of one thread by their stamps."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[ThreadLine]) -> None:
         rows = sorted((line.time, place) for place, line in enumerate(lines) if line.time is not None)
         self._times = [time for time, _ in rows]
         self._counts = list(accumulate((place + 1 for _, place in rows), max))
@@ -114,8 +114,8 @@ class _Stamped:
         return self._counts[found - 1] if found else 0
 
 
-def _earliest(lines: Sequence[Line]) -> Iterator[int | None]:
-    """Yield when what each line tells of happened at the earliest, None where that is not known."""
+def _earliest(lines: Sequence[ThreadLine]) -> Iterator[int | None]:
+    """Yield the earliest time at which the steps of each line can have happened, None where that is not known."""
     above: int | None = None
     for line in lines:
         known = line.time
@@ -144,7 +144,7 @@ def _needs(
         where = threads[number].place(line)
         if line.receives not in senders:
             raise BadInputError(
-                f"{where}: no line sends {line.receives!r}; if lines are not there, say so:"
+                f"{where}: no line sends {line.receives!r}; if lines are missing, declare it:"
                 ' `start` where the logs begin later than the system, `ends = "anywhere"` where they may end earlier'
             )
         sender, at = senders[line.receives]

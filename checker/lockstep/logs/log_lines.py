@@ -1,4 +1,4 @@
-"""What the lines of a log say in a spec's own words: which steps they are of, and what is seen after them."""
+"""Lines of a log in the words of a spec: the steps that they claim, and what they show afterwards."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One step, or something seen, that a line tells of.
+    """A step that a line claims, or an observation.
 
-    `action` names the step's action; "" where nothing happens and something is seen. `told` is what is told of its
-    parameters: a value, or a part of one; of a parameter that it does not have nothing is told. `shows` is seen
-    afterwards, of `node` if the spec's observation takes one. The step is taken once to `repeat` times, with the same
-    arguments.
+    `action` names the step's action; "" for an observation alone. `args` are its parameters as far as the line has
+    them: a value, or a part of one. `shows` is observed afterwards, of `node` if the spec's observation takes one. The
+    step is taken once to `repeat` times, with the same arguments.
     """
 
     action: str
-    told: Mapping[str, Exactly | Matching] = field(default_factory=dict)
+    args: Mapping[str, Exactly | Matching] = field(default_factory=dict)
     shows: Mapping[str, Any] = field(default_factory=dict)
     node: Value | None = None
     repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class ThreadLine:
     """One line of a log.
 
     `number` is that of the file, `source` its name and `text` what stands there. `readings` are the ways to understand
-    it: each is what the line tells of, in its order, with nothing in between. `time` is its stamp in nanoseconds; what
-    it tells of happened after the lines above it in its log were written, and up to `delay` nanoseconds before
+    it: each is a sequence of claims, with nothing in between. `time` is its stamp in nanoseconds; its steps
+    happened after the lines above it in its log were written, and up to `delay` nanoseconds before
     it was. `sends` and `receives` name a message: what sends it comes before what receives it.
     """
 
@@ -55,13 +54,13 @@ class Thread:
     """
 
     source: str
-    lines: Sequence[Line]
+    lines: Sequence[ThreadLine]
     is_cut: bool = False
 
-    def end(self) -> str:
-        """Name what the thread does not tell."""
-        return f"{self.source} tells after line {self.lines[-1].number}" if self.lines else f"{self.source} tells"
+    def unknown_part(self) -> str:
+        """Name what may have followed the thread."""
+        return f"what followed line {self.lines[-1].number} of {self.source}" if self.lines else f"all of {self.source}"
 
-    def place(self, line: Line) -> str:
+    def place(self, line: ThreadLine) -> str:
         """Return where one of the lines stands, as FILE:LINE; a log may have several files."""
         return f"{line.source or self.source}:{line.number}"

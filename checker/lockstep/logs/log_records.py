@@ -1,4 +1,4 @@
-"""Lines of a log as records: what was written, where, and the values that a mapping finds in them."""
+"""Lines of a log as records: their text, their place, and the values that a mapping finds in them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import msgspec
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.base.spelling import did_you_mean
 from lockstep.conformance.comparison import Has, Size
-from lockstep.logs.line_beginnings import Beginnings
-from lockstep.logs.log_rotation import Log
-from lockstep.logs.mapping import Field, Source
+from lockstep.logs.line_beginnings import LineBeginnings
+from lockstep.logs.log_rotation import RotatedLog
+from lockstep.logs.mapping import FieldSource, Source
 from lockstep.logs.mapping import Mapping as LogMapping
-from lockstep.logs.stray_lines import MAX_LINES_ABOVE, Strays
+from lockstep.logs.stray_lines import MAX_LINES_ABOVE, StrayLines
 from lockstep.logs.text_formats import Split, splitting
 from lockstep.trace.json_lines import (
     STDIN,
@@ -38,26 +38,26 @@ _GZIP = b"\x1f\x8b"
 _BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
 #: What a part of a JSON object has: a brace, or a quoted key with its colon.
 _PART_OF_OBJECT = re.compile(rb'[{}]|"\s*:')
-#: What a line says is cut where it is longer.
-_LONG = 60
+#: A longer text of a line is cut in messages.
+MAX_TEXT = 60
 
-#: So many fields of a line are named at most.
-_FEW = 12
+#: How many fields of a line a message names.
+MAX_NAMED_FIELDS = 12
 
-#: Nothing is told, and that is no mistake.
-UNTOLD: Any = object()
+#: Stands for a value that a line does not have.
+MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a record that a line tells of."""
+class RecordFields:
+    """The fields of a record that a line has, of a record that may have more."""
 
-    told: dict[str, Any]
+    fields: dict[str, Any]
 
 
-def plain(told: Any) -> Any:
-    """Return what is told of a value as it is compared: of a record an object with the parts."""
-    return told.told if isinstance(told, Parts) else told
+def plain(value: Any) -> Any:
+    """Return a value as it is compared: the known fields of a record as an object."""
+    return value.fields if isinstance(value, RecordFields) else value
 
 
 def _listed(terms: int | str | list[int | str] | None) -> list[int | str]:
@@ -81,14 +81,14 @@ class Record:
     number: int
     text: str
     fields: dict[str, Any]
-    node: Any = UNTOLD
+    node: Any = MISSING
 
     def error(self, problem: str) -> TraceError:
         """Make the error of the line."""
         return TraceError(self.source, self.number, problem)
 
     def at(self, path: str) -> Any:
-        """Return the value of a field, UNTOLD where there is none."""
+        """Return the value of a field, MISSING where there is none."""
         found: Any = self.fields
         for name in (path,) if path in self.fields else path.split("."):
             if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
@@ -96,25 +96,25 @@ class Record:
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
-                return UNTOLD
+                return MISSING
         return found
 
     def first_of(self, paths: Iterable[str]) -> str | None:
         """Return the first of several fields that the line has, None where it has none of them."""
-        return next((path for path in paths if self.at(path) is not UNTOLD), None)
+        return next((path for path in paths if self.at(path) is not MISSING), None)
 
     def lacks(self, paths: Iterable[str]) -> str:
-        """Say that the line has none of some fields, and which it has."""
+        """Return the sentence that the line has none of some fields, with those that it has."""
         *others, last = (f"`{path}`" for path in paths)
         wanted = f"field {', '.join(others)} or {last}" if others else f"field {last}"
-        has = ", ".join(list(self.fields)[:_FEW]) + (", ..." if len(self.fields) > _FEW else "")
+        has = ", ".join(list(self.fields)[:MAX_NAMED_FIELDS]) + (", ..." if len(self.fields) > MAX_NAMED_FIELDS else "")
         near = did_you_mean(last.strip("`"), self.fields)
         return f"{wanted}: missing; the line has {has or 'no field'}{near}"
 
     def needed(self, path: str) -> Any:
         """Return the value of a field; raises TraceError where it is missing or unreasonable."""
         found = self.at(path)
-        if found is UNTOLD:
+        if found is MISSING:
             raise self.error(self.lacks([path]))
         problem = unreasonable(found, path)
         if problem:
@@ -122,23 +122,23 @@ class Record:
         return found
 
     def value(self, source: Source) -> Any:
-        """Return the value that a mapping finds in the line: JSON, or what is told of a value.
+        """Return the value that a mapping finds in the line: JSON, or what is known of a value.
 
-        It is UNTOLD where it is optional and not there.
+        It is MISSING where it is optional and not there.
 
-        Raises TraceError where it is not there, or cannot be cast.
+        Raises TraceError where it must be there and is not, or cannot be cast.
         """
         if isinstance(source, str):
             return self.needed(source)
         if source.parts is not None:
-            return Parts(self._told(source.parts))
+            return RecordFields(self._known_fields(source.parts))
         if source.has is not None:
-            return Has(self._told(source.has))
+            return Has(self._known_fields(source.has))
         if source.size is not None:
             return self._size(source.size)
         found = self._plain(source)
-        if found is UNTOLD:
-            return UNTOLD
+        if found is MISSING:
+            return MISSING
         if source.values is not None and isinstance(found, str | int | bool):
             word = str(found).lower() if isinstance(found, bool) else str(found)
             found = source.values.get(word, found)
@@ -146,19 +146,19 @@ class Record:
             found = self._cast(found, source)
         return found if source.plus is None and source.minus is None else self._sum(found, source)
 
-    def _told(self, parts: Mapping[str, Source]) -> dict[str, Any]:
-        told = {name: self.value(part) for name, part in parts.items()}
-        return {name: plain(value) for name, value in told.items() if value is not UNTOLD}
+    def _known_fields(self, parts: Mapping[str, Source]) -> dict[str, Any]:
+        values = {name: self.value(part) for name, part in parts.items()}
+        return {name: plain(value) for name, value in values.items() if value is not MISSING}
 
     def _size(self, source: Source) -> Any:
         found = self.value(source)
-        if found is UNTOLD:
-            return UNTOLD
+        if found is MISSING:
+            return MISSING
         if type(found) is not int or found < 0:
             raise self.error(f"field `{_named(source)}`: {str(found)[:60]!r} is no size")
         return Size(found)
 
-    def _sum(self, found: Any, source: Field) -> int:
+    def _sum(self, found: Any, source: FieldSource) -> int:
         """Return a number with what is added to it, and taken away: numbers, and what is in other fields."""
         added, taken = _listed(source.plus), _listed(source.minus)
         total = self._integer(found, _named(source))
@@ -172,7 +172,7 @@ class Record:
             raise self.error(f"field `{name}`: {str(found)[:60]!r} is no integer")
         return found
 
-    def _plain(self, source: Field) -> Any:
+    def _plain(self, source: FieldSource) -> Any:
         if source.node:
             return self.node
         if source.file is not None:
@@ -184,9 +184,9 @@ class Record:
             return found[1]
         if source.field is None:
             return source.value
-        return UNTOLD if source.optional and self.at(source.field) is UNTOLD else self.needed(source.field)
+        return MISSING if source.optional and self.at(source.field) is MISSING else self.needed(source.field)
 
-    def _cast(self, value: Any, source: Field) -> Any:
+    def _cast(self, value: Any, source: FieldSource) -> Any:
         try:
             if source.cast == "integer":
                 cast: Any = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value), 10)
@@ -211,39 +211,39 @@ class Record:
 
 
 def cut(text: str) -> str:
-    """Shorten what a line says."""
-    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    """Cut a text for a message."""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
 
 
 #: A line as it stands: its file's name, its number and its bytes.
 _Raw = tuple[str, int, bytes]
-#: Tells whether another line is appended to one: the line as it was read, or None where it is no line of the
+#: Whether another line is appended to one: the line as it was read, or None where it is no line of the
 #: log; what begins within it, as a line of its own; and the stamp there.
 IsAppended: TypeAlias = Callable[[Record | None, Record, str], bool]
 
 
 def records(
-    log: Log,
+    log: RotatedLog,
     mapping: LogMapping,
     torn: Callable[[str], None],
-    strays: Strays,
+    strays: StrayLines,
     is_appended: IsAppended,
-    tell: Callable[[int], None] = lambda _: None,
+    report: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record]:
     """Yield the lines of a log with their fields.
 
-    Arguments: `torn`, told of a last line that does not end, which is left out; `strays`, which counts the lines that
-    are none of the log; `is_appended`, which judges what reads as a line of its own within a line; `tell`, told how
-    many lines were read.
+    Arguments: `torn`, called with a note on a last line that does not end and is left out; `strays`, which counts the
+    lines that are none of the log; `is_appended`, which judges what reads as a line of its own within a line; `report`,
+    called with how many lines were read.
     Raises TraceError where a line is malformed, or none is of the log; UnreadableError where a file cannot be read.
     """
     splits, strict = [splitting(text) for text in mapping.texts()], mapping.otherwise == "error"
     appended = _Appended(splits, is_appended)
     for path in log.paths:
-        whole = _whole_lines(path, log, torn, tell)
-        # A JSON object tells of something only if there are rules, which find it by its fields.
-        told = whole if mapping.lines else _without_objects(whole, strays)
-        yield from _texts(told, splits, strays, appended, strict) if splits else _objects(whole, strays)
+        whole = _whole_lines(path, log, torn, report)
+        # A JSON object means something only if there are rules, which find it by its fields.
+        lines = whole if mapping.lines else _without_objects(whole, strays)
+        yield from _texts(lines, splits, strays, appended, strict) if splits else _objects(whole, strays)
     strays.end(strict=strict or not splits)
 
 
@@ -253,7 +253,7 @@ class _Appended:
 
     splits: Sequence[Split]
     is_appended: IsAppended
-    beginnings: Beginnings = field(default_factory=Beginnings)
+    beginnings: LineBeginnings = field(default_factory=LineBeginnings)
     is_begun: bool = False
     undecided: list[tuple[str, _Raw]] = field(default_factory=list)
 
@@ -299,7 +299,7 @@ def _object(line: _Raw) -> Record:
     return Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
 
 
-def _objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[Record]:
+def _objects(lines: Iterable[_Raw], strays: StrayLines) -> Iterator[Record]:
     """Yield the lines that are JSON objects; a line with no part of one is a stray one."""
     for line in lines:
         source, number, raw = line
@@ -310,7 +310,7 @@ def _objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[Record]:
             strays.add(source, number, _shown(raw), strict=True)
 
 
-def _without_objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[_Raw]:
+def _without_objects(lines: Iterable[_Raw], strays: StrayLines) -> Iterator[_Raw]:
     """Yield the lines of a text that are no JSON objects; another program wrote those."""
     for line in lines:
         if _is_object(line[2]):
@@ -331,13 +331,13 @@ def _is_array(raw: bytes) -> bool:
 
 
 def _texts(
-    lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, appended: _Appended, strict: bool
+    lines: Iterable[_Raw], splits: Sequence[Split], strays: StrayLines, appended: _Appended, strict: bool
 ) -> Iterator[Record]:
     """Yield the lines of a form, each with those below it, and the JSON objects between them."""
     above: Record | None = None
     below: list[str] = []
     for line in lines:
-        record, text = _of_form(line, splits)
+        record, text = _parsed(line, splits)
         if record is not None:
             if above is not None:
                 yield _with(above, below)
@@ -356,11 +356,11 @@ def _texts(
         yield _with(above, below)
 
 
-def _of_form(line: _Raw, splits: Sequence[Split]) -> tuple[Record | None, str]:
+def _parsed(line: _Raw, splits: Sequence[Split]) -> tuple[Record | None, str]:
     """Return a line with its fields, if it is of a form or JSON, and its text."""
     source, number, raw = line
-    if said := beginning(raw, number):
-        raise TraceError(source, number, f"not a log: {said}")
+    if problem := beginning(raw, number):
+        raise TraceError(source, number, f"not a log: {problem}")
     text = _shown(raw)
     if _is_object(raw):
         return _object(line), text
@@ -379,12 +379,14 @@ def _with(above: Record, below: list[str]) -> Record:
     return replace(above, fields={**above.fields, "below": "\n".join(below)}) if below else above
 
 
-def _whole_lines(path: Path, log: Log, torn: Callable[[str], None], tell: Callable[[int], None]) -> Iterator[_Raw]:
+def _whole_lines(
+    path: Path, log: RotatedLog, torn: Callable[[str], None], report: Callable[[int], None]
+) -> Iterator[_Raw]:
     """Yield the lines of a file, but for the last one of the log if it is cut."""
     source = source_name(path)
     for number, raw in enumerate(_lines(path), start=1):
         if number % 1000 == 0:
-            tell(number)
+            report(number)
         if not raw.endswith(b"\n") and beginning(raw, number) is None and not _is_object(raw):
             if path != log.paths[-1]:
                 raise TraceError(source, number, f"the last line does not end, though {log.name} goes on")

@@ -1,4 +1,4 @@
-"""Which files are one log, rotated, and in which order they were written: their names tell."""
+"""Rotated files that are one log, and their order, by their names."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _BEHIND = re.compile(rf"(?P<base>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?:\.gz)?")
 _WITHIN = re.compile(rf"(?P<stem>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?P<extension>{_EXTENSION})(?:\.gz)?")
 _NAMED = re.compile(rf".+{_EXTENSION}")
 
-#: What a rotation makes that tells no order: of a file that it had rotated before, as wildcards of logrotate do, with a
+#: Names of rotations that give no order: of a file that it had rotated before, as wildcards of logrotate do, with a
 #: month before its year, as in the examples of log4j 2, or without a day.
 _NO_ORDER = re.compile(
     rf"\.gz\.\d+|{_EXTENSION}\.\d{{1,3}}\.\d{{1,3}}(?!\d)"
     r"|(?<!\d)[0-3]?\d-[0-3]?\d-(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?![-\d])"
 )
 
-#: So many files are named.
-_FEW = 3
+#: How many files a message names.
+MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class RotatedLog:
     """One log: its files in their order, the oldest first."""
 
     name: str
@@ -47,19 +47,19 @@ class Log:
 #: Where a file comes among those of its log, the oldest first: those of a day by their time, then those with numbers,
 #: which count downwards, and last the one that is written to.
 _Place: TypeAlias = tuple[int, ...]
-_OF_A_DAY, _NUMBERED, _LAST = 0, 1, 2
+_DATED, _NUMBERED, _LAST = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """What a file's name says: the log, where the file comes in it, and whether that is sure without other files."""
+class _FilePart:
+    """A file by its name: the log, its place in it, and whether that is sure without other files."""
 
     base: str
     place: _Place
     is_sure: bool
 
 
-def logs_of(paths: Sequence[Path]) -> list[Log]:
+def logs_of(paths: Sequence[Path]) -> list[RotatedLog]:
     """Put the files together that are one log, rotated, such as `a.log.2.gz`, `a.log.1` and `a.log`.
 
     A number in a name that may be a node's counts as one of a rotation where the log without a number is given, too.
@@ -71,7 +71,7 @@ def logs_of(paths: Sequence[Path]) -> list[Log]:
         part = _part(path.name)
         base = str(path.with_name(part.base))
         if not part.is_sure and base not in given:
-            base, part = str(path), _Part(path.name, (_LAST,), True)
+            base, part = str(path), _FilePart(path.name, (_LAST,), True)
         found.setdefault(base, []).append((part.place, path))
     return [_log(base, sorted(files)) for base, files in found.items()]
 
@@ -81,8 +81,8 @@ def is_log(path: Path) -> bool:
     return _part(path.name).base.endswith((".ndjson", ".log"))
 
 
-def missing_of(log: Log) -> str | None:
-    """Say which files of a rotated log are missing between others of it, None where none is."""
+def missing_of(log: RotatedLog) -> str | None:
+    """Return a note on files of a rotated log that are missing between others of it, None where none is."""
     places = [_part(path.name).place for path in log.paths]
     numbers = {-place[1] for place in places if place[0] == _NUMBERED}
     if len(places) < 2 or not numbers:
@@ -98,21 +98,21 @@ def missing_of(log: Log) -> str | None:
     )
 
 
-def without_order(logs: Sequence[Log]) -> str | None:
-    """Say which files have names as rotations make them, but in which order they are is not known; None where none."""
+def without_order(logs: Sequence[RotatedLog]) -> str | None:
+    """Return a note on files with names of rotations that give no order, None where there is none."""
     names = [log.name for log in logs if len(log.paths) == 1 and _NO_ORDER.search(log.paths[0].name)]
     if not names or len(logs) < 2:
         return None
     taken = "is taken for a log of its own" if len(names) == 1 else "are taken for logs of their own"
-    return f"{_few(names)} {taken}: such a name tells no order of rotated files; rename them if they are that"
+    return f"{_few(names)} {taken}: such a name gives no order of rotated files; rename them if they are that"
 
 
 def _few(names: Sequence[str]) -> str:
-    others = len(names) - _FEW
-    return ", ".join(names[:_FEW]) + (f" and {others:,} others" if others > 0 else "")
+    others = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {others:,} others" if others > 0 else "")
 
 
-def _log(base: str, files: Sequence[tuple[_Place, Path]]) -> Log:
+def _log(base: str, files: Sequence[tuple[_Place, Path]]) -> RotatedLog:
     kinds = {place[0]: path for place, path in files if place[0] != _LAST}
     if len(kinds) > 1:
         both = " and ".join(map(str, kinds.values()))
@@ -122,17 +122,17 @@ def _log(base: str, files: Sequence[tuple[_Place, Path]]) -> Log:
         if place in known and known[place] != path:
             raise BadInputError(f"{known[place]} and {path} are the same part of one log: give one of them")
         known[place] = path
-    return Log(base if len(files) > 1 else source_name(files[0][1]), tuple(path for _, path in files))
+    return RotatedLog(base if len(files) > 1 else source_name(files[0][1]), tuple(path for _, path in files))
 
 
-def _part(name: str) -> _Part:
+def _part(name: str) -> _FilePart:
     """Read a file's name."""
     if (behind := _BEHIND.fullmatch(name)) is not None:
         is_sure = behind["day"] is not None or _NAMED.fullmatch(behind["base"]) is not None
-        return _Part(behind["base"], _place(behind), is_sure)
+        return _FilePart(behind["base"], _place(behind), is_sure)
     if (within := _WITHIN.fullmatch(name)) is not None:
-        return _Part(within["stem"] + within["extension"], _place(within), within["day"] is not None)
-    return _Part(_unpacked(name), (_LAST,), True)
+        return _FilePart(within["stem"] + within["extension"], _place(within), within["day"] is not None)
+    return _FilePart(_unpacked(name), (_LAST,), True)
 
 
 def _numbered(path: Path, number: int) -> str:
@@ -147,7 +147,7 @@ def _place(found: re.Match[str]) -> _Place:
     if found["day"] is None:
         return _NUMBERED, -int(found["number"])
     day, rest = re.match(r"(\d{4}-?\d\d-?\d\d)(.*)", found["day"]).groups()  # type: ignore[union-attr]  # _DAY's form
-    return _OF_A_DAY, int(day.replace("-", "")), *map(int, re.findall(r"\d+", rest))
+    return _DATED, int(day.replace("-", "")), *map(int, re.findall(r"\d+", rest))
 
 
 def _unpacked(name: str) -> str:

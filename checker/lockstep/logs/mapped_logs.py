@@ -1,4 +1,4 @@
-"""Logs through a mapping: the lines in a spec's own words, as events of a trace or as what partly tells of steps."""
+"""Logs read with a mapping: events of a trace, or claims about steps that leave something open."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 from lockstep.conformance.comparison import Has, Size, equal_count, is_true_inside
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.spec_interface import Interface
-from lockstep.logs.log_lines import Claim, Line, Thread
-from lockstep.logs.log_records import UNTOLD, Parts, Record, cut, plain, records
-from lockstep.logs.log_rotation import Log, logs_of, missing_of, without_order
-from lockstep.logs.mapping import Mapping, Said, Source, duration
+from lockstep.logs.log_lines import Claim, Thread, ThreadLine
+from lockstep.logs.log_records import MISSING, Record, RecordFields, cut, plain, records
+from lockstep.logs.log_rotation import RotatedLog, logs_of, missing_of, without_order
+from lockstep.logs.mapping import Mapping, Source, StepPattern, duration
 from lockstep.logs.mapping_rules import Rules
-from lockstep.logs.stray_lines import Strays
-from lockstep.logs.timestamps import Stamps
+from lockstep.logs.stray_lines import StrayLines
+from lockstep.logs.timestamps import Timestamps
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.quantifier_bounds import Exactly, Matching
@@ -28,7 +28,7 @@ from lockstep.trace.trace_format import Event
 
 @dataclass(frozen=True)
 class MappedTrace:
-    """A log of which each line tells of one step in full: its lines become events while it is iterated.
+    """A log whose every line has one step in full: its lines become events while it is iterated.
 
     `source` is the file; iterating yields (line number, event) and raises TraceError where a line is malformed, is of a
     kind that the mapping does not have, or lacks a field that the mapping names. `notes` fill meanwhile.
@@ -49,11 +49,11 @@ class MappedTrace:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
-        strays = Strays(self.source, self.mapping.form(), self._rules.texts())
+        strays = StrayLines(self.source, self.mapping.form(), self._rules.texts())
         for record in records(
-            Log(self.source, (self.path,)), self.mapping, self._note, strays, self._rules.is_appended
+            RotatedLog(self.source, (self.path,)), self.mapping, self._note, strays, self._rules.is_appended
         ):
-            known = self._rules.of(record)
+            known = self._rules.rule_of(record)
             if known is not None and known[0].action is not None:
                 rule, line = known
                 args = {name: line.value(source) for name, source in rule.args.items()}
@@ -65,19 +65,19 @@ class MappedTrace:
         self.notes.append(f"note: {text}")
 
 
-def shown(said: Said, record: Record) -> dict[str, Any]:
+def shown(step: StepPattern, record: Record) -> dict[str, Any]:
     """Return what a line shows, by name; raises TraceError where it is not there."""
-    if isinstance(said.shows, dict):
-        values = {name: record.value(source) for name, source in said.shows.items()}
-        return {name: plain(value) for name, value in values.items() if value is not UNTOLD}
-    found = record.needed(said.shows)
+    if isinstance(step.shows, dict):
+        values = {name: record.value(source) for name, source in step.shows.items()}
+        return {name: plain(value) for name, value in values.items() if value is not MISSING}
+    found = record.needed(step.shows)
     if not isinstance(found, dict):
-        raise record.error(f"field `{said.shows}`: it is no object")
+        raise record.error(f"field `{step.shows}`: it is no object")
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
+class MappedLogs:
     """The lines of the logs of one system, each log's own, and notes on what was left out."""
 
     threads: tuple[Thread, ...]
@@ -87,12 +87,12 @@ class Logs:
 
     @property
     def lines(self) -> int:
-        """How many lines tell of something."""
+        """The number of lines that mean something."""
         return sum(len(thread.lines) for thread in self.threads)
 
     @property
     def slack(self) -> int:
-        """How far apart the stamps of two lines may be that happened in the other order."""
+        """The greatest distance of the stamps of two lines that may have happened in the other order."""
         return self.skew + self.resolution
 
 
@@ -105,16 +105,16 @@ def read_logs(
     mapping: Mapping,
     spec: Spec,
     interface: Interface,
-    tell: Callable[[int], None] = lambda _: None,
-) -> Logs:
+    report: Callable[[int], None] = lambda _: None,
+) -> MappedLogs:
     """Read the logs of one system.
 
     Arguments: `paths`, their files; rotated ones of a log are put together; `interface`, where they meet the spec.
     Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
     """
-    reader = _Reader(mapping, spec, interface)
+    reader = _LogReader(mapping, spec, interface)
     notes: list[str] = []
-    threads: dict[tuple[str, _Node | None], list[Line]] = {}
+    threads: dict[tuple[str, _Node | None], list[ThreadLine]] = {}
     ended: set[tuple[str, _Node | None]] = set()
     logs = logs_of(paths)
     if unordered := without_order(logs):
@@ -124,8 +124,8 @@ def read_logs(
         reader.times.begin_log()
         if missing := missing_of(log):
             notes.append(f"note: {missing}")
-        strays = Strays(log.name, mapping.form(), reader.rules.texts())
-        for record in records(log, mapping, torn.append, strays, reader.rules.is_appended, tell):
+        strays = StrayLines(log.name, mapping.form(), reader.rules.texts())
+        for record in records(log, mapping, torn.append, strays, reader.rules.is_appended, report):
             line, node = reader.line(record)
             if line is not None:
                 threads.setdefault((log.name, node), []).append(line)
@@ -133,7 +133,7 @@ def read_logs(
             notes.append(f"note: {noise}")
         notes += [f"note: {each}" for each in torn]
         if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
-            # Of a torn line it is not known which node's it is, be it one of which there is no other line.
+            # The node of a torn line is not known; it may be one without any other line.
             threads.setdefault((log.name, None), [])
             ended.add((log.name, None))
     if mapping.ends == "anywhere":
@@ -144,7 +144,7 @@ def read_logs(
     )
     if ended or mapping.start is not None:
         found = _without_unsent(found, notes)
-    return Logs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
+    return MappedLogs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
 
 
 def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread, ...]:
@@ -164,8 +164,8 @@ def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread
 
 
 def _message(source: Source | None, record: Record, name: str) -> str | None:
-    found = UNTOLD if source is None else record.value(source)
-    if found is UNTOLD:
+    found = MISSING if source is None else record.value(source)
+    if found is MISSING:
         return None
     if isinstance(found, bool) or not isinstance(found, str | int):
         raise record.error(f"`{name}`: a message is named by a string or an integer, not by {cut(_written(found))}")
@@ -173,51 +173,51 @@ def _message(source: Source | None, record: Record, name: str) -> str | None:
 
 
 def _written(found: Any) -> str:
-    return "what is told in parts" if isinstance(found, Parts | Has | Size) else json.dumps(found)
+    return "a value in parts" if isinstance(found, RecordFields | Has | Size) else json.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
-class PartOf:
-    """Tells the values that agree with the parts of one that a line tells."""
+class FieldsTest:
+    """A test for values that have these parts."""
 
-    told: dict[str, Any]
+    parts: dict[str, Any]
     words: Words
 
     def __call__(self, value: Value) -> bool:
         """Return whether a value has these parts."""
-        return equal_count(self.told, value, self.words) is not None
+        return equal_count(self.parts, value, self.words) is not None
 
 
-class _Reader:
+class _LogReader:
     def __init__(self, mapping: Mapping, spec: Spec, interface: Interface) -> None:
         self.mapping, self.words, self.rules = mapping, interface.words, Rules(mapping)
         self.observe, self.shows_nodes = interface.observe, interface.takes_node(spec)
         self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
-        self.times = Stamps(self.stamps.values())
+        self.times = Timestamps(self.stamps.values())
 
-    def line(self, record: Record) -> tuple[Line | None, _Node | None]:
-        known = self.rules.of(record)
+    def line(self, record: Record) -> tuple[ThreadLine | None, _Node | None]:
+        known = self.rules.rule_of(record)
         if known is None:
             return None, None
-        rule, told = known
-        told = replace(told, node=UNTOLD if self.mapping.node is None else told.value(self.mapping.node))
-        readings = tuple(tuple(self.claim(said, told) for said in each.said()) for each in rule.readings())
-        line = Line(
+        rule, matched = known
+        matched = replace(matched, node=MISSING if self.mapping.node is None else matched.value(self.mapping.node))
+        readings = tuple(tuple(self.claim(step, matched) for step in each.step_patterns()) for each in rule.readings())
+        line = ThreadLine(
             number=record.number,
             text=record.text,
             readings=readings,
-            time=self.time(told),
+            time=self.time(matched),
             delay=0 if rule.delay is None else duration(rule.delay),
-            sends=_message(rule.sends, told, "sends"),
-            receives=_message(rule.receives, told, "receives"),
+            sends=_message(rule.sends, matched, "sends"),
+            receives=_message(rule.receives, matched, "receives"),
             source=record.source,
         )
-        return line, self.name_of_node(told)
+        return line, self.name_of_node(matched)
 
     def name_of_node(self, record: Record) -> _Node | None:
         """Return what names the thread of a line, None where all of a file are one."""
         node = record.node
-        if node is UNTOLD or self.mapping.order == "file":
+        if node is MISSING or self.mapping.order == "file":
             return None
         if not isinstance(node, str | int | None):
             raise record.error(f"`node`: a node is named by a string or an integer, not by {cut(_written(node))}")
@@ -234,20 +234,20 @@ class _Reader:
         except ValueError as error:
             raise record.error(f"field `{path}`: {error}") from None
 
-    def claim(self, said: Said, record: Record) -> Claim:
-        told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}
-        node = None if record.node is UNTOLD else self.value(record.node, record, "node")
-        known = {name: each for name, each in told.items() if each is not None}
-        shows = shown(said, record)
+    def claim(self, step: StepPattern, record: Record) -> Claim:
+        args = {name: self.bound(name, record.value(source), record) for name, source in step.args.items()}
+        node = None if record.node is MISSING else self.value(record.node, record, "node")
+        known = {name: each for name, each in args.items() if each is not None}
+        shows = shown(step, record)
         if shows and node is None and self.shows_nodes:
-            raise record.error(f"`node`: it shows what {self.observe} gives of a node, and tells no node")
-        return Claim(said.action or "", known, shows, node, said.repeat)
+            raise record.error(f"`node`: it shows what {self.observe} gives of a node, and has no node")
+        return Claim(step.action or "", known, shows, node, step.repeat)
 
-    def told(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
-        if found is UNTOLD:
+    def bound(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
+        if found is MISSING:
             return None
-        if isinstance(found, Parts):
-            return Matching(name, PartOf(found.told, self.words))
+        if isinstance(found, RecordFields):
+            return Matching(name, FieldsTest(found.fields, self.words))
         if isinstance(found, Has | Size):
             inside, words = found, self.words
             return Matching(name, lambda value: is_true_inside(inside, value, words))

@@ -1,4 +1,4 @@
-"""A mapping: a TOML file that tells what the lines of anyone's logs are in the words of a spec.
+"""A mapping: a TOML file that describes the lines of anyone's logs in the words of a spec.
 
 kind = "what"                 # the field whose value is the kind of a line; `a.b` is b within a
 null = "NoClient"             # the constant that JSON's null stands for; it may be left out
@@ -59,31 +59,31 @@ UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 Scalar: TypeAlias = bool | int | str | None
 
 
-#: No duration is longer, in nanoseconds, and so many digits are enough to write it.
-_MOST, _LONGEST = 2**63, 40
+#: The longest duration, in nanoseconds, and the longest text of one.
+MAX_DURATION, MAX_DURATION_TEXT = 2**63, 40
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, rename={"cast": "as"}):
     pass
 
 
-class Field(_Table, frozen=True):
-    """Where a value comes from, and what is made of it.
+class FieldSource(_Table, frozen=True):
+    """The source of a value.
 
     One of: `field`, a path in the line; `value`, always this one; `file`, what a group of this expression is in the
-    file's name; `node`, the line's node; `parts`, a record of which these fields are told, and no others; `has`, a
-    set, bag or sequence of which some element is told in these parts; `size`, one of which the size is told.
-    `as` casts; `values` puts others in the place of some; `plus` and `minus` add and take away numbers, or what is
-    in other fields; of one that is `optional` a line may tell nothing.
+    file's name; `node`, the line's node; `parts`, a record of which the line has these fields, and no others; `has`, a
+    set, bag or sequence with some element that has these parts; `size`, one of this size. `as` casts; `values` replaces
+    some values; `plus` and `minus` add and subtract numbers, or what is in other fields; what is `optional` may be
+    missing from a line.
     """
 
     field: str | None = None
     value: bool | int | str | list[Any] | dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     file: str | None = None
     node: bool = False
-    parts: dict[str, str | Field] | None = None
-    has: dict[str, str | Field] | None = None
-    size: str | Field | None = None
+    parts: dict[str, str | FieldSource] | None = None
+    has: dict[str, str | FieldSource] | None = None
+    size: str | FieldSource | None = None
     cast: Literal["integer", "string", "boolean", "set"] | None = None
     values: dict[str, Any] | None = None
     plus: int | str | list[int | str] | None = None
@@ -91,8 +91,8 @@ class Field(_Table, frozen=True):
     optional: bool = False
 
 
-#: A path in the line, or a table that says more.
-Source: TypeAlias = str | Field
+#: A path in the line, or a table with more.
+Source: TypeAlias = str | FieldSource
 
 
 class Stamp(_Table, frozen=True):
@@ -103,17 +103,17 @@ class Stamp(_Table, frozen=True):
     format: str | None = None
 
 
-class Same(_Table, frozen=True):
-    """What is in another field of the line."""
+class SameField(_Table, frozen=True):
+    """The value of another field of the line."""
 
     field: str
 
 
-class Said(_Table, frozen=True):
-    """One step that a line tells of: the action, what is told of its parameters, and what is seen afterwards.
+class StepPattern(_Table, frozen=True):
+    """A step that a line describes: the action, the sources of its parameters, and what is observed afterwards.
 
-    Without an action, nothing happens, and something is seen. The action is taken at most `repeat` times, one directly
-    after the other and with the same arguments, as where a spec handles one message in several steps.
+    Without an action nothing happens, and something is observed. The action is taken at most `repeat` times, one
+    directly after the other and with the same arguments, as where a spec handles one message in several steps.
     """
 
     action: str | None = None
@@ -122,53 +122,53 @@ class Said(_Table, frozen=True):
     repeat: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
 
 
-class Reading(Said, frozen=True):
+class Interpretation(StepPattern, frozen=True):
     """One way to understand a line: a step, or several one after the other."""
 
-    steps: list[Said] = []
+    steps: list[StepPattern] = []
 
-    def said(self) -> list[Said]:
+    def step_patterns(self) -> list[StepPattern]:
         """Return the steps."""
-        return self.steps or [Said(action=self.action, args=self.args, shows=self.shows, repeat=self.repeat)]
+        return self.steps or [StepPattern(action=self.action, args=self.args, shows=self.shows, repeat=self.repeat)]
 
 
-class Rule(Reading, frozen=True):
-    """What lines of a kind are; the first rule of a kind that fits a line is the line's.
+class LineRule(Interpretation, frozen=True):
+    """The meaning of lines of a kind; the first rule of a kind that fits a line is the line's.
 
     `when` are fields with the values that they must have, which may be those of other fields, `match` fields with
     expressions that must be found in them, whose named groups are fields then. `either` are several readings in place
-    of one. A line is written up to `delay` after what it tells of. `sends` and `receives` name a message.
+    of one. A line is written up to `delay` after its steps. `sends` and `receives` name a message.
     """
 
-    when: dict[str, Scalar | list[Scalar] | Same] = {}
+    when: dict[str, Scalar | list[Scalar] | SameField] = {}
     match: dict[str, str] = {}
-    either: list[Reading] = []
+    either: list[Interpretation] = []
     ignore: bool = False
     delay: Duration | None = None
     sends: Source | None = None
     receives: Source | None = None
 
-    def readings(self) -> list[Reading]:
+    def readings(self) -> list[Interpretation]:
         """Return the ways to understand a line."""
         return self.either or [self]
 
 
 class Text(_Table, frozen=True):
-    """How lines that are no JSON objects are read: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
+    """The format of lines that are no JSON objects: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
 
     format: Literal["logfmt", "hclog", "logback", "log4j", "regex"]
     pattern: str | None = None
 
 
 class Mapping(_Table, frozen=True):
-    """What the lines of some logs are.
+    """The meaning of the lines of some logs.
 
-    `files` tells whether several files are the logs of one system, or each one's is its own; `order`, whether the lines
-    of a file happened in its order, or those of each node alone; `ends`, whether what no line tells of did not happen
-    until the last line of all, or each log may end before that.
+    `files`: whether several files are the logs of one system, or of one system each; `order`: whether the lines of a
+    file happened in its order, or only those of each node; `ends`: whether all logs reach to the last line of all, or
+    each may end before that.
     """
 
-    lines: dict[str, Rule | list[Rule]]
+    lines: dict[str, LineRule | list[LineRule]]
     kind: str | list[str] | None = None
     null: str | None = None
     observe: str | None = None
@@ -186,12 +186,12 @@ class Mapping(_Table, frozen=True):
     text: Text | list[Text] | None = None
 
     def kinds(self) -> list[str]:
-        """Return the fields that may tell the kind of a line: the first that it has does."""
+        """Return the fields that may have the kind of a line: the first that it has counts."""
         return _listed(self.kind)
 
     def stamps(self) -> list[Stamp]:
         """Return the fields that may be the stamp of a line: the first that it has is."""
-        return [Stamp(field=said) if isinstance(said, str) else said for said in _listed(self.time)]
+        return [Stamp(field=each) if isinstance(each, str) else each for each in _listed(self.time)]
 
     def texts(self) -> list[Text]:
         """Return the forms that lines of text may have: the first that fits counts."""
@@ -202,25 +202,24 @@ class Mapping(_Table, frozen=True):
         named = [text.format if text.pattern is None else f"{text.format} {text.pattern!r}" for text in self.texts()]
         return " or ".join(named) or "a JSON object in each line"
 
-    def rules(self) -> Iterator[tuple[str, str, Rule]]:
+    def rules(self) -> Iterator[tuple[str, str, LineRule]]:
         """Yield each rule: its kind, how messages name it, and itself."""
-        for kind, said in self.lines.items():
-            listed = said if isinstance(said, list) else [said]
-            for index, rule in enumerate(listed):
-                yield kind, f"lines.{kind}" + (f"[{index}]" if isinstance(said, list) else ""), rule
+        for kind, rules in self.lines.items():
+            for index, rule in enumerate(_listed(rules)):
+                yield kind, f"lines.{kind}" + (f"[{index}]" if isinstance(rules, list) else ""), rule
 
 
-def _listed(said: Any) -> list[Any]:
-    return said if isinstance(said, list) else [] if said is None else [said]
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 class MappingError(BadInputError):
     """A mapping file that cannot be used; the message names the file, the line and the field."""
 
 
-def duration(told: str) -> int:
+def duration(text: str) -> int:
     """Return a duration in nanoseconds."""
-    number, unit = re.fullmatch(r"([0-9.]+) ?([a-z]+)", told).groups()  # type: ignore[union-attr]  # Duration's pattern
+    number, unit = re.fullmatch(r"([0-9.]+) ?([a-z]+)", text).groups()  # type: ignore[union-attr]  # Duration's pattern
     return round(Fraction(number) * UNITS[unit])
 
 
@@ -249,22 +248,22 @@ def read_mapping(path: Path) -> Mapping:
 def mapping_error(path: Path, text: str, field: str, problem: str) -> MappingError:
     """Make the error of a field, with the line of the file where it stands."""
     line = line_of(text, field)
-    said = visible_line(f"field `{field}`: {problem}")  # a key may be called as it likes
-    return MappingError(f"{path}{f':{line}' if line else ''}: {said}")
+    text_of_problem = visible_line(f"field `{field}`: {problem}")  # a key may have any characters
+    return MappingError(f"{path}{f':{line}' if line else ''}: {text_of_problem}")
 
 
 def _no_toml(path: Path, text: str, problem: str) -> MappingError:
     """Make the error of what is no TOML, with the line that tomllib names within its message."""
-    said, _, place = problem.removesuffix(")").rpartition(" (at ")
+    cause, _, place = problem.removesuffix(")").rpartition(" (at ")
     number = re.match(r"line (\d+), column (\d+)$", place)
     line = int(number[1]) if number else max(1, len(text.splitlines()))
-    return MappingError(f"{path}:{line}: it is no TOML: {said or problem}")
+    return MappingError(f"{path}:{line}: it is no TOML: {cause or problem}")
 
 
 def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a mapping, whatever the spec: a field and the problem."""
     if not mapping.lines:
-        yield "lines", "it tells of no kind of lines"
+        yield "lines", "it has no kind of lines"
     for kind, place, rule in mapping.rules():
         if rule.args and rule.action is None:
             yield place, "the `args` are of no `action`"
@@ -279,59 +278,62 @@ def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
         if mapping.kind is None and not (rule.when or rule.match):
             yield place, f"without `kind` for all lines, give `when` or `match`: which lines are of kind {kind!r}?"
         for name, expression in rule.match.items():
-            yield from _expression(f"{place}.match.{name}", expression)
+            yield from _expression_problems(f"{place}.match.{name}", expression)
         for field, source in _sources(place, rule):
-            yield from _of_source(field, source)
-            if mapping.node is None and _asks_for_node(source):
+            yield from _source_problems(field, source)
+            if mapping.node is None and _uses_node(source):
                 yield field, "the lines have no `node`"
         if rule.delay:
-            yield from _of_duration(f"{place}.delay", rule.delay, mapping)
-        yield from _of_repeats(place, rule)
-    yield from _of_all(mapping)
+            yield from _duration_problems(f"{place}.delay", rule.delay, mapping)
+        yield from _repeat_problems(place, rule)
+    yield from _general_problems(mapping)
 
 
-def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
+def _general_problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
     if mapping.order == "node" and mapping.node is None:
         yield "order", "the lines have no `node`"
     if mapping.node is not None:
-        yield from _of_source("node", mapping.node)
+        yield from _source_problems("node", mapping.node)
     if mapping.ends == "anywhere" and mapping.files == "apart" and mapping.order == "file":
-        yield "ends", "it says nothing of one log: where several are of one system, say so with `files` or `order`"
+        yield (
+            "ends",
+            "it means nothing for one log: where several are of one system, declare it with `files` or `order`",
+        )
     for name in ("skew", "resolution"):
-        yield from _of_duration(name, getattr(mapping, name), mapping)
+        yield from _duration_problems(name, getattr(mapping, name), mapping)
     for index, text in enumerate(mapping.texts()):
         place = f"text[{index}].pattern" if isinstance(mapping.text, list) else "text.pattern"
         needs = text.format in ("logback", "log4j", "regex")
         if needs != (text.pattern is not None):
             yield place, f"format {text.format!r} " + ("needs one" if needs else "has none")
         if text.format == "regex" and text.pattern is not None:
-            yield from _expression(place, text.pattern)
+            yield from _expression_problems(place, text.pattern)
     for stamp in mapping.stamps():
-        yield from _time_format(stamp)
+        yield from _time_problems(stamp)
     for name in ("kind", "time", "text"):
         if getattr(mapping, name) == []:
             yield name, "it names none"
 
 
-def _of_duration(place: str, told: str, mapping: Mapping) -> Iterator[tuple[str, str]]:
-    if len(told) > _LONGEST or duration(told) > _MOST:
+def _duration_problems(place: str, text: str, mapping: Mapping) -> Iterator[tuple[str, str]]:
+    if len(text) > MAX_DURATION_TEXT or duration(text) > MAX_DURATION:
         yield place, "it is longer than 290 years"
-    elif duration(told) and mapping.time is None:
-        yield place, "it says nothing without `time`"
+    elif duration(text) and mapping.time is None:
+        yield place, "it means nothing without `time`"
 
 
-def _of_repeats(place: str, rule: Rule) -> Iterator[tuple[str, str]]:
-    """Yield where no action is repeated, though it is said how often."""
-    said: list[tuple[str, Said]] = [(place, rule)]
+def _repeat_problems(place: str, rule: LineRule) -> Iterator[tuple[str, str]]:
+    """Yield the places with a `repeat` and no action."""
+    patterns: list[tuple[str, StepPattern]] = [(place, rule)]
     for index, reading in enumerate(rule.readings()):
         way = f"{place}.either[{index}]" if rule.either else place
-        said += [(way, reading), *((f"{way}.steps[{number}]", each) for number, each in enumerate(reading.steps))]
-    for where, each in said:
+        patterns += [(way, reading), *((f"{way}.steps[{number}]", each) for number, each in enumerate(reading.steps))]
+    for where, each in patterns:
         if each.repeat > 1 and each.action is None:
             yield f"{where}.repeat", "there is no `action` beside it that could be repeated"
 
 
-def _time_format(stamp: Stamp) -> Iterator[tuple[str, str]]:
+def _time_problems(stamp: Stamp) -> Iterator[tuple[str, str]]:
     if stamp.format is None:
         return
     if stamp.unit is not None:
@@ -343,18 +345,18 @@ def _time_format(stamp: Stamp) -> Iterator[tuple[str, str]]:
             yield "time.format", f"no form of a time: {error}"
 
 
-def _sources(place: str, rule: Rule) -> Iterator[tuple[str, Source]]:
+def _sources(place: str, rule: LineRule) -> Iterator[tuple[str, Source]]:
     for name in ("sends", "receives"):
         if (source := getattr(rule, name)) is not None:
             yield f"{place}.{name}", source
     for reading in rule.readings():
-        for said in reading.said():
-            yield from ((f"{place}.args.{name}", source) for name, source in said.args.items())
-            if isinstance(said.shows, dict):
-                yield from ((f"{place}.shows.{name}", source) for name, source in said.shows.items())
+        for step in reading.step_patterns():
+            yield from ((f"{place}.args.{name}", source) for name, source in step.args.items())
+            if isinstance(step.shows, dict):
+                yield from ((f"{place}.shows.{name}", source) for name, source in step.shows.items())
 
 
-def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
+def _source_problems(place: str, source: Source) -> Iterator[tuple[str, str]]:
     if isinstance(source, str):
         return
     given = [source.field, source.file, source.parts, source.node or None, source.has, source.size]
@@ -365,12 +367,12 @@ def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
         for each in _no_values(value):
             yield f"{place}.{name}", f"{each} is no value of TLA+; a text stands in quotes"
     if source.file is not None:
-        yield from _expression(f"{place}.file", source.file, groups=1)
+        yield from _expression_problems(f"{place}.file", source.file, groups=1)
     for within in ("parts", "has"):
         for name, part in (getattr(source, within) or {}).items():
-            yield from _of_source(f"{place}.{within}.{name}", part)
+            yield from _source_problems(f"{place}.{within}.{name}", part)
     if source.size is not None:
-        yield from _of_source(f"{place}.size", source.size)
+        yield from _source_problems(f"{place}.size", source.size)
 
 
 def _no_values(tree: Any) -> Iterator[Any]:
@@ -382,15 +384,15 @@ def _no_values(tree: Any) -> Iterator[Any]:
             yield from _no_values(part)
 
 
-def _asks_for_node(source: Source) -> bool:
+def _uses_node(source: Source) -> bool:
     """Return whether the line's node, or a part that is it, is wanted."""
     if isinstance(source, str):
         return False
     parts = [*(source.parts or {}).values(), *(source.has or {}).values(), *([source.size] if source.size else [])]
-    return source.node or any(map(_asks_for_node, parts))
+    return source.node or any(map(_uses_node, parts))
 
 
-def _expression(place: str, expression: str, groups: int = 0) -> Iterator[tuple[str, str]]:
+def _expression_problems(place: str, expression: str, groups: int = 0) -> Iterator[tuple[str, str]]:
     try:
         compiled = re.compile(expression)
     except re.error as error:

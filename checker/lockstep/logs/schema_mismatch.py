@@ -1,4 +1,4 @@
-"""Where a tree of a file does not fit the type that it should be of, in words for the file's author."""
+"""The first mismatch between the tree of a file and its type, in words for the file's author."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from lockstep.base.spelling import did_you_mean
 #: A field, as `a.b[0].c`, and what is wrong there.
 Misfit: TypeAlias = tuple[str, str]
 
-#: So alike a key must be to one that is known.
-_LIKENESS = 0.7
+#: How alike a key must be to a known one for a hint.
+MIN_LIKENESS = 0.7
 
-#: A value longer than this is cut.
-_LONG = 60
+#: A longer value is cut.
+MAX_TEXT = 60
 
 
 def misfit(tree: Any, wanted: Any) -> Misfit | None:
     """Return the first field in which a tree does not fit a type; None where it fits.
 
-    What is expected is told by the `description` of msgspec.Meta, or follows from the type.
+    The words for what is expected are the `description` of msgspec.Meta, or follow from the type.
     """
     return next(_misfits(tree, inspect.type_info(wanted), ""), None)
 
@@ -35,7 +35,7 @@ def _misfits(tree: Any, wanted: inspect.Type, path: str) -> Iterator[Misfit]:
             case inspect.AnyType():
                 return
             case inspect.StructType() if isinstance(tree, dict):
-                yield from _of_struct(tree, kind, path)
+                yield from _struct_misfits(tree, kind, path)
                 return
             case inspect.DictType() if isinstance(tree, dict):
                 for key, part in tree.items():
@@ -50,13 +50,13 @@ def _misfits(tree: Any, wanted: inspect.Type, path: str) -> Iterator[Misfit]:
     yield path.lstrip("."), f"it should be {_expected(wanted)}, not {_shown(tree)}{_near(tree, wanted)}"
 
 
-def _of_struct(tree: dict[str, Any], wanted: inspect.StructType, path: str) -> Iterator[Misfit]:
+def _struct_misfits(tree: dict[str, Any], wanted: inspect.StructType, path: str) -> Iterator[Misfit]:
     known = {field.encode_name: field for field in wanted.fields}
     for key, part in tree.items():
         if key in known:
             yield from _misfits(part, known[key].type, f"{path}.{key}")
         else:
-            near = did_you_mean(key, known, likeness=_LIKENESS) or f"; known are {', '.join(known)}"
+            near = did_you_mean(key, known, likeness=MIN_LIKENESS) or f"; known are {', '.join(known)}"
             yield f"{path}.{key}".lstrip("."), f"unknown field{near}"
     for name, field in known.items():
         if field.required and name not in tree:
@@ -120,7 +120,7 @@ def _shown(tree: Any) -> str:
     if isinstance(tree, dict | list):
         return "a table" if isinstance(tree, dict) else "a list"
     text = json.dumps(tree) if isinstance(tree, str | bool) else str(tree)
-    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
 
 
 def _near(tree: Any, wanted: inspect.Type) -> str:

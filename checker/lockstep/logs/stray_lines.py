@@ -1,8 +1,8 @@
 """Lines of a log's file that its logger did not write: noise, unless they look like a damaged line of the log.
 
-Programs write into the same file: a banner, the output of a script, a library that prints. Such a line tells of
-nothing, and is counted. A line that the logger wrote and that is cut, or mixed with another, may tell of a step: left
-out, it would make a log false, or hide what is wrong. So a line is noise only if nothing in it looks like the log.
+Programs write into the same file: a banner, the output of a script, a library that prints. Such a line is counted, and
+means nothing. A line that the logger wrote and that is cut, or mixed with another, may be of a step: left out, it would
+falsify the log, or hide what is wrong. So a line is noise only if nothing in it looks like the log.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _DIGITS = re.compile(r"\d+", re.ASCII)
 _JSON = re.compile(r'\s*\{|.*"\s*:')
 #: How many forms of a first word are remembered at most; the log's lines begin in few ways.
 MAX_FORMS = 1000
-#: Lines above the first one of the log that are kept until it is known how the log's lines begin.
+#: Lines above the first one of the log that are remembered until it is known how the log's lines begin.
 MAX_LINES_ABOVE = 100_000
-#: How much of a line a message shows.
-_SHOWN = 80
+#: How many characters of a line a message has.
+MAX_TEXT = 80
 
 
 @dataclass(slots=True)
-class Strays:
+class StrayLines:
     """The lines of one log that are noise: how many there are, and the first of them.
 
-    `form` names what its own lines are, for messages; `texts` are expressions of what these say: a line in which one
-    is found is none of another program.
+    `form` names what its own lines are, for messages; `texts` are expressions for these: a line in which one is
+    found is none of another program.
     """
 
     log: str
@@ -45,7 +45,7 @@ class Strays:
     _anywhere: list[re.Pattern[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Prepare to find what the log's lines say anywhere in a line."""
+        """Prepare to find the texts of the log's lines anywhere in a line."""
         found = [re.compile(without_anchors(each.pattern), each.flags) for each in self.texts]
         self._anywhere = [each for each in found if not each.match("")]
 
@@ -89,16 +89,16 @@ class Strays:
             raise TraceError(
                 source,
                 number,
-                f"the line is not of the form of the log, nor is any other: {text[:_SHOWN]!r}; expected: {self.form}",
+                f"the line is not of the form of the log, nor is any other: {text[:MAX_TEXT]!r}; expected: {self.form}",
             )
 
     def note(self) -> str | None:
-        """Say how many lines were left out, None where none was."""
+        """Return a note on how many lines were left out, None where none was."""
         if self.first is None:
             return None
         source, number, text = self.first
         skipped = f"{counted(self.count, 'line')} {'was' if self.count == 1 else 'were'} skipped as noise"
-        return f"{self.log}: {skipped}, not in the log's form; the first is {source}:{number}: {text[:_SHOWN]!r}"
+        return f"{self.log}: {skipped}, not in the log's form; the first is {source}:{number}: {text[:MAX_TEXT]!r}"
 
     def _refuse_damaged(self, source: str, number: int, text: str) -> None:
         form = _form(text)
@@ -110,12 +110,12 @@ class Strays:
 
 def without_anchors(pattern: str) -> str:
     """Return a regular expression that finds in the middle of a text what the given one finds at its ends."""
-    kept, at, in_set = "", 0, False
+    bare, at, in_set = "", 0, False
     while at < len(pattern):
         sign = pattern[at]
         if sign == "\\":
             escape = pattern[at : at + 2]
-            kept += "" if escape in (r"\A", r"\Z") and not in_set else escape
+            bare += "" if escape in (r"\A", r"\Z") and not in_set else escape
             at += 2
             continue
         if in_set:
@@ -124,13 +124,13 @@ def without_anchors(pattern: str) -> str:
             # A bracket at the beginning of a set, negated or not, is one of its characters.
             end = at + 1 + pattern.startswith("^", at + 1)
             end += pattern.startswith("]", end)
-            kept, at, in_set = kept + pattern[at:end], end, True
+            bare, at, in_set = bare + pattern[at:end], end, True
             continue
         elif sign in "^$":
             at += 1
             continue
-        kept, at = kept + sign, at + 1
-    return kept
+        bare, at = bare + sign, at + 1
+    return bare
 
 
 def _form(text: str) -> str:
@@ -142,6 +142,6 @@ def _damaged(source: str, number: int, text: str) -> TraceError:
     return TraceError(
         source,
         number,
-        f"the line is not of the form of the log, and looks like a part of one that is: {text[:_SHOWN]!r};"
+        f"the line is not of the form of the log, and looks like a part of one that is: {text[:MAX_TEXT]!r};"
         " mend it, or take it out if another program wrote it",
     )

@@ -1,4 +1,4 @@
-"""Lines of text as fields: logfmt, hclog, patterns of logback and log4j, and any regular expression."""
+"""Formats of lines of text: logfmt, hclog, patterns of logback and log4j, and any regular expression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Split: TypeAlias = Callable[[str], "dict[str, Any] | None"]
 
 _PAIR = re.compile(r"""(?<![^\s=":])([^\s=":]+)=("(?:[^"\\]|\\.)*"|\S*)(?=\s|$)""")
 
-#: hclog: time, level, name and message, then what the message says by key.
+#: hclog: time, level, name and message, then the message's pairs of key and value.
 _HCLOG = re.compile(
     r"(?P<time>\S+)\s+\[(?P<level>[A-Z]+)\]\s+(?:(?P<logger>[\w.\-/]+): )?"
     r"(?P<message>.*?)(?::(?P<pairs>(?: [^\s=]+=.*)?))?$"

@@ -1,4 +1,4 @@
-"""When a line was written, in nanoseconds."""
+"""The stamps of lines in nanoseconds."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from lockstep.logs.mapping import UNITS, Stamp
 
 _FRACTION = re.compile(r"([.,])(\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST = 2**63
+MAX_NANOSECONDS = 2**63
 
 #: A year with a 29th of February, and how long it is.
 _LEAP, _YEAR = 2000, 366 * 86_400 * 10**9
 
 
-class Stamps:
+class Timestamps:
     """Reads the stamps of some logs, line by line.
 
-    Where they tell no year, it is that in which a stamp is nearest to the one above it, or for the first of a log to
+    Where they have no year, it is that in which a stamp is nearest to the one above it, or for the first of a log to
     the first of all logs: so stamps go on over the end of a year. Each such year has a 29th of February.
     """
 
     def __init__(self, stamps: Iterable[Stamp]) -> None:
         """Take what the stamps are like."""
-        self._without_year = {stamp for stamp in stamps if stamp.format is not None and not _tells_year(stamp.format)}
+        self._without_year = {stamp for stamp in stamps if stamp.format is not None and not _has_year(stamp.format)}
         self._first: int | None = None
         self._above: int | None = None
 
@@ -46,7 +46,7 @@ class Stamps:
         return found
 
 
-def _tells_year(form: str) -> bool:
+def _has_year(form: str) -> bool:
     return any(word in "YyGcx" for word in re.findall(r"%([%A-Za-z])", form))
 
 
@@ -71,7 +71,7 @@ def _number(value: Any, unit: str) -> int:
         found = int(value) * UNITS[unit] if isinstance(value, int) else round(float(value) * UNITS[unit])
     except (ValueError, OverflowError):
         raise ValueError(f"{str(value)[:40]!r} is no time in {unit}") from None
-    if not -_MOST <= found < _MOST:
+    if not -MAX_NANOSECONDS <= found < MAX_NANOSECONDS:
         raise ValueError(f"{str(value)[:40]!r} is no time in {unit}")
     return found
 

@@ -12,7 +12,7 @@ import time
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.property_evaluation import Incremental, Literal
+from lockstep.conformance.property_evaluation import IncrementalEvaluation, LiteralEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.conformance.trace_verdict import Finding, failure
@@ -90,8 +90,8 @@ class _PartCheck(TraceCheck):
         found = self.result
         return Counts(found.events, found.steps, found.observed, len(found.findings), len(found.forced))
 
-    def failing(self, properties: Literal | Incremental, state: State, after: State) -> list[str]:
-        assert isinstance(properties, Incremental)
+    def failing(self, properties: LiteralEvaluation | IncrementalEvaluation, state: State, after: State) -> list[str]:
+        assert isinstance(properties, IncrementalEvaluation)
         names: list[tuple[str, Broken | None]] = []
         for name in properties.in_order(properties.suspected(state, after)):
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockstep.conformance.finding_codes import ALL_CODES, Rule
+from lockstep.conformance.finding_codes import ALL_CODES, FindingCode
 from lockstep.models.model_manifest import load_manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
@@ -17,7 +17,7 @@ def codes() -> dict[str, str]:
     return of_systems | {rule.code: rule.title for rule in ALL_CODES}
 
 
-def rule(code: str) -> Rule:
+def rule(code: str) -> FindingCode:
     """Return a rule by its code, or by the name of its property; raises KeyError where there is none."""
     for each in ALL_CODES:
         if each.code == code.upper():
@@ -25,7 +25,7 @@ def rule(code: str) -> Rule:
     for system in SYSTEMS.values():
         for name, its_code in system.codes.items():
             if code.upper() in (its_code, name.upper()):
-                return Rule(its_code, name, told_by_the_spec(system, name))
+                return FindingCode(its_code, name, told_by_the_spec(system, name))
     raise KeyError(code)
 
 

@@ -15,9 +15,9 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.finding_codes import OTHER_SPEC
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.state_check import check_states
-from lockstep.conformance.trace_check import Events, Follower, check_trace, nobody
+from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
-from lockstep.logs.log_check import Subject as LogSubject
+from lockstep.logs.log_check import LogSpec as LogSubject
 from lockstep.logs.log_check import check_logs
 from lockstep.systems.own_logs import OwnLogs, own_subject
 from lockstep.systems.own_traces import check_own, not_checked
@@ -75,13 +75,13 @@ def judge_known(
     *,
     jar: Path | None = None,
     timeout_seconds: float | None = None,
-    follower: Follower = nobody,
+    listener: EventListener = ignore_event,
 ) -> Judge:
     """Return the check of a trace whose header names a system that lockstep knows.
 
     Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps; `jar`, the tla2tools
     that the spec is parsed with; `timeout_seconds`, how long a trace may take where the compiled spec takes them;
-    `follower`, called after each event where it does.
+    `listener`, called after each event where it does.
     """
 
     def judge(given: Path | Trace) -> TraceVerdict:
@@ -96,7 +96,7 @@ def judge_known(
                 spec = compiled(system, header, source, switches, jar)
                 path = given if isinstance(given, Path) else None
                 events = watched(trace, path, say, Deadline(timeout_seconds))
-                found = check_trace(events, spec, system.interface(spec), follower=follower)
+                found = check_trace(events, spec, system.interface(spec), listener=listener)
             else:
                 # What makes modules of traces is slow to import, and only this needs it.
                 from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
@@ -175,12 +175,12 @@ def judge_own(
         )
         timed = partial(check_logs, timeout_seconds=timeout_seconds)
         return OwnLogs(plain, held.searched, held.always, strict, say, timed, not_checked(spec))
-    from lockstep.conformance.by_tlc.tlc_trace_check import Subject, check_with_tlc
+    from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec, check_with_tlc
 
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
-        return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
+        return check_with_tlc(trace, TlcSpec(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
     def refuse(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
         problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"

@@ -16,9 +16,9 @@ from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_verdict import TraceVerdict, failure, malformed
-from lockstep.logs.log_check import CutShort, Subject, check_logs
+from lockstep.logs.log_check import InterruptedAfterVerdict, LogSpec, check_logs
 from lockstep.logs.log_rotation import logs_of
-from lockstep.logs.mapping import Field, Mapping, Said, mapping_error, read_mapping
+from lockstep.logs.mapping import FieldSource, Mapping, StepPattern, mapping_error, read_mapping
 from lockstep.systems.own_traces import load_own_spec, of_own, own_system, with_notes
 from lockstep.systems.system import System
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
@@ -41,7 +41,7 @@ class Search(Protocol):
     """Searches for the behaviours that explain the logs of one system."""
 
     def __call__(
-        self, paths: Sequence[Path], subject: Subject, *, strict: bool = False, say: Say = silent
+        self, paths: Sequence[Path], subject: LogSpec, *, strict: bool = False, say: Say = silent
     ) -> TraceVerdict:
         """Return the verdict, as check_logs does."""
 
@@ -91,16 +91,16 @@ def _no_predicate(name: str, spec: Spec) -> str | None:
     return f"the spec defines no predicate of states {name!r}{did_you_mean(name, spec.definitions)}"
 
 
-def _said(mapping: Mapping) -> Iterator[tuple[str, Said]]:
+def _said(mapping: Mapping) -> Iterator[tuple[str, StepPattern]]:
     """Yield the steps that rules tell of, and how messages name them."""
     for _, place, rule in mapping.rules():
         for index, reading in enumerate(rule.readings()):
             way = f"{place}.either[{index}]" if rule.either else place
-            for number, said in enumerate(reading.said()):
+            for number, said in enumerate(reading.step_patterns()):
                 yield f"{way}.steps[{number}]" if reading.steps else way, said
 
 
-def _of_action(place: str, said: Said, spec: Spec) -> Iterator[tuple[str, str]]:
+def _of_action(place: str, said: StepPattern, spec: Spec) -> Iterator[tuple[str, str]]:
     if said.action is None:
         if said.args:
             yield f"{place}.args", "there is no `action` that they are arguments of"
@@ -115,7 +115,7 @@ def _of_action(place: str, said: Said, spec: Spec) -> Iterator[tuple[str, str]]:
             yield f"{place}.args.{name}", f"{said.action} has no such parameter: {has}"
 
 
-def _of_sight(place: str, said: Said, mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, str]]:
+def _of_sight(place: str, said: StepPattern, mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, str]]:
     if not said.shows:
         return
     if observe in spec.definitions:
@@ -147,11 +147,11 @@ def _begins_in_several(spec: Spec) -> bool:
         return False
 
 
-def _leaves_open(said: Said, spec: Spec) -> bool:
+def _leaves_open(said: StepPattern, spec: Spec) -> bool:
     """Return whether a line need not tell all of each parameter."""
     if said.repeat > 1:
         return True
-    told = [source for source in said.args.values() if isinstance(source, Field)]
+    told = [source for source in said.args.values() if isinstance(source, FieldSource)]
     if any(source.optional or (source.parts, source.has, source.size) != (None, None, None) for source in told):
         return True
     return said.args.keys() != set(spec.actions[said.action or ""].params)
@@ -166,7 +166,7 @@ class OwnLogs:
     """
 
     plain: Plain
-    searched: Subject | None = None
+    searched: LogSpec | None = None
     always: bool = False
     strict: bool = False
     say: Say = silent
@@ -201,7 +201,7 @@ class OwnLogs:
         assert self.searched is not None
         try:
             found = with_notes(of_own(self.search(paths, self.searched, strict=self.strict, say=self.say)), self.notes)
-        except CutShort as cut:
+        except InterruptedAfterVerdict as cut:
             cut.verdict.sources = list(map(source_name, paths))
             raise
         except Exception as error:  # Whatever it is, it is these logs' alone.
@@ -238,7 +238,7 @@ class OwnSubject:
     spec: Spec
     interface: Interface
     mapping: Mapping | None = None
-    searched: Subject | None = None
+    searched: LogSpec | None = None
     always: bool = False
 
 
@@ -260,5 +260,5 @@ def own_subject(
     start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
     if not spec.has_behaviour:
         raise BadInputError(f"{spec.name} has no initial predicate")
-    searched = Subject(spec, interface, mapped, start)
+    searched = LogSpec(spec, interface, mapped, start)
     return OwnSubject(system, spec, interface, mapped, searched, needs_search(mapped, spec))

@@ -10,7 +10,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.state_check import check_states
-from lockstep.conformance.trace_check import Events, Follower, check_trace, nobody
+from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
 from lockstep.conformance.trace_verdict import EVERY, NOT_EVALUATED, TraceVerdict, failure
 from lockstep.logs.mapped_logs import MappedTrace
 from lockstep.logs.mapping import Mapping
@@ -96,13 +96,13 @@ def check_own(
     mapping: Mapping | None = None,
     check: Callable[[Events, Spec, Interface], TraceVerdict] = check_trace,
     timeout_seconds: float | None = None,
-    follower: Follower = nobody,
+    listener: EventListener = ignore_event,
     say: Say = silent,
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
     Arguments: `given`, a trace in our format, as a file or open, a file of ITF, or with `mapping` a log of any NDJSON;
-    `check`, the engine; `timeout_seconds`, how long its events may take; `follower`, called after each event where the
+    `check`, the engine; `timeout_seconds`, how long its events may take; `listener`, called after each event where the
     compiled spec takes the steps; `say`, told how far it is.
     """
     source = given.source if isinstance(given, Trace) else str(given)
@@ -113,7 +113,7 @@ def check_own(
         path = given if isinstance(given, Path) and mapping is None else None
         counted = watched(events, path, say, Deadline(timeout_seconds))
         if check is check_trace:
-            found = check_trace(counted, spec, interface, follower=follower)
+            found = check_trace(counted, spec, interface, listener=listener)
         else:
             found = check(counted, spec, interface)
         if check is not check_trace and found.reason.startswith(NOT_EVALUATED) and given != STDIN:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.both_ways_check import Offer, Run
+from lockstep.conformance.both_ways_check import Offer, ProbedRun
 from lockstep.systems.system import Simulator
 from lockstep.trace.trace_format import FORMAT, OBSERVE, REFERENCE, Event, Header
 
@@ -167,12 +167,12 @@ class Reference(Generic[P, S]):
         plan = self.fault_plan(name, events, variant)
         return self.header(name, plan, seed, variant), (event for event, _ in self.run(seed, plan))
 
-    def asked(self, name: str, seed: int, events: int) -> tuple[Header, Run]:
+    def asked(self, name: str, seed: int, events: int) -> tuple[Header, ProbedRun]:
         """Run it, and let every action be tried after each event."""
         plan = self.fault_plan(name, events)
         return self.header(name, plan, seed), self.run(seed, plan)
 
-    def run(self, seed: int, plan: P) -> Run:
+    def run(self, seed: int, plan: P) -> ProbedRun:
         """Yield what happens in a cluster of a plan, and with each event what lets every action be tried after it."""
         simulation = self.simulation()
         schedule = simulation.begin(seed, plan)

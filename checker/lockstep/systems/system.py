@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from lockstep.base.package_data import spec_dir
 from lockstep.base.progress import Say
-from lockstep.conformance.both_ways_check import Run
+from lockstep.conformance.both_ways_check import ProbedRun
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface, Outbox, no_location
 from lockstep.models.proofs.lemmas import Lemmas
@@ -102,7 +102,7 @@ class Simulator:
     flawed: frozenset[str]
     kept: frozenset[str]
     cluster: RunsCluster
-    asked: Callable[[str, int, int], tuple[Header, Run]]
+    asked: Callable[[str, int, int], tuple[Header, ProbedRun]]
     again: Callable[[Header, Iterable[Event]], Iterator[Event]]
     variants: tuple[str, ...] = ()
     flawed_variants: frozenset[str] = frozenset()

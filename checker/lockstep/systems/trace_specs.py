@@ -20,7 +20,7 @@ from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Header
 
 if TYPE_CHECKING:
-    from lockstep.conformance.by_tlc.tlc_trace_check import Subject
+    from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
 
 #: Constants that replace those of a header; the name of a variant, with TRUE, stands for all that it chooses.
 Switches: TypeAlias = Choices
@@ -135,15 +135,15 @@ def compiled(
 
 def subject(
     system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
-) -> Subject:
+) -> TlcSpec:
     """Return what TLC holds a trace against; arguments and exceptions are those of trace_spec."""
     # What makes modules of traces is slow to import, and only `--engine tlc` needs it.
-    from lockstep.conformance.by_tlc.tlc_trace_check import Subject
+    from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
 
     spec = compiled(system, header, source, switches, jar)
     chosen = trace_constants(system, header, source, switches)
     parsed = parse_spec(system.module, system.trace_cfg, constants=chosen, jar=jar)
-    return Subject(spec, parsed, system.interface(spec))
+    return TlcSpec(spec, parsed, system.interface(spec))
 
 
 def trace_constants(

@@ -11,7 +11,7 @@ from lockstep.trace.json_lines import STDIN
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingTrace:
     """A word that stands for no file, and why."""
 
     word: str
@@ -26,18 +26,18 @@ def _is_trace(path: Path) -> bool:
 Wanted = Callable[[Path], bool]
 
 
-def trace_paths(given: Sequence[str], wanted: Wanted = _is_trace, kinds: str = ".ndjson") -> list[Path | Missing]:
+def trace_paths(given: Sequence[str], wanted: Wanted = _is_trace, kinds: str = ".ndjson") -> list[Path | MissingTrace]:
     """Return the files that the words of a command stand for, each once, and in their place the words without any.
 
     A folder stands for every file in it and its folders that is `wanted`, these are of `kinds`; a pattern (`*`, `?`,
     `[`) for the files that match, `-` for standard input.
     """
-    found: dict[Path | Missing, None] = {}
+    found: dict[Path | MissingTrace, None] = {}
     for word in given:
         paths = _paths(word, wanted)
         found.update(dict.fromkeys(paths))
         if not paths:
-            found[Missing(word or "''", _why(word, kinds))] = None
+            found[MissingTrace(word or "''", _why(word, kinds))] = None
     return list(found)
 
 

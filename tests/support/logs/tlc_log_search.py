@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.scratch import scratch
-from lockstep.conformance.by_tlc.module_actions import Actions
+from lockstep.conformance.by_tlc.module_actions import ActionDefinitions
 from lockstep.conformance.by_tlc.module_properties import PropertyParts
 from lockstep.conformance.by_tlc.module_text import printed_values
-from lockstep.conformance.by_tlc.trace_module import Parts, search_tree
+from lockstep.conformance.by_tlc.trace_module import ModuleParts, search_tree
 from lockstep.conformance.comparison import Has, Size
 from lockstep.logs.line_order import Order, Positions
-from lockstep.logs.log_check import Subject
-from lockstep.logs.log_lines import Claim, Line
-from lockstep.logs.mapped_logs import PartOf
+from lockstep.logs.log_check import LogSpec
+from lockstep.logs.log_lines import Claim, ThreadLine
+from lockstep.logs.mapped_logs import FieldsTest
 from lockstep.tla.compile.named_formulas import behaviour
 from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.syntax.tree import Bound
@@ -75,12 +75,12 @@ class Explored:
     line_count: int = 0
     furthest: set[Positions] = field(default_factory=set)
 
-    def blocked(self, order: Order) -> set[tuple[int, Line]]:
+    def blocked(self, order: Order) -> set[tuple[int, ThreadLine]]:
         """The lines that could have come next where no behaviour goes on, each with its thread's number."""
         return {(thread, order.line(at, thread)) for at in self.furthest for thread in order.next(at)}
 
 
-def explore(subject: Subject, parsed: Parsed, orders: Sequence[Order]) -> list[Explored]:
+def explore(subject: LogSpec, parsed: Parsed, orders: Sequence[Order]) -> list[Explored]:
     """Explore all behaviours, in one run for several logs; raises AssertionError where TLC comes to no end."""
     module = LogModule(subject, parsed, orders)
     with scratch("logs") as folder:
@@ -101,7 +101,7 @@ def explore(subject: Subject, parsed: Parsed, orders: Sequence[Order]) -> list[E
     return found
 
 
-class ChoosingActions(Actions):
+class ChoosingActions(ActionDefinitions):
     """Operators for actions, whose parameters are operators in their turn.
 
     Each of those takes the set that a quantifier ranges over, and gives the elements that a line allows.
@@ -130,9 +130,9 @@ class ChoosingActions(Actions):
 class LogModule:
     """The module for the logs of one system, or for several such logs: each is explained for itself."""
 
-    def __init__(self, subject: Subject, parsed: Parsed, orders: Sequence[Order]) -> None:
+    def __init__(self, subject: LogSpec, parsed: Parsed, orders: Sequence[Order]) -> None:
         self.subject, self.orders = subject, orders
-        self._parts = Parts(subject.spec, parsed, subject.interface)
+        self._parts = ModuleParts(subject.spec, parsed, subject.interface)
         self.names, self._ops = self._parts.names, self._parts.names.operators
         prefix = self.names.prefix
         _, by_name = behaviour(parsed.program)
@@ -276,7 +276,7 @@ class LogModule:
         if not claim.action:
             return f"UNCHANGED <<{', '.join(self.subject.spec.variables)}>>"
         params = self.subject.spec.actions[claim.action].params
-        return self._taken(claim.action, [self._choice(claim.told.get(name)) for name in params])
+        return self._taken(claim.action, [self._choice(claim.args.get(name)) for name in params])
 
     def _taken(self, action: str, choices: list[str]) -> str:
         operator = self._parts.actions.operator(action)
@@ -319,8 +319,8 @@ class LogModule:
             )
         if told is None or told.test is None:
             return self._any
-        assert isinstance(told.test, PartOf)
-        agrees = self._parts.comparisons.shows(told.test.told)
+        assert isinstance(told.test, FieldsTest)
+        agrees = self._parts.comparisons.shows(told.test.parts)
         is_whole = f"\\E {prefix}m \\in {prefix}model_values : {element} = {prefix}m"
         return self._defined(f"{{{element} \\in {domain} : IF {is_whole} THEN FALSE ELSE {agrees}({element})}}")
 

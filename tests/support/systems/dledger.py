@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lockstep.conformance.by_tlc.tlc_trace_check import Subject
+from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
 from lockstep.conformance.json_values import Words
-from lockstep.conformance.property_evaluation import Evaluation
+from lockstep.conformance.property_evaluation import EvaluationMode
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import Events, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -29,11 +29,11 @@ def interface(spec: Spec) -> Interface:
     return DLEDGER.interface(spec)
 
 
-def check_dledger(trace: Events, spec: Spec, evaluation: Evaluation = Evaluation.INCREMENTAL) -> TraceVerdict:
+def check_dledger(trace: Events, spec: Spec, evaluation: EvaluationMode = EvaluationMode.INCREMENTAL) -> TraceVerdict:
     """Check a trace of DLedger."""
     return check_trace(trace, spec, interface(spec), evaluation)
 
 
-def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> Subject:
+def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> TlcSpec:
     """What TLC holds a trace of DLedger against."""
     return subject(DLEDGER, header, source, switches, jar)

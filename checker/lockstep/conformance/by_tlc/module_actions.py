@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lockstep.conformance.by_tlc.module_text import Names, Source
+from lockstep.conformance.by_tlc.module_text import ModuleNames, SpecText
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Bound, Definition, Let
 
 
-class Actions:
+class ActionDefinitions:
     """Operators for actions, each with the action's parameters as its own.
 
     Attributes:
@@ -22,8 +22,8 @@ class Actions:
         self,
         program: Program,
         behaviour: dict[str, tuple[tuple[str, ...], list[ActionPart]]],
-        source: Source,
-        names: Names,
+        source: SpecText,
+        names: ModuleNames,
     ) -> None:
         """Write the actions of `behaviour`."""
         self._program, self._behaviour = program, behaviour

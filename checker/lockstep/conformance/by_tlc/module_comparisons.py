@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lockstep.conformance.by_tlc.module_text import Literals, Names
+from lockstep.conformance.by_tlc.module_text import Literals, ModuleNames
 from lockstep.conformance.json_values import Words, integer_of, is_tagged, to_value
 from lockstep.tla.values.kinds import Value
 
 
-class Comparisons:
+class ComparisonDefinitions:
     """Writes what is compared with the spec's values, as operators; the same comparison is written once.
 
     Attributes:
         lines: the definitions, each before its use.
     """
 
-    def __init__(self, names: Names, literals: Literals, words: Words) -> None:
+    def __init__(self, names: ModuleNames, literals: Literals, words: Words) -> None:
         """Write operators named by `names`, with values written by `literals`."""
         self._names, self._literals, self._words = names, literals, words
         self._known: dict[tuple[str, ...], str] = {}

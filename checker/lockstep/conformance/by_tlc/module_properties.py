@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.by_tlc.module_text import Source, text_of
+from lockstep.conformance.by_tlc.module_text import SpecText, text_of
 from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
 from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 
 
 @dataclass
-class Operators:
+class PropertyOperators:
     """Operators without arguments, each true where a part of a property holds: with the property's name."""
 
     states: list[tuple[str, str]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class PropertyParts:
         unwritten: properties whose parts cannot be written, each with the reason.
     """
 
-    def __init__(self, program: Program, source: Source, prefix: str) -> None:
+    def __init__(self, program: Program, source: SpecText, prefix: str) -> None:
         """Write properties of the cfg of a program."""
         self._program, self._source, self._prefix = program, source, prefix
         self.lines: list[str] = []
@@ -49,7 +49,7 @@ class PropertyParts:
         parts = (*formula.initial, *formula.invariants)
         return [self._program.tree.name_of(part.op) for part in parts if isinstance(part, Call)]
 
-    def write(self, name: str) -> Operators:
+    def write(self, name: str) -> PropertyOperators:
         """Write the parts of a PROPERTY.
 
         Raises BadInputError where it cannot be written, unless it speaks of behaviours, too: such a one is then noted
@@ -58,10 +58,10 @@ class PropertyParts:
         body, written = named(self._program, name, "PROPERTY").body, len(self.lines)
         formula = sorted_formula(self._program, body)
         if not (formula.steps or formula.initial or formula.invariants):
-            return Operators()
+            return PropertyOperators()
         try:
             instance = self._instance(name, body)
-            found = Operators(
+            found = PropertyOperators(
                 steps=[(name, self._defined(name, part, instance)) for part in formula.steps],
                 first=[(name, self._defined(name, part, instance)) for part in formula.initial],
             )
@@ -73,7 +73,7 @@ class PropertyParts:
                 raise
             del self.lines[written:]
             self.unwritten[name] = str(error)
-            return Operators()
+            return PropertyOperators()
         return found
 
     def _instance(self, name: str, body: Expr) -> str | None:

@@ -25,7 +25,7 @@ SHOWS, SENT, PROBE = "shows", "sent", "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ModuleNames:
     """The names of a module's own: all begin with `prefix`, and none of the spec does.
 
     `probing`: the module prints what it is about to compare, so that its last words before an error show whose
@@ -208,7 +208,7 @@ def printed_values(lines: tuple[str, ...], start: str) -> Iterator[Any]:
         pending = []
 
 
-class Source:
+class SpecText:
     """The text of the spec's modules, to cut pieces out of."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
@@ -238,7 +238,7 @@ class Source:
         return wanted
 
 
-def text_of(expr: Expr, program: Program, source: Source) -> str:
+def text_of(expr: Expr, program: Program, source: SpecText) -> str:
     """Return the text of a formula of the spec: the name of a definition where it is one, or what stands there."""
     if isinstance(expr, Call) and not expr.args:
         return f"    {program.tree.name_of(expr.op)}"

@@ -13,7 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.module_comparisons import count_compared
 from lockstep.conformance.by_tlc.module_text import PROBE, SHOWS, decoded, printed_values
 from lockstep.conformance.by_tlc.trace_module import ReadEvent, TraceModule
-from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import Events
 from lockstep.conformance.trace_verdict import (
@@ -38,7 +38,7 @@ MANY_EVENTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TlcSpec:
     """The spec that a trace is checked against: compiled (for its names alone), parsed, and its interface."""
 
     spec: Spec
@@ -47,7 +47,7 @@ class Subject:
 
 
 def check_with_tlc(
-    trace: Events, subject: Subject, *, timeout_seconds: float | None = None, jar: Path | None = None
+    trace: Events, subject: TlcSpec, *, timeout_seconds: float | None = None, jar: Path | None = None
 ) -> TraceVerdict:
     """Check one trace with TLC; every property of the cfg is on.
 
@@ -60,7 +60,7 @@ def check_with_tlc(
     """
     begin = time.monotonic()
     deadline = None if timeout_seconds is None else begin + timeout_seconds
-    check = _Check(trace, subject, deadline, jar)
+    check = _TlcCheck(trace, subject, deadline, jar)
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
@@ -69,7 +69,7 @@ def check_with_tlc(
     return check.result
 
 
-def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | None = None) -> bool:
+def hold_with_tlc(traces: Sequence[Events], subject: TlcSpec, *, jar: Path | None = None) -> bool:
     """Return whether TLC finds every trace a behaviour of the spec in which every property holds, in one run for all.
 
     A trace with a step that its recording contradicts is none. To find out which trace is none, and why, use
@@ -79,7 +79,7 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
     """
     events: list[ReadEvent | None] = []
     for trace in traces:
-        check = _Check(trace, subject, None, jar)
+        check = _TlcCheck(trace, subject, None, jar)
         check.read()
         if check.malformed is not None:
             raise check.malformed
@@ -103,13 +103,13 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
     return result.verdict is TlcVerdict.HOLDS and result.distinct == len(events) + 1
 
 
-class _Check:
+class _TlcCheck:
     """The state of one check: the events, and what was found so far."""
 
-    def __init__(self, trace: Events, subject: Subject, deadline: float | None, jar: Path | None) -> None:
+    def __init__(self, trace: Events, subject: TlcSpec, deadline: float | None, jar: Path | None) -> None:
         self.trace, self.spec, self.parsed = trace, subject.spec, subject.parsed
         self.interface, self.deadline, self.jar = subject.interface, deadline, jar
-        self.reading = Reading(trace.source, subject.spec.actions, subject.interface)
+        self.reading = EventReader(trace.source, subject.spec.actions, subject.interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.events: list[ReadEvent] = []
         self.malformed: TraceError | UnreadableError | None = None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from lockstep.conformance.by_tlc.module_actions import Actions
-from lockstep.conformance.by_tlc.module_comparisons import Comparisons
+from lockstep.conformance.by_tlc.module_actions import ActionDefinitions
+from lockstep.conformance.by_tlc.module_comparisons import ComparisonDefinitions
 from lockstep.conformance.by_tlc.module_properties import PropertyParts
-from lockstep.conformance.by_tlc.module_text import SENT, SHOWS, Literals, Names, Source, text_of
-from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.by_tlc.module_text import SENT, SHOWS, Literals, ModuleNames, SpecText, text_of
+from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_verdict import INIT
 from lockstep.tla.compile.compile_error import CompileError
@@ -27,7 +27,7 @@ from lockstep.trace.trace_format import Event
 MODULE, OPERATORS = "LockstepTrace", "LockstepOperators"
 
 
-class Parts:
+class ModuleParts:
     """The parts of a module that EXTENDS a spec.
 
     Attributes:
@@ -43,12 +43,12 @@ class Parts:
         `probing`, whether the module prints what it is about to compare.
         """
         self.spec, self.parsed, self.interface = spec, parsed, interface
-        self.source = Source(parsed.modules)
-        self.names = Names(self.source.fresh_prefix("Trace_", spec.model_values), probing)
+        self.source = SpecText(parsed.modules)
+        self.names = ModuleNames(self.source.fresh_prefix("Trace_", spec.model_values), probing)
         self.literals = Literals(self.names.prefix, self.names.operators)
         self._init, by_name = behaviour(parsed.program)
-        self.actions = Actions(parsed.program, by_name, self.source, self.names)
-        self.comparisons = Comparisons(self.names, self.literals, interface.words)
+        self.actions = ActionDefinitions(parsed.program, by_name, self.source, self.names)
+        self.comparisons = ComparisonDefinitions(self.names, self.literals, interface.words)
         self._constants: dict[str, str] = {}
 
     def head(self, variables: Sequence[str]) -> Iterator[str]:
@@ -181,10 +181,10 @@ class TraceModule:
         Raises CompileError where TLC cannot be given the arguments of an action.
         """
         self.spec, self.events, self._interface = spec, events, interface
-        self._parts = Parts(spec, parsed, interface, probing=probing)
+        self._parts = ModuleParts(spec, parsed, interface, probing=probing)
         self.names, self._literals = self._parts.names, self._parts.literals
         self._actions, self._comparisons = self._parts.actions, self._parts.comparisons
-        self._reading = Reading("", spec.actions, interface)
+        self._reading = EventReader("", spec.actions, interface)
         steps = [*self._properties(), *self._events()]
         dispatch, root = self._dispatch()
         self.text = "".join(f"{line}\n" for line in self._assembled([*steps, *dispatch], root))
@@ -296,7 +296,7 @@ class TraceModule:
         return search_tree(names, self.names.next_event, self.names, "from")
 
 
-def search_tree(steps: Sequence[str], number: str, names: Names, title: str) -> tuple[list[str], str]:
+def search_tree(steps: Sequence[str], number: str, names: ModuleNames, title: str) -> tuple[list[str], str]:
     """Write the operators that come to the step of a number, from 1 on, in few tests; return them and the topmost.
 
     Arguments: `steps`, operators, at least one; `number`, an expression; `title`, what the operators are called.

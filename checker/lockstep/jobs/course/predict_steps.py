@@ -8,8 +8,8 @@ from typing import Any
 
 from lockstep.base.package_data import course_dir
 from lockstep.conformance.comparison import ObservationError, ShownValue, compare
-from lockstep.conformance.event_reader import Reading
-from lockstep.conformance.property_evaluation import Incremental
+from lockstep.conformance.event_reader import EventReader
+from lockstep.conformance.property_evaluation import IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.jobs.course.course_exercises import TRACE, Predict, Question
 from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Answers, Graded, is_plain
@@ -53,7 +53,7 @@ class Taken:
 
     def _may(self, question: Question) -> bool:
         event = Event(seq=0, node=question.node, action=question.action, args=question.args)
-        args = Reading(question.name, self.spec.actions, self.interface).arguments(0, event)
+        args = EventReader(question.name, self.spec.actions, self.interface).arguments(0, event)
         return self.spec.step(self.states[question.after], question.action, args) is not None
 
 
@@ -65,9 +65,9 @@ def take_steps(name: str) -> Taken:
     trace = read_trace(course_dir() / name / TRACE)
     system = system_of(trace.header, trace.source)
     spec = compiled(system, trace.header, trace.source)
-    reading = Reading(trace.source, spec.actions, system.interface(spec))
+    reading = EventReader(trace.source, spec.actions, system.interface(spec))
     state = next(iter(spec.initial_states()))
-    properties = Incremental(spec)
+    properties = IncrementalEvaluation(spec)
     properties.begin(state)
     states, violations = {-1: state}, dict[str, int]()
     for line, event in trace:

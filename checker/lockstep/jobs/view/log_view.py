@@ -24,8 +24,8 @@ from lockstep.jobs.view.trace_view import (
     subject_of,
 )
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, Window
-from lockstep.logs.explanation_search import Run
-from lockstep.logs.log_check import explain_logs, told_best
+from lockstep.logs.explanation_search import ExplainingRun
+from lockstep.logs.log_check import best_explanation, explain_logs
 from lockstep.models.spec_search import explore_compiled
 from lockstep.report.page.page_content import Subject
 from lockstep.report.page.shown_behaviour import Shown, Step
@@ -80,7 +80,7 @@ def of_own_logs(
         if is_itf(path):
             return _of_states(title, read_itf(path), held.interface, subject), subject
         window = Window()
-        verdict = check_own(path, held.spec, held.interface, held.mapping, follower=window, say=say)
+        verdict = check_own(path, held.spec, held.interface, held.mapping, listener=window, say=say)
         if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
             refuse_no_verdict(verdict)
             return shown_trace(title, verdict, window, subject), subject
@@ -89,7 +89,7 @@ def of_own_logs(
     verdict, found = explain_logs(paths, held.searched, say=say)
     refuse_no_verdict(verdict)
     assert found is not None, "logs without a line that tells have no verdict"
-    return _of_runs(title, verdict, told_best(found), subject), subject
+    return _of_runs(title, verdict, best_explanation(found), subject), subject
 
 
 def of_exported(path: Path, switches: Switches) -> tuple[Shown, Subject]:
@@ -136,7 +136,7 @@ def _subject(spec: Spec, module: Path, search_path: Sequence[Path]) -> Subject:
     return Subject(spec, module_texts(module, search_path), no_location)
 
 
-def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Subject) -> Shown:
+def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[ExplainingRun], subject: Subject) -> Shown:
     """Return what a page shows of a behaviour that explains lines; of a long one the last part."""
     steps = tuple(_steps(runs, subject.spec))
     whole = steps[-(BEFORE + AFTER) :]
@@ -152,15 +152,15 @@ def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Su
     )
 
 
-def _steps(runs: Sequence[Run], spec: Spec) -> Iterator[Step]:
+def _steps(runs: Sequence[ExplainingRun], spec: Spec) -> Iterator[Step]:
     properties = PropertyEvaluator(spec, one_behaviour=True)
     state = runs[0].state
     known = properties.standing(state)
     number = 0
     yield Step(0, "Init", {}, "", state.as_dict(), failed=known.failed)
     for run in runs[1:]:
-        assert run.told is not None
-        line = run.told
+        assert run.line is not None
+        line = run.line
         for taken in run.steps:
             number += 1
             failed, known = properties.step(state, known, taken.state)

@@ -49,7 +49,7 @@ def of_trace(path: Path, switches: Switches, say: Say = silent) -> tuple[Shown, 
     Raises NothingToViewError where the trace is malformed, NoVerdictError where the check gave up.
     """
     window = Window()
-    verdict = judge_known(switches, say=say, follower=window)(path)
+    verdict = judge_known(switches, say=say, listener=window)(path)
     refuse_no_verdict(verdict)
     header = open_trace(path).header
     system = system_of(header, str(path))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.conformance.comparison import equal_count
-from lockstep.logs.continuations import Step
+from lockstep.logs.continuations import ExplainingStep
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
@@ -42,7 +42,7 @@ _AWAITED_TYPES = ("COMPARE", "TRUNCATE")
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedStep(Step):
+class LoggedStep(ExplainingStep):
     """One step of a node, or an observation of it, and what it then shows; `args` are those but for the node."""
 
     node: str

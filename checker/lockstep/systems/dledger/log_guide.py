@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from lockstep.logs.continuations import Begin, Path, Reached
+from lockstep.logs.continuations import Continuation, ReachedState, StartState
 from lockstep.logs.line_order import Positions
-from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_lines import Thread, ThreadLine
 from lockstep.systems.dledger.log_chains import Chain, essence
 from lockstep.systems.dledger.log_line_context import LineContext
 from lockstep.systems.dledger.log_line_steps import CHANGES_OF_ROLE, READERS
@@ -29,22 +29,22 @@ class DLedgerGuide:
         self._spec, self._nodes, self._sightings = spec, tuple(nodes), OrderedLines(threads, slack)
         self._lookahead: dict[Positions, LogLookahead] = {}
 
-    def starts(self) -> list[Path]:
+    def starts(self) -> list[Continuation]:
         """Return the initial states."""
-        return [Path(state) for state in self._spec.initial_states()]
+        return [Continuation(state) for state in self._spec.initial_states()]
 
     def forget(self) -> None:
         """Forget the lookahead from the lines so far."""
         self._lookahead.clear()
 
-    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+    def reached(self, begins: Sequence[StartState]) -> list[ReachedState]:
         """Return the states themselves: which hidden steps are taken depends on the next line."""
-        return [Reached(each.state, each.failed, (), number) for number, each in enumerate(begins)]
+        return [ReachedState(each.state, each.failed, (), number) for number, each in enumerate(begins)]
 
-    def explaining(self, state: State, line: Line, positions: Positions) -> list[Path]:
+    def explaining(self, state: State, line: ThreadLine, positions: Positions) -> list[Continuation]:
         """Return the paths from a state by hidden steps to the step of a line."""
         assert isinstance(line, LogLine)
-        return [Path(chain.state, steps=chain.steps()) for chain in self._chains(state, line, positions)]
+        return [Continuation(chain.state, steps=chain.steps()) for chain in self._chains(state, line, positions)]
 
     def _chains(self, state: State, line: LogLine, positions: Positions) -> Iterator[Chain]:
         if positions not in self._lookahead:
@@ -61,7 +61,7 @@ class DLedgerGuide:
             for compared in replace(at, chain=chain).compared():
                 yield from read(replace(at, chain=compared))
 
-    def mistake(self, _state: State, _line: Line) -> str | None:
+    def mistake(self, _state: State, _line: ThreadLine) -> str | None:
         """Find no mistake: the texts of the lines are DLedger's own."""
         return None
 

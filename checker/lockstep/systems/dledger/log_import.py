@@ -17,11 +17,11 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.json_values import Words, to_tree
 from lockstep.logs import clock_skew as clocks
-from lockstep.logs.continuations import Step
-from lockstep.logs.explanation_search import Blocked, Explained, Run, explain
-from lockstep.logs.failing_properties import Failing
+from lockstep.logs.continuations import ExplainingStep
+from lockstep.logs.explanation_search import BlockedLine, ExplainingRun, Explanations, explain
+from lockstep.logs.failing_properties import FailingProperties
 from lockstep.logs.line_order import NoOrderError, Order
-from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_lines import Thread, ThreadLine
 from lockstep.systems.dledger.log_chains import LoggedStep
 from lockstep.systems.dledger.log_group import LoggedGroup, group_of
 from lockstep.systems.dledger.log_guide import DLedgerGuide
@@ -72,7 +72,7 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     spec = compile_(header, source)
     whole, refuted = first_refuted(threads, group.names_processes)
     found = _explained(spec, group, whole, skew, lambda text: say(f"{source}: {text}"))
-    steps = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
+    steps = [(run.line, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
     words = Words(null=spec.model_values["NoNode"])
     events = [_event(seq, line, step, words, len(paths) > 1) for seq, (line, step) in enumerate(steps)]
     if refuted is not None:
@@ -80,14 +80,14 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     return Imported(header, tuple(events), _summary(group, strays, events, steps, found, refuted, notes))
 
 
-def _explained(spec: Spec, group: LoggedGroup, threads: Sequence[Thread], skew: int, say: Say) -> Explained:
+def _explained(spec: Spec, group: LoggedGroup, threads: Sequence[Thread], skew: int, say: Say) -> Explanations:
     """Explain the lines of some logs; raises UnexplainedError, which names what may help."""
     count = sum(len(thread.lines) for thread in threads)
 
     def on_line(number: int, states: int, _tried: int) -> None:
         say(f"line {number:,} of {count:,}: {states:,} states explain those before it")
 
-    def search(clocks_differ: int, deadline: Deadline = NEVER) -> Explained:
+    def search(clocks_differ: int, deadline: Deadline = NEVER) -> Explanations:
         guide = DLedgerGuide(spec, group.nodes, threads, clocks_differ)  # what no behaviour explains guides nobody
         order = Order(threads, clocks_differ)
         return explain(order, guide, most=MAX_STATES, on_line=on_line, deadline=deadline)
@@ -111,11 +111,11 @@ def _explained(spec: Spec, group: LoggedGroup, threads: Sequence[Thread], skew: 
     except NoOrderError as error:
         problem = str(error)
     deadline = Deadline(SKEW_SECONDS)
-    enough = clocks.least(explains, threads, skew, say)
+    enough = clocks.least_skew(explains, threads, skew, say)
     raise UnexplainedError(problem + _way_on(enough, skew, len(threads)))
 
 
-def _way_on(enough: clocks.Least | None, skew: int, logs: int) -> str:
+def _way_on(enough: clocks.LeastSkew | None, skew: int, logs: int) -> str:
     """Return the advice about lines that are not explained."""
     missing = "if lines above the first one of a log are missing, give its earlier files, too"
     if logs == 1:
@@ -129,7 +129,7 @@ def _way_on(enough: clocks.Least | None, skew: int, logs: int) -> str:
     return f"; if the clocks differ by more, give {option} or more, which {SKEW_SECONDS} s left undecided; {missing}"
 
 
-def _not_found(blocked: Blocked) -> str:
+def _not_found(blocked: BlockedLine) -> str:
     line = blocked.line
     assert isinstance(line, LogLine)
     said = " ".join(f"{name}={value}" for name, value in line.words.items() if name != "self")
@@ -138,7 +138,7 @@ def _not_found(blocked: Blocked) -> str:
     return f"{line.source}:{line.number}: {line.kind} of {line.node} ({said}): {searched}"
 
 
-def _fewest_violations(runs: Sequence[Run], spec: Spec) -> Run:
+def _fewest_violations(runs: Sequence[ExplainingRun], spec: Spec) -> ExplainingRun:
     """Return the run in which the fewest properties fail."""
     best, fewest = runs[0], None
     for run in runs if len(runs) > 1 else ():
@@ -150,18 +150,18 @@ def _fewest_violations(runs: Sequence[Run], spec: Spec) -> Run:
     return best
 
 
-def _violations(run: Run, spec: Spec) -> int:
+def _violations(run: ExplainingRun, spec: Spec) -> int:
     """Count the properties that fail in a run."""
     first, *others = run.whole()
     states = [first.state, *(step.state for each in others for step in each.steps)]
-    failing = Failing(spec)
-    return len(failing.at(first.state).union(*itertools.starmap(failing.by, itertools.pairwise(states))))
+    failing = FailingProperties(spec)
+    return len(failing.in_state(first.state).union(*itertools.starmap(failing.by_step, itertools.pairwise(states))))
 
 
 # ---- Events ----
 
 
-def _event(seq: int, line: Line | None, step: Step, words: Words, is_one_of_several: bool) -> Event:
+def _event(seq: int, line: ThreadLine | None, step: ExplainingStep, words: Words, is_one_of_several: bool) -> Event:
     assert isinstance(step, LoggedStep)
     assert line is not None
     args = {name: to_tree(value, words) for name, value in step.args.items()}
@@ -174,7 +174,7 @@ def _claim(seq: int, claim: RefutedLine) -> Event:
     return Event(seq, line.node, claim.action, args, dict(claim.shows), t_ms=_milliseconds(line), line=line.number)
 
 
-def _milliseconds(line: Line) -> float:
+def _milliseconds(line: ThreadLine) -> float:
     return (line.time or 0) / 10**6
 
 
@@ -182,8 +182,8 @@ def _summary(
     group: LoggedGroup,
     strays: int,
     events: Sequence[Event],
-    steps: Sequence[tuple[Line | None, Step]],
-    found: Explained,
+    steps: Sequence[tuple[ThreadLine | None, ExplainingStep]],
+    found: Explanations,
     refuted: RefutedLine | None,
     notes: Sequence[str],
 ) -> Summary:

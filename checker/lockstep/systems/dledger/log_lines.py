@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_lines import Thread, ThreadLine
 from lockstep.logs.log_records import Record, records
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapping import Mapping, Stamp, Text
-from lockstep.logs.stray_lines import Strays
+from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.timestamps import nanoseconds
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
@@ -82,7 +82,7 @@ _MAX_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class LogLine(Line):
+class LogLine(ThreadLine):
     """One line, with its node and incarnation ("" and 0: no node's).
 
     `kind` is a name of this module's table, or "" where the spec does not know it; `words` and `numbers` are those of
@@ -113,7 +113,7 @@ def read_logs(paths: Sequence[Path], note: Callable[[str], None]) -> tuple[list[
     """
     found, count = [], 0
     for log in logs_of(paths):
-        strays = Strays(log.name, _FORM, tuple(_PATTERNS.values()))
+        strays = StrayLines(log.name, _FORM, tuple(_PATTERNS.values()))
         found.append([_line(record) for record in records(log, _HEAD, note, strays, _is_appended)])
         count += strays.count
         if noise := strays.note():
