@@ -21,8 +21,8 @@ from lockstep.systems.hashicorp.applied_order_inductive import (
     LEMMA,
     RANGES,
     SNAPSHOT_REGRESS,
-    Server,
-    Variant,
+    ServerIndexes,
+    ServerVariant,
     applied_order_inductive,
     are_indexes,
     branches,
@@ -102,12 +102,12 @@ def test_another_element_is_refuted_for_any_number_of_voters(position: Callable[
 PLANS = ("raft_snapshots", "raft_stores", "raft_five")
 
 
-def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) -> Server:
+def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) -> ServerIndexes:
     """What a server shows, as a state of the machine."""
     leads = shown["role"] == "Leader" and shown["loop"] == "SELECT"
     marks = shown["leaderState"]["matchIndexes"]
     others = [marks[voter] for voter in voters if voter != node]
-    return Server(
+    return ServerIndexes(
         match_indexes=[z3.IntVal(mark) for mark in (marks[node], *others)],
         leads=z3.BoolVal(leads),
         last_log=z3.IntVal(shown["lastLog"]["index"]),
@@ -120,7 +120,7 @@ def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) ->
 
 
 @functools.cache
-def steps_of(plan: str, seed: int) -> list[tuple[Event, Server, Server]]:
+def steps_of(plan: str, seed: int) -> list[tuple[Event, ServerIndexes, ServerIndexes]]:
     """Each step of a cluster that changes the indexes of a server that runs: the event, before and after."""
     header, events = SIMULATOR.cluster(plan, seed, 800 if seed > 1 else 120)
     voters, kept, taken, found = list(header.nodes), {}, dict.fromkeys(header.nodes, 0), []
@@ -141,7 +141,7 @@ def steps_of(plan: str, seed: int) -> list[tuple[Event, Server, Server]]:
     return found
 
 
-def taken_by(now: Server, then: Server) -> str:
+def taken_by(now: ServerIndexes, then: ServerIndexes) -> str:
     """The action of the machine that leads from one state to another, "" if none does."""
     action = z3.Int("action")
     solver = z3.Solver()
@@ -188,7 +188,7 @@ def test_clusters_take_every_step_of_the_machine() -> None:
 def test_a_machine_without_one_of_its_steps_does_not_explain_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = branches
 
-    def without_commit(now: Server, step: int, variant: Variant) -> Iterator[Any]:
+    def without_commit(now: ServerIndexes, step: int, variant: ServerVariant) -> Iterator[Any]:
         yield from (each for nth, each in enumerate(whole(now, step, variant)) if ACTIONS[nth] != "ProcessLogs")
 
     monkeypatch.setitem(globals(), "branches", without_commit)
@@ -197,7 +197,7 @@ def test_a_machine_without_one_of_its_steps_does_not_explain_a_cluster(monkeypat
 
 def test_what_a_follower_commits_beyond_the_request_leaves_the_order_alone() -> None:
     """CommitUnverified breaks AppliedIsCommitted, and not this."""
-    assert applied_order_inductive(node_counts=[3], variant=Variant(commit_unverified=True)).verdict is (
+    assert applied_order_inductive(node_counts=[3], variant=ServerVariant(commit_unverified=True)).verdict is (
         ProofVerdict.PROVED
     )
 

@@ -46,7 +46,7 @@ RANGES = ("commitIndex", "matchIndexes", "leaderCommit", "snapshotting")
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class ServerVariant:
     """A server and a claim about it; the defaults make the lemma."""
 
     snapshot_regress: bool = False
@@ -64,7 +64,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerIndexes:
     """One state of a server, each field a term of z3; indexes count from 1, 0 means none."""
 
     match_indexes: Sequence[z3.ArithRef]
@@ -80,7 +80,7 @@ class Server:
     """The end of the snapshot that is being saved."""
 
     @classmethod
-    def fresh(cls, voter_count: int, step: int) -> "Server":
+    def fresh(cls, voter_count: int, step: int) -> "ServerIndexes":
         """Make a state of new variables, named after their step."""
         names = ("lastLog", "lastSnapshot", "lastApplied", "commitIndex", "leaderCommit", "taken")
         marks = z3.Ints([f"match{i}@{step}" for i in range(voter_count)])
@@ -105,11 +105,11 @@ class Server:
         return {**dict(zip(names, values, strict=False)), "matchIndexes": values[len(names) :], "leads": leads}
 
 
-LEMMA = Variant()
-SNAPSHOT_REGRESS = Variant(snapshot_regress=True)
-STALE_INSTALL = Variant(stale_install=True)
-DELETES_APPLIED = Variant(deletes_applied=True)
-SKETCH = Variant(sketch=True)
+LEMMA = ServerVariant()
+SNAPSHOT_REGRESS = ServerVariant(snapshot_regress=True)
+STALE_INSTALL = ServerVariant(stale_install=True)
+DELETES_APPLIED = ServerVariant(deletes_applied=True)
+SKETCH = ServerVariant(sketch=True)
 
 
 def largest(one: z3.ArithRef, other: z3.ArithRef) -> z3.ArithRef:
@@ -126,7 +126,7 @@ def applied_order_inductive(
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
     *,
     node_counts: Iterable[int] = NODE_COUNTS,
-    variant: Variant = LEMMA,
+    variant: ServerVariant = LEMMA,
 ) -> Proof:
     """Prove that a server keeps its indexes in order.
 
@@ -141,7 +141,7 @@ def applied_order_inductive(
     """
     sizes = tuple(node_counts)
 
-    def control(name: str, statement: str, wrong: Variant) -> Proof:
+    def control(name: str, statement: str, wrong: ServerVariant) -> Proof:
         return prove(f"{NAME}/{name}", statement, sizes, _questions(sizes, wrong), timeout_ms)
 
     controls = [
@@ -152,11 +152,13 @@ def applied_order_inductive(
     ]
     for dropped in RANGES:
         kept = tuple(name for name in RANGES if name != dropped)
-        controls.append(control(f"without_{dropped}", WITHOUT_STATEMENT.format(range=dropped), Variant(ranges=kept)))
+        controls.append(
+            control(f"without_{dropped}", WITHOUT_STATEMENT.format(range=dropped), ServerVariant(ranges=kept))
+        )
     return prove(NAME, STATEMENT, sizes, _questions(sizes, variant), timeout_ms, controls)
 
 
-def in_order(server: Server, variant: Variant = LEMMA) -> z3.BoolRef:
+def in_order(server: ServerIndexes, variant: ServerVariant = LEMMA) -> z3.BoolRef:
     """Build the order that the lemma is about, or that of the sketch."""
     snapshot_first = server.last_snapshot <= server.last_applied
     if variant.sketch:
@@ -165,7 +167,7 @@ def in_order(server: Server, variant: Variant = LEMMA) -> z3.BoolRef:
     return z3.And(snapshot_first, server.last_applied <= server.last, server.commit_index <= server.last)
 
 
-def in_range(server: Server, ranges: Iterable[str] = RANGES) -> z3.BoolRef:
+def in_range(server: ServerIndexes, ranges: Iterable[str] = RANGES) -> z3.BoolRef:
     """Build what has to hold beside the order to make it inductive."""
     terms = {
         "commitIndex": server.commit_index <= server.last_applied,
@@ -176,15 +178,15 @@ def in_range(server: Server, ranges: Iterable[str] = RANGES) -> z3.BoolRef:
     return z3.And(*(terms[name] for name in ranges))
 
 
-def are_indexes(server: Server) -> z3.BoolRef:
+def are_indexes(server: ServerIndexes) -> z3.BoolRef:
     """Build the statement that every index is one; a server that does not lead keeps no marks."""
     idle = z3.And(*(mark == 0 for mark in (*server.match_indexes, server.leader_commit)))
     return z3.And(*(index >= 0 for index in server.indexes), z3.Or(server.leads, idle))
 
 
-def _questions(sizes: Iterable[int], variant: Variant) -> Iterator[Question]:
+def _questions(sizes: Iterable[int], variant: ServerVariant) -> Iterator[Question]:
     for voter_count in sizes:
-        now, then = Server.fresh(voter_count, 0), Server.fresh(voter_count, 1)
+        now, then = ServerIndexes.fresh(voter_count, 0), ServerIndexes.fresh(voter_count, 1)
         action = z3.Int("action")
         ranges = [name for name in variant.ranges if not (variant.sketch and name == "commitIndex")]
         holds = [in_order(now, variant), in_range(now, ranges), are_indexes(now)]
@@ -193,7 +195,9 @@ def _questions(sizes: Iterable[int], variant: Variant) -> Iterator[Question]:
         yield Question(voter_count, [*holds, step], claim, _reading(now, then, action))
 
 
-def _reading(now: Server, then: Server, action: z3.ArithRef) -> Callable[[z3.ModelRef], dict[str, object]]:
+def _reading(
+    now: ServerIndexes, then: ServerIndexes, action: z3.ArithRef
+) -> Callable[[z3.ModelRef], dict[str, object]]:
     def read(model: z3.ModelRef) -> dict[str, object]:
         (number,) = integers(model, [action])
         return {"before": now.read(model), "after": then.read(model), "action": ACTIONS[number]}
@@ -201,7 +205,7 @@ def _reading(now: Server, then: Server, action: z3.ArithRef) -> Callable[[z3.Mod
     return read
 
 
-def branches(now: Server, step: int, variant: Variant) -> Iterator[Branch[Server]]:
+def branches(now: ServerIndexes, step: int, variant: ServerVariant) -> Iterator[Branch[ServerIndexes]]:
     """Build the steps of the machine, in the order of `ACTIONS`.
 
     Args:
@@ -230,7 +234,7 @@ def branches(now: Server, step: int, variant: Variant) -> Iterator[Branch[Server
     yield _restart(now, idle, step)
 
 
-def _appended(now: Server, count: int | z3.ArithRef, step: int) -> Server:
+def _appended(now: ServerIndexes, count: int | z3.ArithRef, step: int) -> ServerIndexes:
     """A leader appends; its own mark follows if it votes."""
     end = now.last + largest(z3.IntVal(1), z3.IntVal(count) if isinstance(count, int) else count)
     votes = z3.Bool(f"votes@{step}")
@@ -238,26 +242,26 @@ def _appended(now: Server, count: int | z3.ArithRef, step: int) -> Server:
     return _recalculated(replace(now, last_log=end, match_indexes=[own, *now.match_indexes[1:]]), step)
 
 
-def _match(now: Server, step: int) -> Branch[Server]:
+def _match(now: ServerIndexes, step: int) -> Branch[ServerIndexes]:
     peer, index = z3.Ints(f"peer@{step} index@{step}")
     marks = [z3.If(z3.And(peer == i, index > mine), index, mine) for i, mine in enumerate(now.match_indexes)]
     may_come = z3.And(now.leads, index >= 0, index <= now.last)
     return may_come, _recalculated(replace(now, match_indexes=marks), step)
 
 
-def _recalculated(now: Server, step: int) -> Server:
+def _recalculated(now: ServerIndexes, step: int) -> ServerIndexes:
     """Take what a majority has reached; or nothing, where the first index of the leadership is not reached."""
     quorum = element(now.match_indexes, middle(len(now.match_indexes)))
     counts = z3.And(z3.Bool(f"own@{step}"), quorum > now.leader_commit)
     return replace(now, leader_commit=z3.If(counts, quorum, now.leader_commit))
 
 
-def _persist(now: Server, variant: Variant) -> Branch[Server]:
+def _persist(now: ServerIndexes, variant: ServerVariant) -> Branch[ServerIndexes]:
     newest = now.taken if variant.snapshot_regress else largest(now.taken, now.last_snapshot)
     return now.taken > 0, replace(now, last_snapshot=newest, taken=z3.IntVal(0))
 
 
-def _store(now: Server, idle: Server, step: int, variant: Variant) -> Branch[Server]:
+def _store(now: ServerIndexes, idle: ServerIndexes, step: int, variant: ServerVariant) -> Branch[ServerIndexes]:
     """A follower is sent entries up to `end`, deletes from `cut` on where they differ, stores them, and commits.
 
     Where it cannot store them (`fails`), its log ends before `cut`, or is empty behind a snapshot; it commits
@@ -282,7 +286,7 @@ def _store(now: Server, idle: Server, step: int, variant: Variant) -> Branch[Ser
     return z3.And(end >= 0, leader >= 0, new), committed
 
 
-def _install(now: Server, idle: Server, step: int, variant: Variant) -> Branch[Server]:
+def _install(now: ServerIndexes, idle: ServerIndexes, step: int, variant: ServerVariant) -> Branch[ServerIndexes]:
     """A follower takes a snapshot; the log stays where it agrees with it, and goes where it does not."""
     index, agrees = z3.Int(f"index@{step}"), z3.Bool(f"agrees@{step}")
     keeps = z3.Or(agrees, index <= now.last_applied)
@@ -293,7 +297,7 @@ def _install(now: Server, idle: Server, step: int, variant: Variant) -> Branch[S
     return may_come, installed
 
 
-def _restart(now: Server, idle: Server, step: int) -> Branch[Server]:
+def _restart(now: ServerIndexes, idle: ServerIndexes, step: int) -> Branch[ServerIndexes]:
     """A server starts with a log and a snapshot that were stored, and has applied the snapshot."""
     log, snapshot = z3.Ints(f"log@{step} snapshot@{step}")
     began = replace(idle, last_log=log, last_snapshot=snapshot, last_applied=snapshot)

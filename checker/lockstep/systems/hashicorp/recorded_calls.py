@@ -95,7 +95,7 @@ def answer(src: str, dst: str, type_: str, body: Body) -> Tree:
 
 
 @dataclass(slots=True)
-class Call:
+class RecordedCall:
     """A call: its caller, its receiver, its request; `answers` are those that were given, by copy of the request."""
 
     src: str
@@ -120,7 +120,7 @@ class Call:
 class Reply:
     """An answer that has reached its caller, which has not acted on it."""
 
-    call: Call
+    call: RecordedCall
     tree: Tree
 
 
@@ -128,31 +128,31 @@ class Reply:
 class Calls:
     """The calls by number, those that routines wait for, and the answers that have come."""
 
-    known: dict[int, Call] = field(default_factory=dict)
+    known: dict[int, RecordedCall] = field(default_factory=dict)
     current: dict[tuple[str, str, str], int] = field(default_factory=dict)
     replies: dict[tuple[str, str, str], Reply] = field(default_factory=dict)
 
-    def begin_unawaited(self, line: Send) -> Call:
+    def begin_unawaited(self, line: Send) -> RecordedCall:
         """A routine calls whose leadership is over: the present leader has other calls."""
-        call = self.known[line.rpc] = Call(line.node, line.to, line.msg, line.body, line.rpc)
+        call = self.known[line.rpc] = RecordedCall(line.node, line.to, line.msg, line.body, line.rpc)
         return call
 
-    def begin(self, line: Send) -> Call:
+    def begin(self, line: Send) -> RecordedCall:
         """A routine calls."""
         call = self.begin_unawaited(line)
         self.current[call.routine] = line.rpc
         self.replies.pop(call.routine, None)
         return call
 
-    def find(self, line: RpcLine) -> Call | None:
+    def find(self, line: RpcLine) -> RecordedCall | None:
         """Return the call that a line is about."""
         return self.known.get(line.rpc)
 
-    def is_current(self, call: Call) -> bool:
+    def is_current(self, call: RecordedCall) -> bool:
         """Return whether its routine waits for this call, as far as the recording shows."""
         return self.current.get(call.routine) == call.rpc
 
-    def give_up(self, call: Call) -> None:
+    def give_up(self, call: RecordedCall) -> None:
         """The caller waits no more."""
         if self.is_current(call):
             del self.current[call.routine]

@@ -11,11 +11,11 @@ from collections import Counter
 
 from lockstep.systems.hashicorp.recorded_calls import Calls, Tree, request
 from lockstep.systems.hashicorp.recorded_leaders import Leaders
-from lockstep.systems.hashicorp.recorded_servers import Server
-from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, State
+from lockstep.systems.hashicorp.recorded_servers import RecordedServer
+from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, StateLine
 from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead
 from lockstep.systems.hashicorp.recording_messages import Send
-from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
+from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
 
 
 class Elections:
@@ -23,11 +23,11 @@ class Elections:
 
     def __init__(
         self,
-        replay: Replay,
+        replay: RecordingReplay,
         calls: Calls,
         lookahead: Lookahead,
         leaders: Leaders,
-        servers: dict[str, Server],
+        servers: dict[str, RecordedServer],
         *,
         prevote: bool,
     ) -> None:
@@ -36,7 +36,7 @@ class Elections:
         self.servers, self.prevote = servers, prevote
         self.rounds: Counter[Life] = Counter()
 
-    def times_out(self, line: State) -> None:
+    def times_out(self, line: StateLine) -> None:
         """A follower has not heard from a leader, and becomes a candidate."""
         self.replay.take(line.node, "HeartbeatTimeout", shows=self.servers[line.node].shown())
         if self.prevote:
@@ -124,7 +124,7 @@ class Elections:
         elif not self.prevote:
             self.begins_anew(line.life, hidden=True)
 
-    def wins(self, line: State) -> None:
+    def wins(self, line: StateLine) -> None:
         """A candidate has the votes of a majority, and leads."""
         node = line.node
         replies = list(self.calls.replies_of(node, "RequestVote"))

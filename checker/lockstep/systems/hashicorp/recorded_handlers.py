@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lockstep.systems.hashicorp.recorded_calls import Call, Calls, Tree, answer, entry, request, snapshot_place
+from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Tree, answer, entry, request, snapshot_place
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, entries_shown
-from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recorded_servers import RecordedServer
 from lockstep.systems.hashicorp.recording_lines import FsmRestore, StableFail, StoreLogs
-from lockstep.systems.hashicorp.recording_lookahead import WRITES, Handler
+from lockstep.systems.hashicorp.recording_lookahead import WRITES, HandledRequest
 from lockstep.systems.hashicorp.recording_messages import Body, Respond
-from lockstep.systems.hashicorp.recording_replay import DONE, Replay
+from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay
 
 #: The action that handles a request, by its type; each but the last two has an outcome.
 HANDLES = {
@@ -25,17 +25,19 @@ WITHOUT_OUTCOME = ("RequestPreVote", "TimeoutNow")
 class Handlers:
     """The main loops as they handle requests."""
 
-    def __init__(self, replay: Replay, calls: Calls, leaders: Leaders, servers: dict[str, Server]) -> None:
+    def __init__(
+        self, replay: RecordingReplay, calls: Calls, leaders: Leaders, servers: dict[str, RecordedServer]
+    ) -> None:
         """Read a recording of these servers."""
         self.replay, self.calls, self.leaders, self.servers = replay, calls, leaders, servers
 
-    def handle(self, handler: Handler) -> None:
+    def handle(self, handler: HandledRequest) -> None:
         """Take the step of a handler."""
         recv = handler.recv
         node, server = recv.node, self.servers[recv.node]
         if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
             return  # the process went down before it had written anything: its step is unknown
-        call = self.calls.find(recv) or Call(recv.source, node, recv.msg, recv.body, recv.rpc)
+        call = self.calls.find(recv) or RecordedCall(recv.source, node, recv.msg, recv.body, recv.rpc)
         m = self._request(recv.source, node, recv.msg, recv.body, call)
         self.leaders.noop_if_due(node, self.replay.server(node)["currentTerm"])
         for part in handler.parts:
@@ -52,11 +54,11 @@ class Handlers:
         if any(isinstance(part, FsmRestore) for part in handler.parts):
             self.replay.require_snapshot(node, snapshot_place(handler.recv.body))
 
-    def under_way(self, call: Call) -> Tree:
+    def under_way(self, call: RecordedCall) -> Tree:
         """Return the request of a call as it is under way, if it is."""
         return self._request(call.src, call.dst, call.msg, call.body, call)
 
-    def _request(self, src: str, dst: str, msg: str, body: Body, call: Call) -> Tree:
+    def _request(self, src: str, dst: str, msg: str, body: Body, call: RecordedCall) -> Tree:
         tree = request(src, dst, msg, body)
         for awaited in (True, False) if self.calls.is_current(call) else (False,):
             found = self.replay.message(tree, awaited=awaited)
@@ -66,10 +68,10 @@ class Handlers:
             tree["snapshot"] = {**tree["snapshot"], "applied": []}
         return {**tree, "awaited": self.calls.is_current(call)}
 
-    def _changes_role(self, handler: Handler) -> bool:
+    def _changes_role(self, handler: HandledRequest) -> bool:
         return any(part.kind == "state" for part in handler.parts)
 
-    def _answer(self, handler: Handler, call: Call, *, awaited: bool) -> tuple[Tree, ...] | None:
+    def _answer(self, handler: HandledRequest, call: RecordedCall, *, awaited: bool) -> tuple[Tree, ...] | None:
         """Return the messages that the handler sends: its answer, if a caller waits for that, and if it came to it."""
         respond = handler.respond
         if respond is None or is_error(respond):
@@ -78,7 +80,7 @@ class Handlers:
         call.answers[respond.copy] = tree
         return (tree,) if awaited else ()
 
-    def _shows(self, handler: Handler, server: Server) -> Tree:
+    def _shows(self, handler: HandledRequest, server: RecordedServer) -> Tree:
         if handler.respond is None:
             return server.keys_shown()
         shows = server.shown()
@@ -95,7 +97,7 @@ class Handlers:
         return shows
 
 
-def outcome(handler: Handler) -> Tree:
+def outcome(handler: HandledRequest) -> Tree:
     """Return the outcome of the writes of a handler."""
     writes = 0
     for part in handler.parts:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, request, type_of
-from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recorded_servers import RecordedServer
 from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
 from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests
 from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
-from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
+from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
 from lockstep.tla.state import State
 
 #: The action that takes an answer, by the type of its request.
@@ -36,7 +36,9 @@ OF_REPLICATION = ("AppendEntries", "InstallSnapshot")
 class Leaders:
     """The leaders: all that they do besides handling requests."""
 
-    def __init__(self, replay: Replay, calls: Calls, lookahead: Lookahead, servers: dict[str, Server]) -> None:
+    def __init__(
+        self, replay: RecordingReplay, calls: Calls, lookahead: Lookahead, servers: dict[str, RecordedServer]
+    ) -> None:
         """Read a recording of these servers."""
         self.replay, self.calls, self.lookahead, self.servers = replay, calls, lookahead, servers
         self.lives: dict[str, Life] = {}
@@ -419,7 +421,7 @@ def entries_shown(line: StoreLogs) -> Tree:
     }
 
 
-def last_index(replay: Replay, node: str) -> int:
+def last_index(replay: RecordingReplay, node: str) -> int:
     """Return the end of a server's log or snapshot, whichever is further."""
     server = replay.server(node)
     return max(int(fields(server[place])["index"]) for place in ("lastLog", "lastSnapshot"))

@@ -8,18 +8,18 @@ from typing import Any
 from lockstep.systems.hashicorp.recorded_calls import Tree, entry
 from lockstep.systems.hashicorp.recording_lines import (
     DeleteRange,
-    LeaderObs,
+    LeaderLine,
     LogEntry,
     Persisted,
     StableSet,
-    State,
+    StateLine,
     StoreLogs,
 )
 from lockstep.systems.hashicorp.recording_lookahead import Part
 
 
 @dataclass(slots=True)
-class Server:
+class RecordedServer:
     """A server by what was recorded.
 
     `last` is the copy of the log's end that it keeps: index and term of the last entry that it stored, or started with.
@@ -45,9 +45,9 @@ class Server:
             case DeleteRange():
                 for index in range(part.min, part.max + 1):
                     self.log.pop(index, None)
-            case State() if part.state != "Shutdown":
+            case StateLine() if part.state != "Shutdown":
                 self.role = part.state
-            case LeaderObs() if part.function != "Shutdown":
+            case LeaderLine() if part.function != "Shutdown":
                 self.leader = part.leader
             case _:
                 pass

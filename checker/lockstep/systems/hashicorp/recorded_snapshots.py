@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockstep.systems.hashicorp.recorded_calls import NO_CONFIGURATION, Tree
 from lockstep.systems.hashicorp.recorded_leaders import Leaders
-from lockstep.systems.hashicorp.recorded_servers import Server, log_shown
+from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown
 from lockstep.systems.hashicorp.recording_lines import (
     DeleteRange,
     FsmApply,
@@ -17,7 +17,7 @@ from lockstep.systems.hashicorp.recording_lines import (
     SnapshotSaved,
 )
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead
-from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
+from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
 from lockstep.trace.json_lines import TraceError
 
 
@@ -25,7 +25,12 @@ class Snapshots:
     """The FSMs, and the routines of snapshots."""
 
     def __init__(
-        self, replay: Replay, lookahead: Lookahead, leaders: Leaders, servers: dict[str, Server], source: str
+        self,
+        replay: RecordingReplay,
+        lookahead: Lookahead,
+        leaders: Leaders,
+        servers: dict[str, RecordedServer],
+        source: str,
     ) -> None:
         """Read a recording of these servers; `source` names it in messages."""
         self.replay, self.lookahead, self.leaders, self.servers, self.source = (

@@ -18,12 +18,12 @@ from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, answer, snap
 from lockstep.systems.hashicorp.recorded_elections import Elections
 from lockstep.systems.hashicorp.recorded_handlers import Handlers
 from lockstep.systems.hashicorp.recorded_leaders import Leaders
-from lockstep.systems.hashicorp.recorded_servers import Server, log_shown, persisted_shown
+from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
-from lockstep.systems.hashicorp.recording_lines import Line, NodeLine
+from lockstep.systems.hashicorp.recording_lines import NodeLine, RecordingLine
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead, look_ahead
 from lockstep.systems.hashicorp.recording_reader import parse_lines, read_recording
-from lockstep.systems.hashicorp.recording_replay import DepartedError, Replay
+from lockstep.systems.hashicorp.recording_replay import DepartedError, RecordingReplay
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
 from lockstep.trace import trace_format as trace
@@ -52,14 +52,16 @@ def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Import
     return _imported(*parse_lines(raw, source), source, compile_, silent)
 
 
-def _imported(header: s.Header, lines: list[Line], source: str, compile_: Compile, say: Say) -> Imported:
+def _imported(
+    header: s.RecordingHeader, lines: list[RecordingLine], source: str, compile_: Compile, say: Say
+) -> Imported:
     trace_of = trace_header(header)
     reader = Reader(compile_(trace_of, source), header, look_ahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
 
 
-def trace_header(header: s.Header) -> trace.Header:
+def trace_header(header: s.RecordingHeader) -> trace.Header:
     """Return the header of the trace of a recording.
 
     The flaws are those of v1.7.3, but for one: the recorder's transport has no way round the main loop for heartbeats.
@@ -85,11 +87,11 @@ def trace_header(header: s.Header) -> trace.Header:
 class Reader:
     """Reads a recording line by line."""
 
-    def __init__(self, spec: Spec, header: s.Header, lookahead: Lookahead, source: str) -> None:
+    def __init__(self, spec: Spec, header: s.RecordingHeader, lookahead: Lookahead, source: str) -> None:
         """Take the spec with the constants of the recording, its header, and its lookahead."""
         self.source, self.lookahead = source, lookahead
-        self.servers = {name: Server(name) for name in header.nodes}
-        self.replay, self.calls = Replay(spec, lambda node: log_shown(self.servers[node].log)["log"]), Calls()
+        self.servers = {name: RecordedServer(name) for name in header.nodes}
+        self.replay, self.calls = RecordingReplay(spec, lambda node: log_shown(self.servers[node].log)["log"]), Calls()
         self.leaders = Leaders(self.replay, self.calls, lookahead, self.servers)
         self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
         self.elections = Elections(
@@ -98,7 +100,7 @@ class Reader:
         self.snapshots = Snapshots(self.replay, lookahead, self.leaders, self.servers, source)
         self.observed: set[int] = set()
 
-    def read(self, lines: list[Line], say: Say = silent) -> Line | None:
+    def read(self, lines: list[RecordingLine], say: Say = silent) -> RecordingLine | None:
         """Read all lines; return the one at which the spec has no step, if there is one."""
         for line in lines:
             self.replay.line = line
@@ -110,7 +112,7 @@ class Reader:
                 return line
         return None
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: RecordingLine) -> None:
         if not isinstance(line, NodeLine):
             return
         if line.obs is not None:
@@ -141,7 +143,7 @@ class Reader:
             call = self._call(line)
             self.replay.take(call.dst, "Duplicate", {"m": self.handlers.under_way(call)}, line=copied)
 
-    def _problem(self, line: Line, field: str, problem: str) -> TraceError:
+    def _problem(self, line: RecordingLine, field: str, problem: str) -> TraceError:
         return TraceError(self.source, line.number, f"field `{field}`: {problem}")
 
     def _call(self, line: m.RpcLine) -> Any:
@@ -232,7 +234,7 @@ class Reader:
         else:
             self.snapshots.compacts(line)
 
-    def _state(self, line: s.State) -> None:
+    def _state(self, line: s.StateLine) -> None:
         if line.seq in self.lookahead.parts or line.state == "Shutdown":
             self._part(line)
             return
@@ -244,7 +246,7 @@ class Reader:
             self.servers[line.node].leader = ""
         known(self, line)
 
-    def _leader_obs(self, line: s.LeaderObs) -> None:
+    def _leader_obs(self, line: s.LeaderLine) -> None:
         if line.seq not in self.lookahead.parts:
             self.servers[line.node].write(line)
         self._part(line)
@@ -271,7 +273,7 @@ class Reader:
 
     # ---- Lives ----
 
-    def _start(self, line: s.Start) -> None:
+    def _start(self, line: s.StartLine) -> None:
         node = line.node
         self.leaders.lives[node] = line.life
         self.servers[node].start(line.persisted)
@@ -285,7 +287,7 @@ class Reader:
         if "lastSnapshot" in shows:
             self.replay.require_snapshot(node, shows["lastSnapshot"])
 
-    def _stopped(self, line: s.Stopped) -> None:
+    def _stopped(self, line: s.StoppedLine) -> None:
         node = line.node
         self.calls.forget(node)
         self.snapshots.waiting.pop(node, None)
@@ -295,14 +297,14 @@ class Reader:
         else:
             self.replay.take(node, "Crash", shows=persisted_shown(line.persisted))
 
-    def _final(self, line: s.Final) -> None:
+    def _final(self, line: s.FinalLine) -> None:
         shows = persisted_shown(line.persisted)
         if line.obs is not None:
             shows |= {"commitIndex": line.obs.commit, "lastIndex": line.obs.last, "role": line.obs.role}
         self.replay.observe(line.node, shows)
 
 
-_CHANGES: dict[tuple[str, str], Callable[[Reader, s.State], None]] = {
+_CHANGES: dict[tuple[str, str], Callable[[Reader, s.StateLine], None]] = {
     ("Candidate", "runFollower"): lambda self, line: self.elections.times_out(line),
     ("Leader", "runCandidate"): lambda self, line: self.elections.wins(line),
     ("Follower", "runCandidate"): lambda self, line: self._part(line),
@@ -310,7 +312,7 @@ _CHANGES: dict[tuple[str, str], Callable[[Reader, s.State], None]] = {
     ("Follower", "checkLeaderLease"): lambda self, line: self.leaders.lease(line.node),
 }
 
-_READERS: dict[type[Line], Callable[[Reader, Any], None]] = {
+_READERS: dict[type[RecordingLine], Callable[[Reader, Any], None]] = {
     m.Send: Reader._send,
     m.Duplicate: Reader._duplicate,
     m.Drop: Reader._drop,
@@ -323,8 +325,8 @@ _READERS: dict[type[Line], Callable[[Reader, Any], None]] = {
     s.StableFail: Reader._stable,
     s.StoreLogs: Reader._store_logs,
     s.DeleteRange: Reader._delete_range,
-    s.State: Reader._state,
-    s.LeaderObs: Reader._leader_obs,
+    s.StateLine: Reader._state,
+    s.LeaderLine: Reader._leader_obs,
     s.FsmApply: lambda self, line: self.snapshots.applies(line),
     s.FsmSnapshot: lambda self, line: self.snapshots.reads(line),
     s.FsmRestore: lambda self, line: self.snapshots.restores(line),
@@ -332,13 +334,13 @@ _READERS: dict[type[Line], Callable[[Reader, Any], None]] = {
     s.LibLog: Reader._liblog,
     s.TransferReq: Reader._transfer_req,
     s.TransferResp: Reader._transfer_resp,
-    s.Start: Reader._start,
-    s.Stopped: Reader._stopped,
-    s.Final: Reader._final,
+    s.StartLine: Reader._start,
+    s.StoppedLine: Reader._stopped,
+    s.FinalLine: Reader._final,
 }
 
 
-def _summary(reader: Reader, lines: list[Line], departed: Line | None) -> Summary:
+def _summary(reader: Reader, lines: list[RecordingLine], departed: RecordingLine | None) -> Summary:
     events, hidden = reader.replay.events, set(reader.replay.hidden)
     acted = {event.line for place, event in enumerate(events) if event.action != OBSERVE and place not in hidden}
     observed = reader.observed | {event.line for event in events if event.action == OBSERVE}

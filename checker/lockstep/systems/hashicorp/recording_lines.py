@@ -39,7 +39,7 @@ class LogEntry(Struct, forbid_unknown_fields=True, frozen=True):
     v: str | None = None
 
 
-class Place(Struct, forbid_unknown_fields=True, frozen=True):
+class EntryPlace(Struct, forbid_unknown_fields=True, frozen=True):
     """An entry's index and term."""
 
     i: Index
@@ -74,7 +74,7 @@ class FsmState(Struct, forbid_unknown_fields=True, frozen=True):
     digest: Count
 
 
-class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
+class RecordingLine(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
     """The part that all lines share."""
 
     seq: Count
@@ -98,7 +98,7 @@ class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
         return self.kind if variant is None or self.kind == "stop_begin" else f"{self.kind}.{variant}"
 
 
-class NodeLine(Line, kw_only=True):
+class NodeLine(RecordingLine, kw_only=True):
     """A line of one node in one life: 0 is the bootstrap, 1 the first start."""
 
     node: Name
@@ -159,16 +159,16 @@ class DeleteRange(Written, tag="delete_range", kw_only=True):
     min: Index
     max: Index
     why: Literal["truncate", "compact"]
-    gone: tuple[Place, ...]
+    gone: tuple[EntryPlace, ...]
 
 
-class State(Written, tag="state", kw_only=True):
+class StateLine(Written, tag="state", kw_only=True):
     """The role changes."""
 
     state: Role
 
 
-class LeaderObs(Written, tag="leader_obs", kw_only=True):
+class LeaderLine(Written, tag="leader_obs", kw_only=True):
     """The known leader changes."""
 
     leader: str
@@ -225,7 +225,7 @@ class HeartbeatResumed(HeartbeatFailed, tag="hb_resumed_obs", kw_only=True):
 # ---- Around the servers: their lives, their clients, and the harness that makes faults ----
 
 
-class Config(Struct, forbid_unknown_fields=True, frozen=True):
+class RecordedConfig(Struct, forbid_unknown_fields=True, frozen=True):
     """The library's configuration."""
 
     heartbeat_timeout_ms: Count
@@ -238,7 +238,7 @@ class Config(Struct, forbid_unknown_fields=True, frozen=True):
     trailing_logs: Count
 
 
-class Faults(Struct, forbid_unknown_fields=True, frozen=True):
+class RecordedFaults(Struct, forbid_unknown_fields=True, frozen=True):
     """The rates at which the network loses, delays and copies."""
 
     drop_req: float
@@ -249,7 +249,7 @@ class Faults(Struct, forbid_unknown_fields=True, frozen=True):
     rpc_timeout_ms: float
 
 
-class Header(Line, tag="header", kw_only=True):
+class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     """The first line."""
 
     schema: str
@@ -261,35 +261,35 @@ class Header(Line, tag="header", kw_only=True):
     seed: int
     prevote: bool
     pipeline: Literal[False]
-    faults: Faults
-    config: Config
+    faults: RecordedFaults
+    config: RecordedConfig
     note: str
 
 
-class Start(NodeLine, tag="start", kw_only=True):
+class StartLine(NodeLine, tag="start", kw_only=True):
     """A server is about to start on what is in its stores."""
 
     persisted: Persisted
     heartbeat_timeout_ms: Count
 
 
-class Started(NodeLine, tag="started", kw_only=True):
+class StartedLine(NodeLine, tag="started", kw_only=True):
     """It has started."""
 
 
-class StopBegin(NodeLine, tag="stop_begin", kw_only=True):
+class StopBeginLine(NodeLine, tag="stop_begin", kw_only=True):
     """It begins to stop; all that it sends from now on is lost."""
 
     why: str
 
 
-class Stopped(NodeLine, tag="stopped", kw_only=True):
+class StoppedLine(NodeLine, tag="stopped", kw_only=True):
     """It has stopped."""
 
     persisted: Persisted
 
 
-class Final(NodeLine, tag="final", kw_only=True):
+class FinalLine(NodeLine, tag="final", kw_only=True):
     """A server at the end."""
 
     persisted: Persisted
@@ -331,20 +331,20 @@ class TransferResp(NodeLine, tag="transfer_resp", kw_only=True):
     err: str | None = None
 
 
-class Partition(Line, tag="partition", kw_only=True):
+class PartitionLine(RecordingLine, tag="partition", kw_only=True):
     """The harness parts the network."""
 
     groups: tuple[tuple[Name, ...], ...]
     why: str | None = None
 
 
-class Heal(Line, tag="heal", kw_only=True):
+class HealLine(RecordingLine, tag="heal", kw_only=True):
     """It ends that."""
 
     why: str | None = None
 
 
-class CutOneway(Line, tag="cut_oneway", kw_only=True):
+class CutLine(RecordingLine, tag="cut_oneway", kw_only=True):
     """It cuts one direction."""
 
     source: Name = field(name="from")
@@ -352,17 +352,17 @@ class CutOneway(Line, tag="cut_oneway", kw_only=True):
     why: str | None = None
 
 
-class Script(Line, tag="script", kw_only=True):
+class ScriptLine(RecordingLine, tag="script", kw_only=True):
     """It names its next step."""
 
     step: str
 
 
-class FaultsOff(Line, tag="faults_off", kw_only=True):
+class FaultsOffLine(RecordingLine, tag="faults_off", kw_only=True):
     """It ends all faults."""
 
 
-class End(Line, tag="end", kw_only=True):
+class RecordingEnd(RecordingLine, tag="end", kw_only=True):
     """The last line, which counts all."""
 
     events: Count

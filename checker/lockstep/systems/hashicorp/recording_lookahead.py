@@ -15,16 +15,16 @@ from lockstep.systems.hashicorp.recording_lines import (
     DeleteRange,
     FsmRestore,
     FsmSnapshot,
-    LeaderObs,
+    LeaderLine,
     LibLog,
-    Line,
     NodeLine,
+    RecordingLine,
     SnapshotSaved,
     StableFail,
     StableSet,
-    Start,
-    State,
-    Stopped,
+    StartLine,
+    StateLine,
+    StoppedLine,
     StoreLogs,
     Written,
 )
@@ -48,14 +48,14 @@ Requests = dict[tuple[Life, str, int], deque[Send]]
 COMPLETE = "snapshot complete up to"
 
 #: Lines of the main loop while it handles a request, or campaigns.
-Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | State | LeaderObs
+Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | StateLine | LeaderLine
 
 #: Those of them that are durable writes, or were to be.
 WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
 
 
 @dataclass(slots=True)
-class Handler:
+class HandledRequest:
     """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one."""
 
     recv: Recv
@@ -63,7 +63,7 @@ class Handler:
     respond: Respond | None = None
     is_over: bool = False
 
-    def place(self) -> Line:
+    def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
 
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
@@ -87,8 +87,8 @@ class Lookahead:
     is copied, by its number: that of the loss of the first copy may stand above it.
     """
 
-    handlers: dict[int, Handler] = field(default_factory=dict)
-    steps: dict[int, Handler] = field(default_factory=dict)
+    handlers: dict[int, HandledRequest] = field(default_factory=dict)
+    steps: dict[int, HandledRequest] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)
     campaigns: dict[int, list[StableSet | StableFail]] = field(default_factory=dict)
     noops: dict[int, StoreLogs] = field(default_factory=dict)
@@ -103,21 +103,21 @@ class Lookahead:
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
 
 
-def look_ahead(lines: Iterable[Line], source: str) -> Lookahead:
+def look_ahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
     """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
-    return _Reader(source).read(lines)
+    return _LookaheadReader(source).read(lines)
 
 
-class _Reader:
+class _LookaheadReader:
     def __init__(self, source: str) -> None:
         self.source, self.lookahead = source, Lookahead()
-        self.open: dict[str, Handler] = {}
+        self.open: dict[str, HandledRequest] = {}
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
-        self.won: dict[str, State] = {}
+        self.won: dict[str, StateLine] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
         self.last_saved: dict[str, SnapshotSaved] = {}
 
-    def read(self, lines: Iterable[Line]) -> Lookahead:
+    def read(self, lines: Iterable[RecordingLine]) -> Lookahead:
         for line in lines:
             if not isinstance(line, NodeLine):
                 continue
@@ -130,7 +130,7 @@ class _Reader:
                     self._send(line)
                 case Duplicate():
                     self.lookahead.duplicates[line.rpc] = line
-                case Start() | Stopped():
+                case StartLine() | StoppedLine():
                     self._ends(line.node)
                 case LibLog() if line.text == COMPLETE:
                     self._completed(line.node)
@@ -158,7 +158,7 @@ class _Reader:
     def _recv(self, line: Recv) -> None:
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
-        self.open[line.node] = self.lookahead.handlers[line.seq] = Handler(line)
+        self.open[line.node] = self.lookahead.handlers[line.seq] = HandledRequest(line)
 
     def _respond(self, line: Respond) -> None:
         handler = self.open.pop(line.node, None)
@@ -186,7 +186,7 @@ class _Reader:
             self._part(self.open[node], line)
         elif isinstance(line, StableSet | StableFail) and line.function == "electSelf":
             self._of_campaign(line)
-        elif isinstance(line, State) and line.state == "Leader":
+        elif isinstance(line, StateLine) and line.state == "Leader":
             self.won[node] = line
         elif isinstance(line, StoreLogs) and line.caller == "runLeader" and node in self.won:
             self.lookahead.noops[self.won.pop(node).seq] = line
@@ -195,7 +195,7 @@ class _Reader:
         elif isinstance(line, DeleteRange):
             self._compaction(line)
 
-    def _part(self, handler: Handler, line: Part) -> None:
+    def _part(self, handler: HandledRequest, line: Part) -> None:
         handler.parts.append(line)
         self.lookahead.parts.add(line.seq)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lockstep.conformance.json_values import Words, to_tree, to_value
 from lockstep.systems.hashicorp.recorded_calls import Tree
-from lockstep.systems.hashicorp.recording_lines import Line
+from lockstep.systems.hashicorp.recording_lines import RecordingLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value
@@ -25,7 +25,7 @@ class DepartedError(Exception):
     """The spec has no such step: its behaviour in the lines after it is not known."""
 
 
-class Replay:
+class RecordingReplay:
     """A behaviour of the spec, step by step; `line` is the one that is being read."""
 
     def __init__(self, spec: Spec, whole_log: Callable[[str], Any]) -> None:
@@ -36,7 +36,7 @@ class Replay:
         self.events: list[Event] = []
         self.hidden: list[int] = []
         self.moved: list[int] = []
-        self.line: Line | None = None
+        self.line: RecordingLine | None = None
 
     def take(
         self,
@@ -46,7 +46,7 @@ class Replay:
         shows: Mapping[str, Any] | None = None,
         sent: tuple[Tree, ...] | None = None,
         *,
-        line: Line | None = None,
+        line: RecordingLine | None = None,
         hidden: bool = False,
     ) -> None:
         """Take a step.
@@ -88,7 +88,7 @@ class Replay:
         args: Mapping[str, Any],
         shows: Mapping[str, Any],
         sent: tuple[Tree, ...] | None,
-        line: Line | None,
+        line: RecordingLine | None,
         hidden: bool,
     ) -> None:
         source = line or self.line
