@@ -10,7 +10,7 @@ from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let,
 
 _ORDERS = {("Naturals", name) for name in ("<", ">", "\\leq", "\\geq")}
 _COMPARISONS = ("=", "#", "\\in", "\\notin", "\\subseteq")
-#: What explanations take apart.
+#: The constructs that explanations take apart.
 _STRUCTURES = frozenset(
     {"\\land", "\\lor", "$IfThenElse", "$Case", "UNCHANGED", "$SquareAct", "$AngleAct", "=", "\\in", "TRUE", "FALSE"}
 )

@@ -51,7 +51,7 @@ def _write_argument(actions: ActionWriter, expr: Call, binding: InlineBinding, s
 
 
 def _follow_unless_computed(actions: ActionWriter, expr: Call, binding: InlineBinding, site: Site) -> None:
-    """Write an argument that may hold in several ways, each of which is taken unless its value is there already.
+    """Write an argument that may hold in several ways, which are all taken unless its value is there already.
 
     TLC takes the expression of a LazyValue apart at every use as a conjunct, until an evaluation has computed its
     value; from then on that is tested (Tool.getNextStatesAppl). So ``IF p THEN p ELSE q`` does not branch on p;

@@ -1,4 +1,4 @@
-"""What every writer of actions uses: where an action is written, and the generators under way."""
+"""The base of the action compiler: the sites where actions are written, and the generators under way."""
 
 from __future__ import annotations
 

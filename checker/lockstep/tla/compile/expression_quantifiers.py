@@ -171,7 +171,7 @@ def _is_of_one_name(bound: Bound) -> bool:
     return not bound.is_tuple and len(bound.params) == 1
 
 
-#: What is chosen by comparing every element with it: it stands on the right, or on the left.
+#: The element that a comparison with all others chooses: the one on its right, or on its left.
 _NOT_STRICT = {("Naturals", "\\leq"): ("max", "min"), ("Naturals", "\\geq"): ("min", "max")}
 
 

@@ -1,4 +1,4 @@
-"""What every writer of expressions uses: the functions of a module under way, one for each definition."""
+"""The base of the expression compiler: the functions of a module under way, one for each definition."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ def _pairs(sets: Builtin) -> Iterator[Builtin]:
 
 
 class _ActionReader:
-    """Reads an action, and passes over what it leaves alone; each definition is read once, whoever uses it."""
+    """Reads an action, and passes over what it leaves alone; each definition is read once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -50,7 +50,7 @@ class _Closure:
 
 
 _Scope: TypeAlias = "Mapping[int, _Closure | None]"
-"""What a name stands for; None: an element of some set."""
+"""The meaning of names; None: an element of some set."""
 
 
 def is_never(program: Program, part: ActionPart) -> bool:

@@ -21,7 +21,7 @@ _MAX_COMBINATIONS = 4096
 
 @dataclass(frozen=True)
 class EachPart:
-    """What a part says of every element of a set, or range of integers, of the state.
+    """A formula about every element of a set, or range of integers, of the state.
 
     Attributes:
         guard: must be true, or nothing is said; takes a state, the next one, and the part's elements.

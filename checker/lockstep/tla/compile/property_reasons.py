@@ -17,7 +17,7 @@ from lockstep.tla.compile.generated_module import GeneratedModule
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg
 
-#: What may have a type, such as all functions, on its right side: a set that nobody wants to see listed.
+#: The comparisons that may have a type, such as all functions, on their right side, which is not worth listing.
 _IN_SETS = ("\\in", "\\notin", "\\subseteq")
 
 

@@ -52,7 +52,7 @@ class ThresholdMeta(TypedDict):
 
 
 class EachMeta(TypedDict):
-    """What a part says of every element of a set or range of the state; see property_parts.EachPart."""
+    """A formula about every element of a set or range of the state; see property_parts.EachPart."""
 
     holds: str
     domain: str | None

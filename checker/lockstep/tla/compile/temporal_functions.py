@@ -136,7 +136,7 @@ def _write_builtin(module: GeneratedModule, expr: Builtin, place: _Place) -> Tem
 def _write_fairness(module: GeneratedModule, expr: Builtin, place: _Place) -> Temporal:
     """Write WF or SF: of the angle action, a test of being enabled and a test of a step.
 
-    Of a module that is instanced, what is to be enabled speaks of its own variables, and is told apart.
+    In a module that is instanced, the action that is to be enabled has its own variables, and is another argument.
     """
     subscript, action, *apart = expr.args
     angle = Builtin("$AngleAct", (action, subscript), expr.loc)

@@ -15,7 +15,7 @@ __all__ = ["FUNCTIONS", "ValueShapes", "outcomes"]
 
 
 def outcomes(expr: Builtin) -> Iterator[Expr]:
-    """List the parts of an expression one of which is its value: the branches of an IF or a CASE."""
+    """List the parts that may be the value of an expression: the branches of an IF or a CASE."""
     if expr.name == "$IfThenElse":
         yield from expr.args[1:]
     elif expr.name == "$Case":
@@ -203,7 +203,7 @@ class ValueShapes(EvaluationFacts):
         )
 
     def _functions_of(self, expr: Expr) -> Iterator[Bind]:
-        """List the functions that are written out and one of which an expression may be."""
+        """List the functions that are written out and that an expression may be."""
         for made in self._made_by(expr, set()):
             if isinstance(made, Bind) and made.name in FUNCTIONS:
                 yield made
@@ -314,7 +314,7 @@ class ValueShapes(EvaluationFacts):
         return isinstance(expr, Builtin) and expr.name == "DOMAIN"
 
     def _made_by(self, expr: Expr, seen: set[int]) -> Iterator[Expr]:
-        """List the expressions one of which makes the value of this one: through LET, IF, CASE and definitions.
+        """List the expressions that may make the value of this one: through LET, IF, CASE and definitions.
 
         Each definition is entered once; `seen` are those that were.
         """

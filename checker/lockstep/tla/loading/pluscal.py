@@ -99,7 +99,7 @@ def _joined(lines: str) -> bytes:
     return "".join(lines.splitlines()).encode()
 
 
-#: How the checksum of a translation is made.
+#: The checksum of a translation, by its kind.
 _MAKE: dict[str, Callable[[str], str]] = {
     "crc": lambda lines: f"{zlib.crc32(_joined(lines)):x}",
     "md5": lambda lines: hashlib.md5(_joined(lines), usedforsecurity=False).hexdigest(),

@@ -105,7 +105,7 @@ def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
     return {name: each.text for name, each in project_files(root, directories).items()}
 
 
-#: What else the XML of a project depends on: how its modules are rewritten, and the modules that the jar may lack.
+#: The other files that the XML of a project depends on: the rewriting of modules, and modules that the jar may lack.
 _READ_WITH_THEM = (
     Path(unicode_symbols.__file__),
     *sorted(Path(unicode_symbols.__file__).parent.glob("standard/*.tla")),

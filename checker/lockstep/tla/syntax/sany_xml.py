@@ -100,7 +100,7 @@ class _TreeReader:
     def give_parameters(self) -> None:
         """Give the facts of an ``I(p) == INSTANCE M`` its parameters, which SANY leaves out of their XML.
 
-        Any definition of the same INSTANCE begins with them; how many they are, a use of the fact tells.
+        Any definition of the same INSTANCE begins with them; a use of the fact shows how many they are.
         """
         siblings: dict[str, tuple[int, ...]] = {}
         for definition in self.tree.definitions.values():

@@ -41,7 +41,7 @@ REFUSED: dict[tuple[str, str], str] = {
     ("TLCExt", "Trace"): "a search does not keep how it came to a state; write a variable for the history",
     ("TLCExt", "CounterExample"): "it is the counterexample as a value; `lockstep model --format json` prints it",
     ("TLCExt", "ToTrace"): "it is the counterexample as a value; `lockstep model --format json` prints it",
-    ("TLCExt", "PickSuccessor"): "it asks somebody which step to take; `lockstep play` does so",
+    ("TLCExt", "PickSuccessor"): "it asks a person which step to take; `lockstep play` does so",
     ("TLCExt", "AssertError"): "it compares the words of an error, which are TLC's own",
     ("TLCExt", "TLCFP"): "it is a fingerprint, which is TLC's own",
     ("TLCExt", "TLCEvalDefinition"): "write the name of the definition itself, without quotes",

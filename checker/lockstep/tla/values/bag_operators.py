@@ -1,4 +1,4 @@
-"""Bags: functions that tell how many copies of each element there are."""
+"""Bags: functions from elements to their numbers of copies."""
 
 from __future__ import annotations
 

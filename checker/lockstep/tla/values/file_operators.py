@@ -1,4 +1,4 @@
-"""What the community's modules Json and IOUtils read: files, the environment, numbers in strings."""
+"""Input by the community's modules Json and IOUtils: files, the environment, numbers in strings."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class ExceptWarning(UserWarning):
 
 
 def _ignored(argument: Value) -> None:
-    """Warn, once for each place in a spec; the spec tells what stands at a line of its generated code."""
+    """Warn, once for each place in a spec, which the spec finds by the line of its generated code."""
     said = f"EXCEPT at {format_value(argument)}, which is not in the domain, changes nothing"
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and "_note_at" not in frame.f_globals:

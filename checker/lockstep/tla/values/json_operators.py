@@ -12,7 +12,7 @@ from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, 
 
 __all__ = ["JsonTexts"]
 
-#: What JSON can say and TLA+ cannot, outside of strings.
+#: The values that JSON has and TLA+ has not, outside of strings.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<null>null)|(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 _MOST_DIGITS = 10
 

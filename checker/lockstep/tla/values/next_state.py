@@ -15,7 +15,7 @@ from lockstep.tla.values.quantifier_bounds import elements
 __all__ = ["NextState", "UnassignedError", "assign", "choose_next", "is_complete"]
 
 _SUFFIX = r"__\d+$|_+$"
-"""What a variable's name has in Python besides: of a keyword, and of a variable that only an ENABLED knows."""
+"""The suffix of a variable's name in Python if that is a keyword, or that of a variable that only an ENABLED knows."""
 
 
 class UnassignedError(TlaError):

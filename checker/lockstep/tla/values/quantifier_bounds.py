@@ -1,4 +1,4 @@
-"""What a quantifier's variables range over: listing a set, and testing arguments given from outside."""
+"""The sets of quantifiers: their elements, and tests of arguments that are given from outside."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def elements(container: Value) -> Iterable[Value]:
     """List a set in its deterministic order.
 
     Raises:
-        TlaError: if it cannot be listed, even if nobody wants an element.
+        TlaError: if it cannot be listed, even if no element is wanted.
     """
     if type(container) is frozenset:
         return container if len(container) < 2 else ordered(container)
@@ -88,7 +88,7 @@ class Matching:
         return found if self.test is None else filter(self.test, found)
 
 
-#: What is known of an argument; None: nothing, and one element stands for all of an infinite set.
+#: Knowledge of an argument; None: nothing is known, and one element stands for all of an infinite set.
 Hint: TypeAlias = Exactly | Matching | None
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of values that come again: what long ones were made of, and the shapes of short sets.
+"""Facts remembered about values that come again: what long ones were made of, and the shapes of short sets.
 
 A log gets one entry more, and so does the set of committed entries. What is new in the longer one, and whether all of
 it has a property that the shorter one had, can be found without looking at all of it again. Only the latest values are
@@ -16,12 +16,12 @@ from typing import Any
 
 __all__ = ["LONG", "Latest", "SetFacts", "added_to", "by_id", "grew", "made_of", "remember"]
 
-#: How many elements make a sequence or set long.
+#: The least number of elements of a long sequence or set.
 LONG = 16
 
 
 class Latest(dict[int, tuple[Any, ...]]):
-    """What is known of the latest values, by their ids: an entry begins with the value, which so keeps its id."""
+    """Facts about the latest values, by their ids: an entry begins with the value, which so keeps its id."""
 
     def __init__(self, limit: int) -> None:
         """Begin with nothing; there are never more entries than the limit."""
@@ -35,7 +35,7 @@ class Latest(dict[int, tuple[Any, ...]]):
         self[id(value)] = (value, *known)
 
 
-#: Of the latest long values: what each was made of, and what was added to that.
+#: The base and the addition that each of the latest long values was made of.
 _grown = Latest(32)
 
 
