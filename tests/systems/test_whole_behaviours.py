@@ -126,7 +126,7 @@ def test_tlc_is_understood_where_it_names_what_a_property_is_made_of(tmp_path: P
 def test_where_tlc_cannot_be_asked_of_the_steps_alone_it_says_so(way: str, tmp_path: Path) -> None:
     code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP, "--engine", "tlc", way=way)
     assert code == 0
-    assert any(each.startswith("note: TLC cannot say where the PROPERTY Nameless fails") for each in verdict["notes"])
+    assert any(each.startswith("note: TLC cannot find where the PROPERTY Nameless fails") for each in verdict["notes"])
     code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP, way=way)
     assert (code, verdict["findings"][0]["name"]) == (1, "Nameless")
 
