@@ -1,7 +1,7 @@
 """How fast traces are checked: python bench/check_speed.py [--events 3000]
 
 Everything is measured in one run, side by side: machines are noisy, and only the ratios carry over. Of several runs
-the fastest counts; where the time goes is told in processor time, and there it is the fastest of each event. The whole
+the fastest counts; the shares of the parts are in processor time, of the fastest run of each event. The whole
 process, with the start of Python and the loading of the compiled spec, is measured as well; so is TLC on one short
 trace, and how the cost of an event grows with the length of the logs.
 """
@@ -37,10 +37,10 @@ from lockstep.trace.trace_format import FORMAT, Event, Header, write_trace
 from lockstep.trace.trace_reader import read_trace
 
 PLANS = ("ordered", "fine", "batches", "votes")
-#: A plan of hashicorp/raft, of which it is told, too, where the time goes.
+#: A plan of hashicorp/raft, whose parts are timed as well.
 RAFT = "raft"
-#: Of so many events of each plan it is told where the time goes.
-MOST_SHARED = 600
+#: How many events of each plan have their parts timed.
+MAX_SHARED = 600
 #: What is done with an event.
 PARTS = ("reading", "step", "shown", "sent", "properties")
 RUNS = 3
@@ -231,7 +231,7 @@ class Timed:
     """A trace that takes the time of its last events."""
 
     def __init__(self, path: Path, last: int) -> None:
-        """Open the trace; the last so many events are timed."""
+        """Open the trace; the last ones are timed."""
         self.trace, self.last = read_trace(path), last
         self.source, self.times = self.trace.source, deque[float](maxlen=last + 1)
 
@@ -263,7 +263,7 @@ def main() -> None:
         print("Checking traces, every property on, one core\n")
         print(speed(folder, args.events), "\n")
         print("Where the time goes: microseconds of processor time an event\n")
-        print(shares(folder, min(args.events, MOST_SHARED)), "\n")
+        print(shares(folder, min(args.events, MAX_SHARED)), "\n")
         print(whole_process(folder), "\n")
         print(beside_tlc(folder), "\n", flush=True)
         if args.longest:

@@ -1,9 +1,9 @@
-"""What a log costs that tells a part: python bench/log_cost.py [--transactions 8] [--runs 4]
+"""The cost of logs that leave parts out: python bench/log_cost.py [--transactions 8] [--runs 4]
 
-Runs of a two-phase commit (bench/two_phase) are told in several ways, from every step in full to a log of each node in
-which nobody writes that a message arrives, and checked: by following the lines where they tell everything, and by
+Runs of a two-phase commit (bench/two_phase) are logged in several ways, from every step in full to a log of each node
+in which nobody writes that a message arrives, and checked: by following the lines where they have everything, and by
 searching for what they leave open. All of it is measured in one run, side by side, in processor time: only the ratios
-carry over. An event is a step of the run, whether a line tells of it or not. A rash transaction manager commits when
+carry over. An event is a step of the run, whether it has a line or not. A rash transaction manager commits when
 half of them are prepared; of its runs it is counted how many are refuted.
 """
 
@@ -31,7 +31,7 @@ from lockstep.systems.own_logs import OwnLogs
 
 SPEC = Path(__file__).parent / "two_phase" / "TwoPhase.tla"
 
-#: Of each kind of line: its action, and its parameters with the fields that tell them.
+#: Of each kind of line: its action, and its parameters with the fields that have them.
 LINES = {
     "prepared": ("Prepare", {"r": "rm", "t": "tx"}),
     "heard": ("Hear", {"r": "rm", "t": "tx"}),
@@ -39,7 +39,7 @@ LINES = {
     "received": ("Receive", {"r": "rm", "t": "tx"}),
     "finished": ("Finish", {"r": "rm", "t": "tx"}),
 }
-#: The lines that tell of the arrival of a message.
+#: The kinds of lines about the arrival of a message.
 ARRIVALS = ("heard", "received")
 SHOWING = ("prepared", "decided", "finished")
 #: Milliseconds from the begin of one transaction to that of the next.
@@ -50,7 +50,7 @@ TIMES = 3
 
 @dataclass(frozen=True)
 class Way:
-    """A way to tell of a run: what is left out, whether each node has a log of its own, and whether it is searched."""
+    """A way to log a run: what is left out, whether each node has a log of its own, and whether it is searched."""
 
     title: str
     without_lines: tuple[str, ...] = ()
@@ -68,13 +68,13 @@ class Way:
         if self.without_lines:
             said += ["[hidden]", *(f"{LINES[kind][0]} = 4" for kind in self.without_lines)]
         for kind, (action, params) in LINES.items():
-            fields = {name: field for name, field in params.items() if field in self.told(kind, params.values())}
-            told = ", ".join(f'{name} = "{field}"' for name, field in fields.items())
+            fields = {name: field for name, field in params.items() if field in self.kept_fields(kind, params.values())}
+            args = ", ".join(f'{name} = "{field}"' for name, field in fields.items())
             shows = ['shows = "shows"'] if kind in SHOWING else []
-            said += [f"[lines.{kind}]", f'action = "{action}"', f"args = {{ {told} }}", *shows]
+            said += [f"[lines.{kind}]", f'action = "{action}"', f"args = {{ {args} }}", *shows]
         return "\n".join(said) + "\n"
 
-    def told(self, kind: str, fields: Iterable[str]) -> list[str]:
+    def kept_fields(self, kind: str, fields: Iterable[str]) -> list[str]:
         """Return the fields that a line of a kind keeps."""
         return [name for name in fields if name != "tx" or kind not in self.without_transaction]
 
@@ -85,8 +85,8 @@ class Way:
         steps = list(run)
         for node, line in steps:
             if line["event"] not in self.without_lines:
-                told = {name: line[name] for name in self.told(line["event"], line)}
-                files.setdefault(node if self.by_node else "all", []).append(json.dumps(told) + "\n")
+                kept = {name: line[name] for name in self.kept_fields(line["event"], line)}
+                files.setdefault(node if self.by_node else "all", []).append(json.dumps(kept) + "\n")
         paths = []
         for name, lines in files.items():
             paths.append(folder / f"{name}.log")
@@ -105,7 +105,7 @@ WAYS = (
 
 
 def judge(way: Way, folder: Path, transactions: int) -> OwnLogs:
-    """Return what checks the logs of a way to tell."""
+    """Return what checks the logs of a way to log."""
     folder.mkdir(parents=True, exist_ok=True)
     cfg, mapping = folder / "TwoPhase.cfg", folder / "mapping.toml"
     text = SPEC.with_suffix(".cfg").read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def checked(judged: OwnLogs, paths: Sequence[Path]) -> TraceVerdict:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a way to tell costs: steps, lines and seconds of all runs, states carried, and how many rash runs fail."""
+    """The cost of a way to log: steps, lines and seconds of all runs, states carried, and how many rash runs fail."""
 
     steps: int
     lines: int
@@ -145,7 +145,7 @@ def refuse_all_but_holds(title: str, runs: Sequence[Sequence[Path]], found: list
 
 
 def measured(way: Way, folder: Path, args: argparse.Namespace) -> Measured:
-    """Check every run told in one way; the runs are the same for all."""
+    """Check every run logged in one way; the runs are the same for all."""
     judged = judge(way, folder, args.transactions)
     logs = [way.logs(Run(seed, args.transactions, EVERY), folder / f"run-{seed}") for seed in range(1, args.runs + 1)]
     runs = [paths for paths, _ in logs]
@@ -155,19 +155,19 @@ def measured(way: Way, folder: Path, args: argparse.Namespace) -> Measured:
         way.logs(Run(seed, args.transactions, EVERY, rash=True), folder / f"rash-{seed}")[0]
         for seed in range(1, args.rash + 1)
     ]
-    told = [each.ambiguity for each in found if each.ambiguity is not None]
+    ambiguities = [each.ambiguity for each in found if each.ambiguity is not None]
     return Measured(
         sum(steps for _, steps in logs),
         sum(each.events for each in found),
         seconds,
-        max((each.states for each in told), default=1),
-        sum(sum(each.entropy.values()) for each in told) / len(found),
+        max((each.states for each in ambiguities), default=1),
+        sum(sum(each.entropy.values()) for each in ambiguities) / len(found),
         sum(checked(judged, paths).verdict is Verdict.VIOLATED for paths in rash),
     )
 
 
 def rows(folder: Path, args: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of the table for each way to tell."""
+    """Yield a row of the table for each way to log."""
     full: Measured | None = None
     for number, way in enumerate(WAYS):
         found = measured(way, folder / f"way-{number}", args)
@@ -192,7 +192,7 @@ def main() -> None:
     print(f"{args.runs} runs of {args.transactions} transactions\n")
     with tempfile.TemporaryDirectory() as name:
         found = list(rows(args.keep or Path(name), args))
-    heads = ("what the logs tell", "lines", "states carried", "bits", "events/s", "time", "rash runs refuted")
+    heads = ("what the logs have", "lines", "states carried", "bits", "events/s", "time", "rash runs refuted")
     print(table(heads, found))
 
 

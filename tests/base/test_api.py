@@ -63,9 +63,9 @@ def test_the_names_are_listed_before_they_are_imported_and_others_are_refused() 
 
 def test_a_type_checker_is_told_of_every_name() -> None:
     tree = ast.parse(Path(lockstep.__file__).read_text(encoding="utf-8"))
-    (told,) = [each for each in tree.body if isinstance(each, ast.If)]
-    imported = {name.name for each in told.body if isinstance(each, ast.ImportFrom) for name in each.names}
-    annotated = {ast.unparse(each.target) for each in told.body if isinstance(each, ast.AnnAssign)}
+    (typed,) = [each for each in tree.body if isinstance(each, ast.If)]
+    imported = {name.name for each in typed.body if isinstance(each, ast.ImportFrom) for name in each.names}
+    annotated = {ast.unparse(each.target) for each in typed.body if isinstance(each, ast.AnnAssign)}
     assert imported | annotated == set(lockstep.__all__)
 
 

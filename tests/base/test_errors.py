@@ -1,4 +1,4 @@
-"""Errors of the input, told in another process."""
+"""Errors of the input in another process."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_an_error_of_the_input_that_another_process_tells_is_the_same(error: BadInputError) -> None:
-    told = pickle.loads(pickle.dumps(error))
-    assert (type(told), str(told), vars(told)) == (type(error), str(error), vars(error))
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))

@@ -18,7 +18,7 @@ from lockstep.base.scratch import remove_stale, scratch
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.programs.processes import wait_until
 
-#: A process that has two folders, says so, and then does what it is told.
+#: A process that has two folders, prints their names, and then runs the given code.
 HOLDER = """
 import sys, time
 from lockstep.base.interrupts import raise_interrupts

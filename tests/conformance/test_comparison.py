@@ -25,12 +25,12 @@ def test_a_field_that_did_not_change_is_counted_each_time() -> None:
     shown = {"log": list(LOG), "end": 1}
     cache = ComparisonCache()
     for after in (before, Fcn({**before.d, "end": 2})):
-        told = {**shown, "end": after.d["end"]}
-        assert cache.equal_count("n1", told, after) == equal_count(told, after) == 2
+        in_trace = {**shown, "end": after.d["end"]}
+        assert cache.equal_count("n1", in_trace, after) == equal_count(in_trace, after) == 2
 
 
 @pytest.mark.parametrize(
-    "told",
+    "in_trace",
     [
         [{"term": True, "value": "x"}, {"term": 1, "value": "y"}],  # to Python 1 and True are equal
         [{"term": 1.0, "value": "x"}, {"term": 1, "value": "y"}],
@@ -38,10 +38,10 @@ def test_a_field_that_did_not_change_is_counted_each_time() -> None:
         [{"value": "x", "term": 1}, {"term": 1, "value": "z"}],
     ],
 )
-def test_another_word_of_the_trace_is_not_taken_for_the_one_before(told: list[dict[str, Any]]) -> None:
+def test_another_word_of_the_trace_is_not_taken_for_the_one_before(in_trace: list[dict[str, Any]]) -> None:
     cache, spec = ComparisonCache(), state(list(LOG))
     assert cache.equal_count("n1", {"log": list(LOG)}, spec) == 1
-    assert cache.equal_count("n1", {"log": told}, spec) is None
+    assert cache.equal_count("n1", {"log": in_trace}, spec) is None
 
 
 def test_another_value_of_the_spec_is_not_taken_for_the_one_before() -> None:
@@ -75,20 +75,20 @@ WORDS = Words(ModelValue("NoNode"), {"nobody": ModelValue("NoNode"), "n1": Model
 def test_what_is_compared_without_being_decoded_is_equal_exactly_where_the_decoded_values_are(
     one: Any, other: Any
 ) -> None:
-    for told, said in ((one, other), (other, other), (one, one)):
+    for in_trace, in_spec in ((one, other), (other, other), (one, one)):
         try:
-            spec = Fcn({"log": (to_value(said, WORDS),)})
-            equal = all(each.equal for each in compare({"log": [told]}, spec, WORDS))
+            spec = Fcn({"log": (to_value(in_spec, WORDS),)})
+            equal = all(each.equal for each in compare({"log": [in_trace]}, spec, WORDS))
         except (ObservationError, ValueError, TlaTypeError):
             equal = False
         else:
-            assert (equal_count({"log": [told]}, spec, WORDS) == 1) is equal
-        assert equal or not comparison._equals_at_a_glance(told, to_value_or_none(said), WORDS.meanings)
+            assert (equal_count({"log": [in_trace]}, spec, WORDS) == 1) is equal
+        assert equal or not comparison._equals_at_a_glance(in_trace, to_value_or_none(in_spec), WORDS.meanings)
 
 
-def to_value_or_none(told: Any) -> Value:
+def to_value_or_none(in_trace: Any) -> Value:
     try:
-        return to_value(told, WORDS)
+        return to_value(in_trace, WORDS)
     except (ValueError, TlaTypeError):
         return None
 
@@ -114,18 +114,18 @@ def test_what_grew_is_told_equal_exactly_where_all_of_it_is_equal(
     for grows, entries in changes:
         spec = [*spec, *(to_value(each, WORDS) for each in entries)] if grows else [FIRST]
         truth = [*truth, *entries] if grows else [FIRST]
-        lie, told = data.draw(LIES), list(truth)
+        lie, in_trace = data.draw(LIES), list(truth)
         if lie == "another":
-            told[data.draw(st.integers(0, len(told) - 1))] = data.draw(ENTRIES)
+            in_trace[data.draw(st.integers(0, len(in_trace) - 1))] = data.draw(ENTRIES)
         elif lie == "fewer":
-            told.pop(data.draw(st.integers(0, len(told) - 1)))
+            in_trace.pop(data.draw(st.integers(0, len(in_trace) - 1)))
         elif lie == "more":
-            told.append(data.draw(ENTRIES))
+            in_trace.append(data.draw(ENTRIES))
         value: Value = tuple(spec)
-        shown: dict[str, Any] = {"log": told}
+        shown: dict[str, Any] = {"log": in_trace}
         if as_map:
             value = as_fcn(dict(enumerate(spec, first)))
-            shown = {"log": {"#map": [[number, each] for number, each in enumerate(told, first)]}}
+            shown = {"log": {"#map": [[number, each] for number, each in enumerate(in_trace, first)]}}
         expected = Fcn({"log": value})
         assert cache.equal_count("n1", shown, expected) == equal_count(shown, expected, WORDS)
 
@@ -152,18 +152,20 @@ def as_map(elements: list[Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("written", [list, as_map])
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("in_trace", "in_spec"),
     [
-        (["x", 1, 5], ["y", 1, 5]),  # the spec changed what it said before
+        (["x", 1, 5], ["y", 1, 5]),  # the spec changed what it in_spec before
         (["x", 12, 5], ["x", 1, 5]),  # what begins with 1 does not go on from it
         (["x", 1, 5, 5], ["x", 1, 5]),
         (["x", 1], ["x", 1, 5]),
     ],
 )
-def test_what_did_not_only_grow_is_compared_from_the_begin(written: Any, told: list[Any], said: list[Any]) -> None:
+def test_what_did_not_only_grow_is_compared_from_the_begin(
+    written: Any, in_trace: list[Any], in_spec: list[Any]
+) -> None:
     cache = ComparisonCache()
     assert cache.equal_count("n1", {"log": written([FIRST, "x", 1])}, Fcn({"log": (FIRST, "x", 1)})) == 1
-    assert cache.equal_count("n1", {"log": written([FIRST, *told])}, Fcn({"log": (FIRST, *said)})) is None
+    assert cache.equal_count("n1", {"log": written([FIRST, *in_trace])}, Fcn({"log": (FIRST, *in_spec)})) is None
 
 
 def test_a_set_of_one_is_not_the_set_of_true() -> None:

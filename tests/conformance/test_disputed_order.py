@@ -21,7 +21,7 @@ from tests.support.pipeline.watched_traces import Watched
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.systems.simulated_traces import as_event, check, header, simulated
 
-#: The event that shows something wrong, of a trace of so many.
+#: The event that shows something wrong, and how many its trace has.
 WRONG, EVENTS = 40, 60
 
 

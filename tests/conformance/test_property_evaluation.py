@@ -60,12 +60,12 @@ def states_of(spec: Spec, events: list[Event], head: Header) -> Iterator[tuple[S
 def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[str], list[str]]]:
     """What each of the two says of each step, where nothing that fails is dropped."""
     literal, quick = LiteralEvaluation(spec), IncrementalEvaluation(spec)
-    told = []
+    found = []
     for number, (state, after) in enumerate(steps):
         if number == 0:
             quick.begin(state)
-        told.append((literal.violated(state, after), quick.violated(state, after)))
-    return told
+        found.append((literal.violated(state, after), quick.violated(state, after)))
+    return found
 
 
 #: The protocol as published, elections message by message, and entries counted in batches; the others at night.
@@ -125,12 +125,12 @@ def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str
     with broken_spec(tmp_path_factory.mktemp("wrong"), *WRONG, RISES):
         spec = trace_spec(head, "t")
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
-    told = both(spec, iter(steps))
+    results = both(spec, iter(steps))
     for properties in (PropertyEvaluator(spec), PropertyEvaluator(spec, one_behaviour=True)):
         along = list(all_along(spec, steps, properties))
-        assert along == [frozenset(literal) for literal, _ in told]
+        assert along == [frozenset(literal) for literal, _ in results]
         assert len(set(along)) > 4
-    return told
+    return results
 
 
 def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_affects() -> None:
@@ -161,39 +161,39 @@ def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_affec
 def test_a_property_that_comes_and_goes_fails_at_the_same_steps(
     name: str, wrong_steps: list[tuple[list[str], list[str]]]
 ) -> None:
-    told = [
+    results = [
         ([each for each in one if each == name], [each for each in two if each == name]) for one, two in wrong_steps
     ]
-    assert any(literal for literal, _ in told)
-    assert not all(literal for literal, _ in told)
-    for literal, quick in told:
-        # What was false before and has not changed is not told again: a check drops a property once it has failed.
+    assert any(literal for literal, _ in results)
+    assert not all(literal for literal, _ in results)
+    for literal, quick in results:
+        # What was false before and has not changed is not reported again: a check drops a property once it has failed.
         assert set(quick) <= set(literal)
-    begins = [set(now[0]) - set(before[0]) for before, now in itertools.pairwise(told)]
-    assert all(new <= set(quick) for new, (_, quick) in zip(begins, told[1:], strict=True))
+    begins = [set(now[0]) - set(before[0]) for before, now in itertools.pairwise(results)]
+    assert all(new <= set(quick) for new, (_, quick) in zip(begins, results[1:], strict=True))
 
 
 def test_a_property_of_steps_that_forbids_standing_still_fails_at_each_step(
     wrong_steps: list[tuple[list[str], list[str]]],
 ) -> None:
-    told = [("LeaderAppendOnlyProp" in literal, "LeaderAppendOnlyProp" in quick) for literal, quick in wrong_steps]
-    assert any(literal for literal, _ in told)
-    assert all(literal == quick for literal, quick in told)
+    results = [("LeaderAppendOnlyProp" in literal, "LeaderAppendOnlyProp" in quick) for literal, quick in wrong_steps]
+    assert any(literal for literal, _ in results)
+    assert all(literal == quick for literal, quick in results)
 
 
 def tampered_traces(plan: str, seed: int, events: int) -> Iterator[tuple[Header, list[Event], Tampering]]:
     made = fault_plan(plan, events)
     head = header(made)
-    told = [as_event(tree) for tree in simulate(seed, made)]
-    for each in tamperings(head, told, trace_spec(head, "t")):
-        yield head, told, each
+    recorded = [as_event(tree) for tree in simulate(seed, made)]
+    for each in tamperings(head, recorded, trace_spec(head, "t")):
+        yield head, recorded, each
 
 
 def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
     """Compare the two on every so-many-th tampered trace of a plan; return how many there were."""
     count = 0
-    for head, told, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
-        changed = each.applied(told)
+    for head, recorded, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
+        changed = each.applied(recorded)
         spec = trace_spec(head, "t")
         assert found_by(EvaluationMode.LITERAL, head, changed, spec) == found_by(
             EvaluationMode.INCREMENTAL, head, changed, spec
@@ -218,11 +218,11 @@ def test_what_a_step_leaves_alone_is_no_change() -> None:
     spec = trace_spec(head, "t")
     for state, after in states_of(spec, [as_event(tree) for tree in simulate(7, made)], head):
         assert not list(changes(state, state))
-        told = set(changes(state, after))
-        assert told or state == after
+        changed = set(changes(state, after))
+        assert changed or state == after
         for name, value in after.as_dict().items():
             if value != state[name]:
-                assert any(change[0] == name for change in told)
+                assert any(change[0] == name for change in changed)
 
 
 def test_most_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,10 +247,10 @@ def test_most_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: paths into a log count as unchanged, so that violations are missed."""
-    told: Callable[[State, State], Iterator[property_evaluation.Change]] = changes
+    all_changes: Callable[[State, State], Iterator[property_evaluation.Change]] = changes
 
     def blind(state: State, after: State) -> Iterator[property_evaluation.Change]:
-        return (change for change in told(state, after) if change[-1] not in ("log", "committedIndex"))
+        return (change for change in all_changes(state, after) if change[-1] not in ("log", "committedIndex"))
 
     imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     spec = trace_spec(imported.header, "t")
@@ -263,7 +263,7 @@ def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.Mo
 
 
 def grown(size: int) -> tuple[Spec, State, State]:
-    """A state in which n1 leads, all hold so many entries and n1 knows them committed; and n1 appends one more."""
+    """A state in which n1 leads, all hold `size` entries and n1 knows them committed; and n1 appends one more."""
     from lockstep.tla.values.kinds import Fcn
 
     made = fault_plan("published", 1)
@@ -326,7 +326,7 @@ def test_what_is_committed_beyond_the_log_is_found_by_its_threshold() -> None:
     before = state.replace(node=Fcn({**node.d, "n2": short}))
     leads = Fcn({**short.d, "role": "LEADER"})
     after = before.replace(node=Fcn({**node.d, "n2": leads}))
-    # What was wrong before, and has not changed, is not told again.
+    # What was wrong before, and has not changed, is not reported again.
     new = [
         name
         for name in LiteralEvaluation(spec).violated(before, after)

@@ -45,24 +45,24 @@ def deviation(events: list[Event], index: int) -> str:
 @pytest.mark.parametrize("action", [a for a in SENDING if any(e.action == a and e.sent for e in simulated()[1])])
 def test_a_message_that_was_sent_and_is_not_told_is_missed(action: str) -> None:
     index = sends(action)
-    told = deviation(tampered(index, sent=()), index)
-    assert told.startswith("sent by this step, and not in the trace: ")
-    assert simulated()[1][index].node in told
+    details = deviation(tampered(index, sent=()), index)
+    assert details.startswith("sent by this step, and not in the trace: ")
+    assert simulated()[1][index].node in details
 
 
 def test_a_message_that_was_not_sent_is_refused() -> None:
     index = sends("DoAppend")
     (sent,) = simulated()[1][index].sent or ()
-    told = deviation(tampered(index, sent=(sent, {**sent, "commitIndex": 77})), index)
-    assert told.startswith("not under way from ")
-    assert "commitIndex |-> 77" in told
+    details = deviation(tampered(index, sent=(sent, {**sent, "commitIndex": 77})), index)
+    assert details.startswith("not under way from ")
+    assert "commitIndex |-> 77" in details
 
 
 def test_a_message_that_was_sent_once_and_is_told_twice_is_refused() -> None:
     index = sends("DoCommit")
     (sent,) = simulated()[1][index].sent or ()
-    told = deviation(tampered(index, sent=(sent, sent)), index)
-    assert told.startswith("under way, but not sent by this step: ")
+    details = deviation(tampered(index, sent=(sent, sent)), index)
+    assert details.startswith("under way, but not sent by this step: ")
 
 
 def test_a_message_that_was_sent_before_and_is_told_again_is_refused() -> None:
@@ -70,8 +70,8 @@ def test_a_message_that_was_sent_before_and_is_told_again_is_refused() -> None:
     index = sends("DoAppend")
     event = simulated()[1][index]
     again = Event(seq=event.seq + 1, node=event.node, action="PersistCheckPoint", sent=event.sent)
-    told = deviation([*simulated()[1][: index + 1], again], index + 1)
-    assert told.startswith("under way, but not sent by this step: ")
+    details = deviation([*simulated()[1][: index + 1], again], index + 1)
+    assert details.startswith("under way, but not sent by this step: ")
 
 
 def test_a_message_of_another_node_is_not_one_that_the_step_sent() -> None:
@@ -80,8 +80,8 @@ def test_a_message_of_another_node_is_not_one_that_the_step_sent() -> None:
     events = simulated()[1]
     before = max(i for i in range(index) if events[i].sent and events[i].node != events[index].node)
     (other,) = events[before].sent or ()
-    told = Event(seq=10**6, node=events[index].node, action="PersistCheckPoint", sent=(other,))
-    assert deviation([*events[: before + 1], told], before + 1).startswith("not under way from ")
+    late = Event(seq=10**6, node=events[index].node, action="PersistCheckPoint", sent=(other,))
+    assert deviation([*events[: before + 1], late], before + 1).startswith("not under way from ")
 
 
 def test_an_event_that_does_not_tell_what_was_sent_is_not_asked() -> None:

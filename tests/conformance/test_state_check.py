@@ -49,7 +49,7 @@ NoSolution == who_is_on_bank["E"] # {}
 """
 BOAT_CFG = "CONSTANT Seats = 2\nINIT Init\nNEXT Next\nINVARIANT NoSolution\n"
 
-#: The crossings of ADR-015's example, told by who is on the east bank.
+#: The crossings of ADR-015's example, by the people on the east bank.
 EAST = ("c1 c2 m1 m2", "c1 m1", "c1 m1 m2", "c1", "c1 c2", "")
 
 
@@ -101,9 +101,9 @@ def test_the_example_of_adr_015_is_a_behaviour_that_violates_its_invariant(boat:
 
 
 def test_what_goes_before_the_violation_holds(boat: Callable[..., TraceVerdict]) -> None:
-    told = crossings()
-    del told["states"][-1]
-    found = boat(told)
+    tree = crossings()
+    del tree["states"][-1]
+    found = boat(tree)
     assert (found.verdict, found.steps, found.findings) == (Verdict.HOLDS, 4, [])
 
 
@@ -120,12 +120,12 @@ def test_a_file_is_known_by_its_name_or_by_how_it_begins(boat: Callable[..., Tra
 def test_a_state_that_no_step_leads_to_is_told_with_its_line_and_the_nearest_step(
     boat: Callable[..., TraceVerdict],
 ) -> None:
-    told = crossings()
-    told["states"][3]["who_is_on_bank"] = {"#map": [["E", people("m1")], ["W", people("c1 c2 m2")]]}
-    found = boat(told)
+    tree = crossings()
+    tree["states"][3]["who_is_on_bank"] = {"#map": [["E", people("m1")], ["W", people("c1 c2 m2")]]}
+    found = boat(tree)
     (finding,) = found.findings
     assert (found.verdict, finding.code, finding.seq) == (Verdict.VIOLATED, "LS207", 3)
-    text = json.dumps(told, indent=1).splitlines()
+    text = json.dumps(tree, indent=1).splitlines()
     assert text[finding.line - 1].strip() == "{"
     assert '"index": 3' in "".join(text[finding.line - 1 : finding.line + 3])
     assert finding.details[:2] == ("states[3]: no step leads to it", 'after Cross(group = {"c1_OF_PERSON"}):')
@@ -134,9 +134,9 @@ def test_a_state_that_no_step_leads_to_is_told_with_its_line_and_the_nearest_ste
 
 
 def test_a_first_state_that_is_not_initial_is_refused(boat: Callable[..., TraceVerdict]) -> None:
-    told = crossings()
-    del told["states"][0]
-    found = boat(told)
+    tree = crossings()
+    del tree["states"][0]
+    found = boat(tree)
     (finding,) = found.findings
     assert (found.verdict, finding.code, finding.action, found.steps) == (Verdict.VIOLATED, "LS207", "Init", 0)
     assert finding.details[0] == "states[0]: no initial state is like it"
@@ -144,43 +144,43 @@ def test_a_first_state_that_is_not_initial_is_refused(boat: Callable[..., TraceV
 
 
 def test_a_behaviour_may_stutter_and_that_is_no_step(boat: Callable[..., TraceVerdict]) -> None:
-    told = crossings()
-    told["states"] = [state for state in told["states"][:3] for _ in range(2)]
-    found = boat(told)
+    tree = crossings()
+    tree["states"] = [state for state in tree["states"][:3] for _ in range(2)]
+    found = boat(tree)
     assert (found.verdict, found.events, found.steps) == (Verdict.HOLDS, 5, 2)
     assert found.notes == ["note: 3 of the steps change nothing"]
-    told["states"] = told["states"][:2]
-    assert boat(told).verdict is Verdict.INCONCLUSIVE
+    tree["states"] = tree["states"][:2]
+    assert boat(tree).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_lasso_must_go_back_by_a_step(boat: Callable[..., TraceVerdict]) -> None:
-    told = crossings()
-    told["states"] = [told["states"][0], told["states"][1]]
-    assert boat({**told, "loop": 0}).verdict is Verdict.HOLDS  # who came goes back
-    assert boat({**told, "loop": 1}).verdict is Verdict.HOLDS  # it stays there
-    told = crossings()
-    del told["states"][4:]
-    found = boat({**told, "loop": 0})
+    tree = crossings()
+    tree["states"] = [tree["states"][0], tree["states"][1]]
+    assert boat({**tree, "loop": 0}).verdict is Verdict.HOLDS  # who came goes back
+    assert boat({**tree, "loop": 1}).verdict is Verdict.HOLDS  # it stays there
+    tree = crossings()
+    del tree["states"][4:]
+    found = boat({**tree, "loop": 0})
     assert (found.verdict, found.findings[0].code) == (Verdict.VIOLATED, "LS207")
     assert found.findings[0].details[0] == "states[3]: no step leads from it back to states[0]"
 
 
 def test_constants_that_the_file_tells_must_be_those_of_the_cfg(boat: Callable[..., TraceVerdict]) -> None:
-    told = crossings()
-    told["states"][0]["Seats"] = {"#bigint": "2"}
-    assert boat({**told, "params": ["Seats"]}).steps == 5
-    told["states"][0]["Seats"] = 3
-    found = boat({**told, "params": ["Seats"]})
+    tree = crossings()
+    tree["states"][0]["Seats"] = {"#bigint": "2"}
+    assert boat({**tree, "params": ["Seats"]}).steps == 5
+    tree["states"][0]["Seats"] = 3
+    found = boat({**tree, "params": ["Seats"]})
     assert found.verdict is Verdict.MALFORMED
     assert "field `states[0].Seats`: it is 3, and 2 with the cfg" in found.reason
 
 
 def test_what_quint_adds_of_its_own_is_left_out_and_told_of(boat: Callable[..., TraceVerdict]) -> None:
-    told = crossings()
-    told["vars"].append("mbt::actionTaken")
-    for state in told["states"]:
+    tree = crossings()
+    tree["vars"].append("mbt::actionTaken")
+    for state in tree["states"]:
         state["mbt::actionTaken"] = "cross"
-    found = boat(told)
+    found = boat(tree)
     assert (found.steps, found.notes) == (5, ["note: left out, for no spec has them: mbt::actionTaken"])
 
 
@@ -205,16 +205,16 @@ def test_a_counterexample_of_tlc_is_read_as_the_behaviour_it_is(name: str, viola
     path = tmp_path / "found.itf.json"
     words = ["model", "--spec", module, "--cfg", cfg, "--engine", "tlc", "--no-deadlock", "--itf", path]
     CliRunner().invoke(cli, [str(word) for word in words], standalone_mode=False)
-    told = json.loads(path.read_text())
+    tree = json.loads(path.read_text())
     found = check(path, spec=module, cfg=cfg)
     assert [finding.name.partition("#")[0] for finding in found.findings] == [violated], found.reason
-    assert (found.steps, found.events) == (len(told["states"]) - 1, len(told["states"]) - 1)
-    actions = [state["#meta"]["action"] for state in told["states"]]
+    assert (found.steps, found.events) == (len(tree["states"]) - 1, len(tree["states"]) - 1)
+    actions = [state["#meta"]["action"] for state in tree["states"]]
     assert actions[found.findings[0].seq].partition("(")[0] == found.findings[0].action
 
-    altered = deepcopy(told)
-    altered["states"][2] = {**told["states"][0], "#meta": {}}
-    if told["states"][1] != told["states"][0]:
+    altered = deepcopy(tree)
+    altered["states"][2] = {**tree["states"][0], "#meta": {}}
+    if tree["states"][1] != tree["states"][0]:
         path.write_text(json.dumps(altered))
         again = check(path, spec=module, cfg=cfg)
         assert (again.findings[0].code, again.findings[0].seq) in {("LS207", 2), ("LS207", 3)}
@@ -224,13 +224,13 @@ def test_a_counterexample_of_tlc_is_read_as_the_behaviour_it_is(name: str, viola
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    told = crossings()
-    change(told)
-    return told
+    tree = crossings()
+    change(tree)
+    return tree
 
 
 def state(index: int, **values: Any) -> dict[str, Any]:
-    return changed(lambda told: told["states"][index].update(values))
+    return changed(lambda tree: tree["states"][index].update(values))
 
 
 MALFORMED: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
@@ -250,25 +250,25 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
         ":3: field `states[0].x`: it is there twice",
     ),
     "a number that is none": ('{"vars": ["x"], "states": [{"x": NaN}]}', "field `states[0]`: no JSON: NaN is no JSON"),
-    "no variables": (changed(lambda told: told.pop("vars")), "field `vars`: missing"),
+    "no variables": (changed(lambda tree: tree.pop("vars")), "field `vars`: missing"),
     "variables that are no names": (
-        changed(lambda told: told.update(vars=[1])),
+        changed(lambda tree: tree.update(vars=[1])),
         "field `vars`: it is no array of names",
     ),
-    "a variable twice": (changed(lambda told: told["vars"].append("bank_of_boat")), "'bank_of_boat' is there twice"),
+    "a variable twice": (changed(lambda tree: tree["vars"].append("bank_of_boat")), "'bank_of_boat' is there twice"),
     "a variable too many": (
-        changed(lambda told: [told["vars"].append("bank")] + [each.update(bank=1) for each in told["states"]]),
+        changed(lambda tree: [tree["vars"].append("bank")] + [each.update(bank=1) for each in tree["states"]]),
         "field `vars`: the spec has no variable 'bank'",
     ),
     "a variable too few": (
-        changed(lambda told: [told["vars"].pop()] + [each.pop("who_is_on_bank") for each in told["states"]]),
+        changed(lambda tree: [tree["vars"].pop()] + [each.pop("who_is_on_bank") for each in tree["states"]]),
         "field `vars`: the spec's variable 'who_is_on_bank' is missing",
     ),
-    "no states": (changed(lambda told: told.update(states=[])), "field `states`: it is empty"),
+    "no states": (changed(lambda tree: tree.update(states=[])), "field `states`: it is empty"),
     "states that are no array": ('{"vars": ["x"], "states": {}}', "field `states`: it is no array"),
     "a state that is none": ('{"vars": ["x"], "states": [\n3]}', ":2: field `states[0]`: it is no object"),
     "a state that lacks a variable": (
-        changed(lambda told: told["states"][2].pop("bank_of_boat")),
+        changed(lambda tree: tree["states"][2].pop("bank_of_boat")),
         "field `states[2].bank_of_boat`: missing",
     ),
     "a state with one more": (state(2, bank=1), "field `states[2].bank`: it is none of `vars`"),
@@ -281,12 +281,12 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
     ),
     "a value of another kind": (state(2, bank_of_boat=7), "field `states[2].bank_of_boat`: "),
     "a value of another kind in the first": (state(0, bank_of_boat=7), "field `states[0].bank_of_boat`: "),
-    "a loop to nowhere": (changed(lambda told: told.update(loop=6)), "field `loop`: 6 is the index of no state"),
+    "a loop to nowhere": (changed(lambda tree: tree.update(loop=6)), "field `loop`: 6 is the index of no state"),
     "an unknown constant": (
-        changed(lambda told: [told.update(params=["Seat"]), told["states"][0].update(Seat=2)]),
+        changed(lambda tree: [tree.update(params=["Seat"]), tree["states"][0].update(Seat=2)]),
         "field `params`: the spec has no constant 'Seat'; did you mean Seats?",
     ),
-    "a constant without its value": (changed(lambda told: told.update(params=["Seats"])), "`states[0].Seats`: missing"),
+    "a constant without its value": (changed(lambda tree: tree.update(params=["Seats"])), "`states[0].Seats`: missing"),
 }
 
 
@@ -312,13 +312,13 @@ def test_itf_needs_a_spec_and_no_mapping_and_is_not_for_tlc_alone(tmp_path: Path
         ([*spec, "--mapping", tmp_path / "m.toml"], "needs no mapping"),
         ([*spec, "--engine", "tlc"], "leave --engine out"),
     ):
-        told = CliRunner().invoke(cli, [str(word) for word in ["check", *words, path]], standalone_mode=False)
-        assert (told.return_value, problem in told.output) == (2, True), told.output
+        checked = CliRunner().invoke(cli, [str(word) for word in ["check", *words, path]], standalone_mode=False)
+        assert (checked.return_value, problem in checked.output) == (2, True), checked.output
     assert CliRunner().invoke(cli, ["check", *map(str, [*spec, path])], standalone_mode=False).return_value == 1
 
 
 def test_the_time_for_a_behaviour_may_be_limited(tmp_path: Path) -> None:
-    """Of the million states that may come second, the one that is told is none."""
+    """Of the million states that may come second, the one of the file is none."""
     (tmp_path / "Sets.tla").write_text(
         "---- MODULE Sets ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
         "Next == \\E s \\in SUBSET (1..20) : x' = s\n====\n"

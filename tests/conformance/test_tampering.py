@@ -190,12 +190,12 @@ def test_the_command_counts_what_is_refused_by_kind(tmp_path: Path) -> None:
     path = written(tmp_path, head, events)
     ran = lockstep("tamper", "--events", "8", "--format", "json", "--allowed", path, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)
-    assert told["unnoticed"] == 0
-    shown = next(kind for kind in told["kinds"] if kind["changed"] == str(TamperingKind.SHOWS))
+    report = json.loads(ran.stdout)
+    assert report["unnoticed"] == 0
+    shown = next(kind for kind in report["kinds"] if kind["changed"] == str(TamperingKind.SHOWS))
     assert shown["times"] == shown["at its event"] > 100
     assert shown["refused, %"] == 100
-    assert told["allowed"]
+    assert report["allowed"]
 
 
 def test_a_trace_that_does_not_conform_exits_1_and_names_the_event(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_message_told_less_or_more_often_than_it_was_sent_is_found(copies: int
 
 
 def test_an_argument_is_bound_where_another_would_give_the_same_observation() -> None:
-    """Nothing that is shown tells which peer it was, only the argument does; a later event needs the right one."""
+    """Nothing that is shown identifies the peer, only the argument does; a later event needs the right one."""
     events = [msgspec.structs.replace(event, shows={}, sent=None) for event in ordered()]
     index = next(i for i, event in enumerate(events) if event.action == "DoCompare")
     peer = events[index].args["peer"]
@@ -247,10 +247,10 @@ def test_logs_that_grow_are_written_entry_by_entry_and_values_once() -> None:
 
 def test_any_string_is_told_in_printable_characters_and_read_back() -> None:
     strings = ["", "n1", "é", "\u2028", "lockstep:", "lockstep:6e31", "\ud800", "\x00"]
-    told = [encoded(string) for string in strings]
-    assert all(string.isascii() and string.isprintable() for string in told)
-    assert len(set(told)) == len(strings)
-    assert [decoded(string) for string in told] == strings
+    written = [encoded(string) for string in strings]
+    assert all(string.isascii() and string.isprintable() for string in written)
+    assert len(set(written)) == len(strings)
+    assert [decoded(string) for string in written] == strings
 
 
 # ---- The command line ----
@@ -399,8 +399,8 @@ class Walk:
                 return
             action, args, state = chooses.choice(successors)
             # A model value within a set has no words in a trace.
-            told = {name: to_itf(value) for name, value in state.as_dict().items()}
-            shows = {name: tree for name, tree in told.items() if to_value(tree, self.words) == state.as_dict()[name]}
+            trees = {name: to_itf(value) for name, value in state.as_dict().items()}
+            shows = {name: tree for name, tree in trees.items() if to_value(tree, self.words) == state.as_dict()[name]}
             yield number, Event(number, "", action, {name: to_itf(value) for name, value in args.items()}, shows)
 
 

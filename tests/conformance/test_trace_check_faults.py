@@ -121,7 +121,7 @@ def test_a_formula_of_the_spec_that_has_no_value_is_never_the_fault_of_the_trace
 
 @pytest.mark.nightly
 def test_a_domain_of_the_spec_that_has_no_value_is_the_fault_of_the_spec(tmp_path: Path) -> None:
-    """The argument is compared with the domain, so the two errors must be told apart."""
+    """The argument is compared with the domain, so the two errors must be kept apart."""
     replaced = (
         "    \\E peer \\in Peers(n) :\n    LET fresh == CheckAndFreshState",
         "    \\E peer \\in {Head(<< >>)} :\n    LET fresh == CheckAndFreshState",

@@ -1,4 +1,4 @@
-"""Logs that tell a part of what happened are explained where they can be, and refuted where they cannot."""
+"""Logs with lines for a part of the steps are explained where they can be, and refuted where they cannot."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def said(spec: Spec, state: State, claim: Claim) -> list[State]:
     """The states after what a line claims."""
     found = [] if claim.action else [state]
     for name, args, then in spec.successors(state):
-        if name == claim.action and all(fits(args[key], told) for key, told in claim.args.items()):
+        if name == claim.action and all(fits(args[key], bound) for key, bound in claim.args.items()):
             found.append(then)
     return [
         each
@@ -160,8 +160,8 @@ def said(spec: Spec, state: State, claim: Claim) -> list[State]:
     ]
 
 
-def fits(value: Value, told: Exactly | Matching) -> bool:
-    return told.value == value if isinstance(told, Exactly) else told.test is None or told.test(value)
+def fits(value: Value, bound: Exactly | Matching) -> bool:
+    return bound.value == value if isinstance(bound, Exactly) else bound.test is None or bound.test(value)
 
 
 def failures(spec: Spec, state: State, after: State | None = None) -> frozenset[str]:
@@ -194,9 +194,9 @@ def assert_explains(made: MadeUp, spec: Spec, run: ExplainingRun) -> None:
             failed |= failures(spec, state, step.state)
             before = step.state if step.hidden else before
             state = step.state
-        told = [step.action for step in leg.steps if not step.hidden]
+        actions = [step.action for step in leg.steps if not step.hidden]
         assert any(
-            told == [claim.action for claim in claims if claim.action] and state in ends(spec, before, claims)
+            actions == [claim.action for claim in claims if claim.action] and state in ends(spec, before, claims)
             for claims in line.readings
         )
         assert state == leg.state
@@ -213,7 +213,7 @@ def ends(spec: Spec, state: State, claims: tuple[Claim, ...]) -> list[State]:
     return found
 
 
-# ---- Logs of random behaviours, of which parts are told ----
+# ---- Logs of random behaviours that leave parts out ----
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class MadeUp:
         return Order(self.threads, self.slack - 5, 5) if self.slack > 5 else Order(self.threads, self.slack)
 
 
-def told(chooses: random.Random, name: str, value: Value) -> Exactly | Matching | None:
+def some_bound(chooses: random.Random, name: str, value: Value) -> Exactly | Matching | None:
     match chooses.randrange(3):
         case 0:
             return Exactly(name, value)
@@ -258,7 +258,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
         shows = {key: value for key, value in seen.items() if chooses.random() < 0.5}
         if shows and chooses.random() < 0.25:
             shows[chooses.choice(list(shows))] = chooses.randrange(7)
-        known = {key: what for key, value in args.items() if (what := told(chooses, key, value)) is not None}
+        known = {key: what for key, value in args.items() if (what := some_bound(chooses, key, value)) is not None}
         claim = Claim(name, known, shows, node)
         readings: list[tuple[Claim, ...]] = [(claim,)]
         if chooses.random() < 0.2:
@@ -277,7 +277,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
 
 
 def all_made_up(spec: Spec, count: int) -> list[MadeUp]:
-    """The first so many whose lines have an order."""
+    """The first ones whose lines have an order."""
     found: list[MadeUp] = []
     for seed in itertools.count():
         made = made_up(spec, seed)
@@ -386,7 +386,7 @@ def test_a_reading_whose_argument_is_no_such_thing_does_not_fit_and_another_may(
         one_line(relay, wrong)
 
 
-def test_of_a_set_without_end_what_is_not_told_is_not_tried_and_refutes_nothing(tmp_path: Path) -> None:
+def test_a_parameter_of_an_endless_set_that_a_line_leaves_out_is_not_tried_and_refutes_nothing(tmp_path: Path) -> None:
     module = tmp_path / "Endless.tla"
     body = "Init == x = 0\nAdd(v) == x' = x + v\nNext == \\E v \\in Nat : Add(v)"
     module.write_text(f"---- MODULE Endless ----\nEXTENDS Naturals\nVARIABLE x\n{body}\n====\n")
@@ -461,7 +461,7 @@ def test_lines_that_have_no_order_are_refused() -> None:
         Order([back, Thread("b", [line(1, receives="m")])])
 
 
-# ---- What would tell more ----
+# ---- What to log next ----
 
 
 def test_the_variable_that_is_known_least_is_named_first(relay: Spec) -> None:
@@ -513,30 +513,30 @@ def tried(spec: Spec, hidden: Mapping[str, int], several: Sequence[Sequence[Any]
     return low
 
 
-def test_how_far_a_search_is_tells_the_states_that_it_carries(relay: Spec) -> None:
-    told: list[tuple[int, int, int]] = []
+def test_the_progress_of_a_search_includes_the_states_that_it_carries(relay: Spec) -> None:
+    reported: list[tuple[int, int, int]] = []
     made = next(each for each in all_made_up(relay, EVERY_RUN) if explained(relay, each).spread.most > 5)
-    found = explained(relay, made, on_line=lambda *numbers: told.append(numbers))
-    assert [number for number, _, tried in told if not tried] == list(range(1, len(told) + 1))
-    assert max(states for _, states, _ in told) <= max(found.spread.most * 2, len(list(relay.initial_states())))
-    assert len({states for _, states, _ in told}) > 1
+    found = explained(relay, made, on_line=lambda *numbers: reported.append(numbers))
+    assert [number for number, _, tried in reported if not tried] == list(range(1, len(reported) + 1))
+    assert max(states for _, states, _ in reported) <= max(found.spread.most * 2, len(list(relay.initial_states())))
+    assert len({states for _, states, _ in reported}) > 1
 
 
 # ---- Another guide ----
 
 
 class Boxes(LineSteps):
-    """For which only the boxes of a state matter; it is told how far each log was read."""
+    """A guide to which only the boxes of a state matter; it notes how far each log was read."""
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec, interface(spec), {})
-        self.told: list[tuple[int, ...]] = []
+        self.read: list[tuple[int, ...]] = []
 
-    def essence(self, state: State) -> Hashable:  # type: ignore[override]  # Steps tells all of a state
+    def essence(self, state: State) -> Hashable:  # type: ignore[override]  # LineSteps keys by all of a state
         return state["box"]
 
     def explaining(self, state: State, line: ThreadLine, positions: tuple[int, ...] = ()) -> list[Way]:
-        self.told.append(positions)
+        self.read.append(positions)
         return super().explaining(state, line)
 
 
@@ -550,7 +550,7 @@ def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
     fewer = explain(Order(threads), guide)
     assert fewer.spread.most == len({run.state["box"] for run in all_of_them.runs})
     assert fewer.spread.most < all_of_them.spread.most
-    assert {*guide.told} == {(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)}
+    assert {*guide.read} == {(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)}
 
 
 def test_of_too_many_states_some_of_every_order_of_the_lines_are_kept(relay: Spec) -> None:

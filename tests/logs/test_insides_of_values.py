@@ -1,4 +1,4 @@
-"""What a line tells of the inside of a value, and of a step that the spec takes several times."""
+"""Lines with a part of a value, and with a step that the spec takes several times."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_step_is_not_taken_again_with_another_message(post: Callable[..., Tr
     assert post(*learnt, received(count=3)).verdict is Verdict.VIOLATED  # it would be one of each
 
 
-def test_an_element_that_is_told_in_parts_must_be_there(post: Callable[..., TraceVerdict]) -> None:
+def test_an_element_with_the_parts_that_a_line_has_must_be_there(post: Callable[..., TraceVerdict]) -> None:
     wrong = post(sent(size=1))
     assert wrong.verdict is Verdict.VIOLATED
     said = "\n".join(wrong.findings[0].details)
@@ -114,7 +114,7 @@ def test_an_element_that_is_told_in_parts_must_be_there(post: Callable[..., Trac
 
 def test_a_sum_of_fields_is_an_argument(post: Callable[..., TraceVerdict]) -> None:
     assert post(sent(first=2, last=1)).verdict is Verdict.HOLDS  # 1 + 2 - 1
-    assert post(sent(first=1, last=1)).verdict is Verdict.VIOLATED  # one entry, and two are told of
+    assert post(sent(first=1, last=1)).verdict is Verdict.VIOLATED  # one entry, and the line has two
     less = MAPPING.replace('plus = ["first", -1]', 'minus = ["first", 1]')
     assert post(sent(first=1, last=4), mapping=less).verdict is Verdict.HOLDS  # 4 - 1 - 1
     assert post(sent(first=0, last=4), mapping=less).verdict is Verdict.VIOLATED
@@ -161,7 +161,7 @@ def test_what_has_no_elements_is_malformed_and_no_violation(post: Callable[..., 
         ('{ to = { field = "from" } }', '{ to = { fields = "from" } }', "unknown field"),
     ],
 )
-def test_a_mistake_in_it_is_told(old: str, new: str, problem: str, tmp_path: Path) -> None:
+def test_a_mistake_in_parts_or_repeats_is_reported(old: str, new: str, problem: str, tmp_path: Path) -> None:
     assert old in MAPPING
     path = tmp_path / "m.toml"
     path.write_text(MAPPING.replace(old, new))

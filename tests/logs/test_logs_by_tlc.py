@@ -36,7 +36,7 @@ from tests.support.logs.post_logs import MAPPING, write_logs, write_post
 from tests.support.logs.tlc_log_search import Explored, explore
 from tests.support.places import SPECS
 
-#: How many made-up logs every run looks at, and how many the nightly one does; so many are one run of TLC.
+#: How many made-up logs every run looks at, and how many the nightly one does; and how many are one run of TLC.
 EVERY_RUN, NIGHTLY, AT_ONCE = 40, 1000, 100
 
 
@@ -95,7 +95,7 @@ def assert_agree(order: Order, compiled: Explanations, by_tlc: Explored) -> None
 
 
 def made_up(post: OwnSpec, folder: Path, seeds: Iterator[int]) -> Iterator[tuple[list[Path], Order]]:
-    """Random logs, as far as they tell of something and their lines have an order."""
+    """Random logs, as far as a line means something and the lines have an order."""
     for seed in seeds:
         files = write_logs(post.subject.spec, folder / str(seed), seed)
         try:
@@ -141,12 +141,12 @@ BIG = {"size": 2, "sort": "card"}
 #: Of each case the lines of a and of b, and the smallest sets of properties that its explanations fail: none if there
 #: is no explanation. At first each node has read 0 or 3 of what is in its letters; a hidden letter may be of any kind.
 CASES: Mapping[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[set[str]]]] = {
-    "a parameter that is told in part, and one that is not": (
+    "a parameter in part, and one that is missing": (
         [line("Send", at=0, size=2), line("Send", at=30, sort="parcel", read=0)],
         [line("Read", at=20, read=2), line("Read", at=50, read=4)],
         [set()],
     ),
-    "no letter is what is told of it": ([line("Send", at=0, size=1, sort="parcel")], [], []),
+    "no letter is as the line has it": ([line("Send", at=0, size=1, sort="parcel")], [], []),
     "a stamp is as late as it may be": (
         [line("Send", at=20, **BIG)],
         [line("Read", at=30, read=1, waiting=0)],
@@ -318,7 +318,7 @@ def test_logs_that_leave_steps_open_are_refused_by_the_engine_tlc(tmp_path: Path
 
 
 def walk(spec: Spec, words: Words, seed: int) -> Order:
-    """A log of random steps of a spec, of which parts are told, lines are missing, and two are perhaps swapped."""
+    """A log of random steps of a spec, with parts of them, missing lines, and perhaps two that are swapped."""
     chooses = random.Random(seed)
     state = chooses.choice(list(spec.initial_states()))
     lines: list[ThreadLine] = []
@@ -330,9 +330,9 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
         table = state.as_dict()
         trees = {name: to_itf(value) for name, value in table.items() if chooses.random() < 0.4}
         shows = {name: tree for name, tree in trees.items() if to_value(tree, words) == table[name]}
-        told = {name: Exactly(name, value) for name, value in args.items() if chooses.random() < 0.6}
+        bounds = {name: Exactly(name, value) for name, value in args.items() if chooses.random() < 0.6}
         if chooses.random() < 0.85:
-            lines.append(ThreadLine(number, "", ((Claim(action, told, shows),),)))
+            lines.append(ThreadLine(number, "", ((Claim(action, bounds, shows),),)))
     if seed % 2 and len(lines) > 1:
         lines[-2:] = lines[:-3:-1]
     return Order([Thread("a.log", lines)])

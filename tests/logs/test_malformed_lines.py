@@ -82,7 +82,7 @@ def test_a_line_that_shows_what_a_node_sees_needs_one(check: Check) -> None:
     lines: list[dict[str, Any]] = [{"event": "put", "ts": 1, "entry": 1}]
     found = check(lines, mapping=MAPPING)
     assert found.verdict is Verdict.MALFORMED
-    assert found.reason.endswith("0.log:1: `node`: it shows what Observe gives of a node, and tells no node")
+    assert found.reason.endswith("0.log:1: `node`: it shows what Observe gives of a node, and has no node")
 
 
 @pytest.mark.parametrize("who", [{"a": 1}, ["p"], 1.5])

@@ -172,12 +172,10 @@ def test_a_search_that_takes_too_long_is_given_up_at_the_line_that_it_reached(tm
     done = lockstep("check", *map(str, own), cwd=tmp_path)
     assert time.monotonic() - begin < 30
     assert done.returncode == 3
-    assert re.search(
-        r"not every explanation was looked at: the 3 s of --timeout are spent at line \d of 4", done.stdout
-    )
+    assert re.search(r"not every explanation was tried: the 3 s of --timeout are spent at line \d of 4", done.stdout)
 
 
-def test_who_interrupts_the_search_for_a_note_is_told_the_verdict_that_is_known(tmp_path: Path) -> None:
+def test_an_interrupted_search_for_a_note_prints_the_verdict_that_is_known(tmp_path: Path) -> None:
     logs = service(tmp_path / "hasty", 1, "--hasty")
     script = """
 import os, signal, sys, time
@@ -201,8 +199,8 @@ cli.main()
             assert "violated: no behaviour of the spec explains line 9" in found.stdout
             assert "LS205" in found.stdout
         else:
-            told = json.loads(found.stdout)
-            (verdict,) = told if form == "json" else [told]
+            printed = json.loads(found.stdout)
+            (verdict,) = printed if form == "json" else [printed]
             assert (verdict["verdict"], verdict["findings"][0]["line"]) == ("violated", 9)
 
 
@@ -262,8 +260,8 @@ def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) ->
     assert nanoseconds(record.at("time"), mapping.stamps()[0]) % 10**9 == 678 * 10**6
     known = rules.rule_of(record)
     assert known is not None
-    rule, told = known
-    assert (told.at("worker"), told.at("job"), rule.delay, len(rule.either)) == ("3", "17", "1 s", 2)
+    rule, line = known
+    assert (line.at("worker"), line.at("job"), rule.delay, len(rule.either)) == ("3", "17", "1 s", 2)
     hclog = splitting(Text(format="hclog"))
     found = hclog("2026-01-02T03:04:05.678Z [INFO]  queue: took job: id=7")
     assert found == {
@@ -336,8 +334,8 @@ def line(kind: str, **fields: Any) -> dict[str, Any]:
     return {"kind": kind, **fields}
 
 
-def test_what_a_line_does_not_tell_is_searched_for(queue: Callable[..., TraceVerdict]) -> None:
-    """Who takes the job, its size and the first count are not told; what is done at the end leaves one of each."""
+def test_what_a_line_leaves_out_is_searched_for(queue: Callable[..., TraceVerdict]) -> None:
+    """The worker that takes the job, its size and the first count are left out; the end leaves one of each."""
     lines = [line("push", who="a"), line("take"), line("finish", done=13)]
     found = queue(f'kind = "kind"\n{BASIC}', lines)
     assert found.verdict is Verdict.HOLDS
@@ -400,7 +398,7 @@ either = [{{ action = "Drop" }}, {{ steps = [{{ action = "Take" }}, {{ action = 
     assert queue(mapping, [*pushed, line("gone"), line("work", who="b", done=4)]).verdict is Verdict.VIOLATED
 
 
-def test_rules_of_one_kind_are_told_apart_by_when_and_values_are_cast_and_renamed(
+def test_rules_of_one_kind_are_chosen_by_when_and_values_are_cast_and_renamed(
     queue: Callable[..., TraceVerdict],
 ) -> None:
     mapping = """
@@ -619,7 +617,7 @@ def test_what_fails_where_a_log_begins_in_the_middle_fails_for_good(queue: Calla
     assert queue(mapping, [line("all", done=13)]).verdict is Verdict.HOLDS
 
 
-def test_an_explanation_that_fails_a_property_is_told_of_though_another_ends_in_the_same_state(
+def test_an_explanation_that_fails_a_property_is_reported_though_another_ends_in_the_same_state(
     queue: Callable[..., TraceVerdict],
 ) -> None:
     """In the end both jobs are gone; that the first one went before the second one came is not sure."""
@@ -661,7 +659,7 @@ receives = { field = "id", optional = true }
     assert queue(mapping, several, taken).verdict is Verdict.HOLDS
     unknown = queue(mapping, several, [line("take", at=60, id="z")])
     assert unknown.verdict is Verdict.MALFORMED
-    assert unknown.reason.partition(": ")[2].startswith("no line sends 'z'; if lines are not there, say so: `start`")
+    assert unknown.reason.partition(": ")[2].startswith("no line sends 'z'; if lines are missing, declare it: `start`")
 
 
 def test_iso_stamps_count_to_the_nanosecond(queue: Callable[..., TraceVerdict]) -> None:
@@ -674,7 +672,7 @@ def test_iso_stamps_count_to_the_nanosecond(queue: Callable[..., TraceVerdict]) 
     assert (wrong.verdict, wrong.reason.partition(": ")[2]) == (Verdict.MALFORMED, "field `ts`: 'yesterday' is no time")
 
 
-def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
+def test_an_action_that_chooses_is_searched_for_though_each_line_shows_all(
     queue: Callable[..., TraceVerdict], tmp_path: Path
 ) -> None:
     (tmp_path / "Dice.tla").write_text(
@@ -698,7 +696,7 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         (("[lines.push]", "[hidden]\nDrup = 1\n[lines.push]"), "5: field `hidden.Drup`: the spec has no action 'Drup'"),
         (("[lines.push]", "[hidden]\nDrop = 0\n[lines.push]"), "5: field `hidden.Drop`: it should be an integer"),
         (("optional", "optoinal"), "6: field `lines.push.args.m.parts.size.optoinal`: unknown field; did you"),
-        (('kind = "kind"', 'kind = "kind"\nskew = "2 ms"'), "2: field `skew`: it says nothing without `time`"),
+        (('kind = "kind"', 'kind = "kind"\nskew = "2 ms"'), "2: field `skew`: it means nothing without `time`"),
         (
             ('kind = "kind"', 'kind = "kind"\nskew = "soon"'),
             '2: field `skew`: it should be a number and ns, us, ms, s or min, as "5 ms", not "soon"',
@@ -741,7 +739,7 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         (('kind = "kind"', 'kind = "kind"\nnull = "Nobudy"'), "2: field `null`: the cfg has no constant 'Nobudy'"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_a_mapping_is_told_with_its_line_before_any_log_is_read(
+def test_a_mistake_in_a_mapping_is_reported_with_its_line_before_any_log_is_read(
     change: tuple[str, str], place: str, queue: Callable[..., TraceVerdict]
 ) -> None:
     text = f'kind = "kind"\n\n{BASIC}'
@@ -756,7 +754,7 @@ def test_a_mistake_in_a_mapping_is_told_with_its_line_before_any_log_is_read(
 
 
 def test_what_does_not_fit_a_mapping_is_what_msgspec_refuses() -> None:
-    """Mappings of which one value is replaced by another kind: what is told fits or not is decided twice."""
+    """Mappings with one value replaced by one of another kind: both checks of types agree on each."""
     tree = tomllib.loads(f"""kind = "kind"\ntime = {{ field = "t", unit = "s" }}\nskew = "1 s"\n{BASIC}
 [hidden]
 Drop = 2
@@ -808,13 +806,13 @@ receives = { field = "id", optional = true }
 
 
 @pytest.mark.parametrize("name", [None, True, {"a": 1}, [1]])
-def test_what_is_no_name_of_a_message_is_told_where_it_stands(name: Any, queue: Callable[..., TraceVerdict]) -> None:
+def test_what_is_no_name_of_a_message_is_reported_with_its_line(name: Any, queue: Callable[..., TraceVerdict]) -> None:
     found = queue(TWO, [line("push", at=1, id=name)], [line("take", at=2, id=1)])
     assert found.verdict is Verdict.MALFORMED
     assert found.reason.partition("q0.log:")[2].startswith("1: `sends`: a message is named by a string or an integer")
 
 
-def test_a_message_that_is_sent_twice_is_told_with_both_lines(queue: Callable[..., TraceVerdict]) -> None:
+def test_a_message_that_is_sent_twice_is_reported_with_both_lines(queue: Callable[..., TraceVerdict]) -> None:
     found = queue(TWO, [line("push", at=1, id="x")], [line("push", at=2, id="x")])
     assert re.search(r"q1\.log:1: 'x' was sent before, at \S+q0\.log:1$", found.reason)
 

@@ -1,4 +1,4 @@
-"""Of the states that do not go on to a line, the nearest is told of: that in which the fewest elements fail."""
+"""The reason for a refutation is that of the nearest state: the one in which the fewest elements fail."""
 
 from __future__ import annotations
 

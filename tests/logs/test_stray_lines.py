@@ -248,7 +248,7 @@ def with_clock(form: str, *said: str) -> list[str]:
 
 @pytest.mark.parametrize("form", CLOCKS.values(), ids=CLOCKS)
 def test_a_line_that_a_kill_cut_and_the_next_process_went_on_with_is_refused(form: str, tmp_path: Path) -> None:
-    """The log reads as one line there, and the step that one of the two tells would be lost."""
+    """The log reads as one line there, and the step of one of the two would be lost."""
     *above, cut, last = with_clock(form, *ELECTED, *LATER)
     stamp = len(form.format(10, ""))
     for at in range(stamp, len(cut)):

@@ -5,13 +5,11 @@ Of `Counts`, which refines `Abs`, TLC alone and the compiled spec say the same o
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import pytest
-
 from lockstep.systems.file_check import check
+from pathlib import Path
 from tests.support.programs.lockstep_command import lockstep
+import json
+import pytest
 
 COUNTS = """---- MODULE Counts ----
 EXTENDS Naturals

@@ -309,18 +309,18 @@ class LogModule:
 
     # ---- Parameters ----
 
-    def _choice(self, told: Exactly | Matching | None) -> str:
+    def _choice(self, bound: Exactly | Matching | None) -> str:
         """The operator that gives, of the set that a quantifier ranges over, the elements that a line allows."""
         prefix = self.names.prefix
         element, domain = f"{prefix}t", f"{prefix}d"
-        if isinstance(told, Exactly):
+        if isinstance(bound, Exactly):
             return self._defined(
-                f"{{{element} \\in {{{self._parts.literals.text(told.value)}}} : {element} \\in {domain}}}"
+                f"{{{element} \\in {{{self._parts.literals.text(bound.value)}}} : {element} \\in {domain}}}"
             )
-        if told is None or told.test is None:
+        if bound is None or bound.test is None:
             return self._any
-        assert isinstance(told.test, FieldsTest)
-        agrees = self._parts.comparisons.shows(told.test.parts)
+        assert isinstance(bound.test, FieldsTest)
+        agrees = self._parts.comparisons.shows(bound.test.parts)
         is_whole = f"\\E {prefix}m \\in {prefix}model_values : {element} = {prefix}m"
         return self._defined(f"{{{element} \\in {domain} : IF {is_whole} THEN FALSE ELSE {agrees}({element})}}")
 
