@@ -5,11 +5,13 @@ Of `Counts`, which refines `Abs`, TLC alone and the compiled spec say the same o
 
 from __future__ import annotations
 
-from lockstep.systems.file_check import check
-from pathlib import Path
-from tests.support.programs.lockstep_command import lockstep
 import json
+from pathlib import Path
+
 import pytest
+
+from lockstep.systems.file_check import check
+from tests.support.programs.lockstep_command import lockstep
 
 COUNTS = """---- MODULE Counts ----
 EXTENDS Naturals

@@ -421,7 +421,7 @@ class Spec:
 
     @cached_property
     def temporal_formulas(self) -> tuple[tuple[Formula, ...], dict[str, tuple[Formula, ...]]]:
-        """The SPECIFICATION's assumptions on behaviours (fairness), and each property's temporal parts by name."""
+        """The SPECIFICATION's assumptions (fairness), and each property's temporal parts by name."""
 
         def made(trees: list[Temporal]) -> tuple[Formula, ...]:
             return tuple(formula_of(self._module, tree) for tree in trees)

@@ -149,6 +149,7 @@ class _Splitter:
         self.program = program
         self.variables = {each.uid: each.name for each in program.variables()}
         self.everything: frozenset[Path] = frozenset((name,) for name in self.variables.values())
+        self._followed: dict[int, CallArgument] = {}
 
     # ---- Parts ----
 
@@ -240,6 +241,7 @@ class _Splitter:
 
     def footprint(self, expr: Expr, scope: Scope) -> frozenset[Path]:
         found: set[Path] = set()
+        self._followed = {}
         self._read(expr, scope, found, frozenset())
         return frozenset(found)
 
@@ -334,7 +336,8 @@ class _Splitter:
         if isinstance(bound.expr, OperatorArg):
             if args:  # an operator that was passed: what it does with its arguments is not followed
                 found |= self.everything
-        else:
+        elif id(bound) not in self._followed:  # each is followed once, however often the definition uses it
+            self._followed[id(bound)] = bound
             self._read(bound.expr, bound.scope, found, bound.within)
 
 
