@@ -35,7 +35,7 @@ UNWANTED = {
     "of which": Unwanted(r"\b[Oo]f which\b", "whose, with, or two sentences", 85),
     "def of": Unwanted(r"\bdef _?of\b|\bdef _?told\b", "the name of the thing that is returned", 64),
     "_FEW, _MOST": Unwanted(r"\b_?(FEW|MOST|MANY)\b|\b_?MOST_[A-Z]", "MAX_ and the thing that is limited", 151),
-    "hands": Unwanted(r"\bhands\b", "workers", 8),
+    "hands": Unwanted(r"\bhands\b(?! (over|on|out)\b)", "workers", 0),
     "room": Unwanted(r"\brooms?\b", "memory_budget; package", 30),
     "sight": Unwanted(r"(?<![a-z])sights?(?![a-z])", "observation", 2),
     "concern": Unwanted(r"\b[Cc]oncern(s|ed|ing)?\b", "affected", 9),

@@ -150,7 +150,7 @@ TRACES = [
     trace("bad UTF-8", HEADER, lines(EVENT).replace(b"NextTerm", b"Next\xffTerm"), END),
     trace("a byte order mark", b"\xef\xbb\xbf" + lines(HEADER), EVENT, END),
     trace("UTF-16", WHOLE.decode().encode("utf-16")),
-    trace("compressed", gzip.compress(WHOLE * 10_000)),
+    trace("compressed", gzip.compress(WHOLE * 10_000, mtime=0)),
     trace("a key twice", HEADER, lines(EVENT).replace(b'"seq": 0', b'"seq": 0, "seq": 1'), END),
     trace("a key twice within", HEADER, lines(EVENT).replace(b'"currTerm": 1', b'"currTerm": 0, "currTerm": 1'), END),
     trace("a key twice, with blanks", HEADER, lines(EVENT).replace(b'"seq": 0', b'"seq" : 0, "seq" : 1'), END),

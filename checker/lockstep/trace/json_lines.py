@@ -135,7 +135,9 @@ def plain_object(
 
 def _decoded(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]:
     if not text.endswith(b"\n"):
-        raise TraceError(source, number, beginning(text, number) or "the file is truncated: this line does not end")
+        other = beginning(text, number)
+        problem = "the file is truncated: this line does not end" if other is None else f"not a {noun}: {other}"
+        raise TraceError(source, number, problem)
     try:
         tree = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

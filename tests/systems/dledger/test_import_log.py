@@ -15,7 +15,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.logs.log_lines import Thread
 from lockstep.systems.dledger.log_chains import Chain
-from lockstep.systems.dledger.log_hidden_steps import HiddenSteps, compare_index
+from lockstep.systems.dledger.log_hidden_steps import StepProposals, compare_index
 from lockstep.systems.dledger.log_import import UnexplainedError
 from lockstep.systems.dledger.log_lines import LogLine, read_logs
 from lockstep.systems.dledger.log_lookahead import LogLookahead, OrderedLines
@@ -292,7 +292,7 @@ def test_a_compare_from_the_end_of_the_log_is_never_hidden_since_it_has_a_line(t
     assert run is not None
     assert compare_index(run, "n0", "n1") == -1
     assert run.hide("DoCompare", "n0", peer="n1") is not None
-    assert list(HiddenSteps().compare_on(run, "n0", "n1")) == []
+    assert list(StepProposals().compare_on(run, "n0", "n1")) == []
 
 
 def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ MAX_COMPARE_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenSteps:
+class StepProposals:
     """Proposals of hidden steps that explain a line.
 
     `write_index` returns the write index that a leader reaches for a peer, if a later line shows it.
@@ -168,7 +168,7 @@ def _some(chain: Chain | None) -> Iterator[Chain]:
 class _Advance:
     """The advance of one leader and its followers towards their goals."""
 
-    def __init__(self, hidden: HiddenSteps, leader: str, goals: Mapping[str, Goal], marks: Mapping[str, int]) -> None:
+    def __init__(self, hidden: StepProposals, leader: str, goals: Mapping[str, Goal], marks: Mapping[str, int]) -> None:
         self.hidden, self.leader, self.goals, self.marks = hidden, leader, goals, marks
 
     def go(self, chain: Chain) -> Chain:

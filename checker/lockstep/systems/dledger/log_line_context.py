@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lockstep.systems.dledger.log_chains import Chain
-from lockstep.systems.dledger.log_hidden_steps import HiddenSteps
+from lockstep.systems.dledger.log_hidden_steps import StepProposals
 from lockstep.systems.dledger.log_lines import LogLine
 from lockstep.systems.dledger.log_lookahead import Goal, LogLookahead
 
@@ -22,9 +22,9 @@ class LineContext:
     lookahead: LogLookahead
 
     @property
-    def hidden(self) -> HiddenSteps:
+    def hidden(self) -> StepProposals:
         """The proposals of hidden steps before this line."""
-        return HiddenSteps(self.lookahead.write_index)
+        return StepProposals(self.lookahead.write_index)
 
     def take(self, chain: Chain | None, action: str, shows: dict[str, Any], **args: Any) -> Iterator[Chain]:
         """Yield the chain with the step of the line, if the spec allows it and the node shows this."""
