@@ -1,7 +1,7 @@
 ------------------------------ MODULE Choices -------------------------------
 (***************************************************************************)
-(* What a model, or the header of a trace, may choose.  The reader learns  *)
-(* the names of the choices; the other chapters show what each one does.   *)
+(* The choices of a model, or of the header of a trace.  The reader learns *)
+(* their names; the other chapters show what each one does.                *)
 (*                                                                         *)
 (*   Features     parts of DLedger, and steps that are split               *)
 (*   Flaws        flaws of released versions of DLedger                    *)
@@ -67,7 +67,7 @@ FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate
 \* Entries of earlier terms commit by counting watermarks.
 PriorTermCommit   == "PriorTermCommit" \in Flaws
 
-\* What TRUNCATE cuts stays in the file, and comes back after a restart.
+\* Entries that TRUNCATE cuts stay in the file, and may come back after a restart.
 TruncatedTail     == "TruncatedTail" \in Flaws
 
 \* COMPARE and COMMIT are obeyed whatever their term and leader.

@@ -1,7 +1,7 @@
 ------------------------------ MODULE Clients -------------------------------
 (***************************************************************************)
-(* What clients ask of the leader, and who of them is answered.  The       *)
-(* reader learns what a future is, and in which order futures end.         *)
+(* Clients of the leader: what they append, and when they are answered.    *)
+(* The reader learns what a future is, and in which order futures end.     *)
 (*                                                                         *)
 (* A client appends one entry, or with Batches several, and waits.  The    *)
 (* leader keeps a future for it; for a batch, that of its last entry.  A   *)
@@ -28,7 +28,7 @@ WithFuture(before) ==
 WithoutFutures(before, term, indexes) ==
     [before EXCEPT !.futures = {f \in @ : f.entry.term # term \/ f.index \notin indexes}]
 
-\* What is acknowledged when these futures end well.
+\* The entries that are acknowledged when these futures end well.
 Success(state, term, indexes) ==
     {[index |-> f.index, entry |-> f.entry] :
         f \in {g \in FuturesOf(state, term) : g.index \in indexes /\ ~g.done}}

@@ -23,7 +23,8 @@ QuorumIndex(state) ==
 
 InPass(state) == state.checking # NoPass
 
-\* Up to where clients are answered: as published, the quorum index; repaired, no further than is committed.
+\* The index up to which clients are answered: as published, the quorum index; repaired, no more than is
+\* committed.
 AckIndex(state, index) ==
     IF AckByQuorumIndex THEN index ELSE Min({index, state.committedIndex})
 
@@ -36,7 +37,7 @@ Passed(before, pass) ==
     IN  [node |-> [after EXCEPT !.lastQuorumIndex = ack, !.checking = NoPass],
          acknowledged |-> Success(learnt, pass.term, ended)]
 
-\* What a leader of this term commits when it goes from one state to the other.
+\* The entries that a leader of this term commits when it goes from one state to the other.
 NewlyCommitted(before, after, term) ==
     {[term |-> term, index |-> i, entry |-> Entry(before.log, i)] :
         i \in before.committedIndex + 1 .. after.committedIndex}
@@ -56,7 +57,7 @@ QuorumAckChecker(n) ==
         /\ IF SplitQuorumCheck THEN Step(n, [clean EXCEPT !.checking = pass])
            ELSE ActOn(n, clean, pass)
 
-\* ACTION ActOnQuorumIndex: what a pass read is committed, though the node may lead no more.
+\* ACTION ActOnQuorumIndex: the index that a pass read is committed, though the node may lead no more.
 \* Source: QuorumAckChecker.doWork, from updateCommittedIndex on.
 ActOnQuorumIndex(n) ==
     /\ node[n].role # "DOWN"
@@ -72,7 +73,7 @@ RefreshOwnWaterMark(n) ==
 -----------------------------------------------------------------------------
 (* The state machine.                                                      *)
 
-\* What it is to apply and has not applied; of that, what it can read before it meets a hole.
+\* The indexes that it is to apply and has not applied, and those that it can read before it meets a hole.
 ToApply(state)   == state.lastAppliedIndex + 1 .. state.applyIndex
 CanApply(state)  == {i \in ToApply(state) : \A k \in state.lastAppliedIndex + 1 .. i : HasEntry(state.log, k)}
 

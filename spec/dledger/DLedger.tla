@@ -84,7 +84,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
-(* What a trace may show of a node after an event.                         *)
+(* The fields of a node that a trace may show after an event.              *)
 
 Observe(n) ==
     LET state == node[n] IN

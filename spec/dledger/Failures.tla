@@ -1,8 +1,8 @@
 ------------------------------ MODULE Failures ------------------------------
 (***************************************************************************)
-(* What happens to a group besides what its nodes do.  The reader learns   *)
-(* what a node loses when it goes down, and what it finds when it comes    *)
-(* back.                                                                   *)
+(* Failures of the network, the disks, the processes and the machines.     *)
+(* The reader learns what a node loses when it goes down, and what it      *)
+(* finds when it comes back.                                               *)
 (*                                                                         *)
 (* A node that goes down keeps its files: the data file with log and tail, *)
 (* the file of term and vote, the checkpoint with committedIndex.  A crash *)
@@ -48,7 +48,7 @@ FlushDataService(n) ==
 -----------------------------------------------------------------------------
 (* Going down.                                                             *)
 
-\* What a process leaves behind: its files.  committedIndex keeps its last value while the node is down, for
+\* A process leaves its files behind.  committedIndex keeps its last value while the node is down, for
 \* the properties: it is what the node said to others.
 Down(n, before) ==
     [InitNode(n) EXCEPT !.role = "DOWN",
@@ -117,7 +117,7 @@ CrashInPersistCheckPoint(n) ==
 -----------------------------------------------------------------------------
 (* Coming back.                                                            *)
 
-\* How many entries the scan of the data file finds.  It stops at what it cannot read, and at an entry of a
+\* The number of entries that the scan of the data file finds.  It stops at what it cannot read, and at an entry of a
 \* lower term than the one before; it does not stop at the end of the log.  Examples, by the terms of entries:
 \*     log <<1, 1>>, tail <<1>>         it finds 3: the tail looks like the log
 \*     log <<1, 2>>, tail <<1, 1>>      it finds 2: term 1 cannot follow term 2

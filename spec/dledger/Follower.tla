@@ -37,7 +37,8 @@ HandlePush(n) ==
         /\ network' = SentAll(Received(network, m), out)
         /\ UNCHANGED <<node, elected, history>>
 
-\* ACTION ClearCompareOrTruncateRequests: who does not follow refuses what until 0.2.7 waits for it to follow.
+\* ACTION ClearCompareOrTruncateRequests: a node that does not follow refuses a COMPARE, TRUNCATE or COMMIT,
+\* which until 0.2.7 waits for it to follow.
 \* Source: EntryHandler.clearCompareOrTruncateRequestsIfNeed, of 0.3.0 and later.
 ClearCompareOrTruncateRequests(n) ==
     \E m \in Requests(n) :
@@ -47,13 +48,13 @@ ClearCompareOrTruncateRequests(n) ==
     /\ HandleRequest(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "NOT_FOLLOWER")])
 
 -----------------------------------------------------------------------------
-(* What every request is tested for.                                       *)
+(* The tests of every request.                                             *)
 
 Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
 
 FromItsLeader(state, m) == m.term = state.currTerm /\ m.src = state.leaderId
 
-\* Of a COMPARE or COMMIT: as published, it is obeyed whatever its term and leader.
+\* As published, a COMPARE or COMMIT is obeyed whatever its term and leader.
 Obeys(state, m) == PushTermCheck \/ FromItsLeader(state, m)
 
 HoldsEntryOf(state, m) == HasEntry(state.log, m.index) /\ Entry(state.log, m.index) = m.entry

@@ -1,7 +1,7 @@
 ----------------------------- MODULE Properties -----------------------------
 (***************************************************************************)
-(* What must hold.  Invariants speak of a state; a name that ends in Prop  *)
-(* is a property of every step.                                            *)
+(* The properties that must hold.  Invariants speak of a state; a name     *)
+(* that ends in Prop is a property of every step.                          *)
 (*                                                                         *)
 (* Those of Raft's paper have its names.  They speak of what leaders have  *)
 (* committed, which `committed` remembers, not of what nodes regard as     *)

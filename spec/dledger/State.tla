@@ -1,6 +1,6 @@
 ------------------------------- MODULE State --------------------------------
 (***************************************************************************)
-(* What a node knows.  The reader learns the parts of DLedger, and the     *)
+(* The state of a node.  The reader learns the parts of DLedger, and the   *)
 (* name and type of everything that the actions change.                    *)
 (*                                                                         *)
 (* A group of nodes stores one log: a sequence of entries, each a value    *)
@@ -65,7 +65,7 @@ EndTerm(log)     == TermAt(log, EndIndex(log))
 
 EntryAt(n, i)    == Entry(node[n].log, i)
 
-\* Up to where a node holds what it regards as committed.
+\* The index up to which a node holds the entries that it regards as committed.
 CommittedEnd(state) == Min({state.committedIndex, EndIndex(state.log)})
 
 -----------------------------------------------------------------------------
@@ -101,7 +101,7 @@ Round    == [type: {"NONE", "VOTE", "HEARTBEAT"},
 \* A transferee, which is to take over from `leader`, waits until it holds the entry at `index`.
 Waiting  == [leader: Node \cup {NoNode}, term: Index, index: Index]
 
-\* What DLedgerLeaderElector keeps; it changes only with VoteMessages.  A crash loses all of it.
+\* The fields of DLedgerLeaderElector, which change only with VoteMessages.  A crash loses all of it.
 ElectionState ==
             [needIncrease: BOOLEAN,              \* needIncreaseTermImmediately
              knownMaxTerm: Index,                \* knownMaxTermInGroup, if beyond currTerm; else -1

@@ -30,7 +30,7 @@
 (***************************************************************************)
 EXTENDS Messages
 
-\* What a handler gives that sends nothing.
+\* The result of a handler that sends nothing.
 Quietly(after) == [node |-> after, out |-> << >>]
 
 Step(n, after) ==
@@ -48,7 +48,7 @@ ActOnAll(n, after, To(_)) ==
     /\ UNCHANGED <<received, elected, history>>
 
 -----------------------------------------------------------------------------
-(* What a leader pushes.  Without RequestQueues a request is handled when  *)
+(* Pushed requests.  Without RequestQueues a request is handled when       *)
 (* it is received; with them HandlePush receives it (see Follower), and    *)
 (* the EntryHandler takes it from its queues later.                        *)
 

@@ -14,19 +14,19 @@ EXTENDS State
 \* The file is forced to the disk.
 Forced(before)  == [before EXCEPT !.disk = before.log \o before.tail]
 
-\* What becomes of a write: as published, it is forced later (FlushDataService); repaired, at once.
+\* A write is forced later as published (FlushDataService), and at once as repaired.
 Written(before) == IF AsyncFlush THEN before ELSE Forced(before)
 
 \* The term that votes will look at: as in 0.1, the term that the node is in; or the entry's.
 EndTermOf(before, entry) == IF LedgerEndTerm THEN before.currTerm ELSE entry.term
 
-\* What is left behind the write position: as published, it stays in the file; repaired, it is gone.
+\* Entries behind the write position stay in the file as published, and are gone as repaired.
 Behind(entries) == IF TruncatedTail THEN entries ELSE << >>
 
 -----------------------------------------------------------------------------
 (* Append and truncate.                                                    *)
 
-\* What is appended is written over as much of the tail.
+\* Entries are written over the first ones of the tail.
 StoreEntries(before, entries) ==
     Written([before EXCEPT !.log = @ \o entries,
                            !.tail = SubSeq(@, Len(entries) + 1, Len(@)),
@@ -64,8 +64,8 @@ UpdateCommittedIndex(before, term, newIndex) ==
     THEN before
     ELSE [before EXCEPT !.committedIndex = Min({newIndex, EndIndex(before.log)})]
 
-\* Up to where the state machine is to apply: as published, to the index that was learnt; repaired, to what is
-\* committed.
+\* The state machine is to apply entries: as published, up to the index that was learnt; repaired, up to the
+\* committed index.
 LetApply(before, index) ==
     IF ~Applies THEN before
     ELSE [before EXCEPT !.applyIndex = Max({@, IF ApplyUnclamped THEN index ELSE before.committedIndex})]

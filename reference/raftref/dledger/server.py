@@ -1,4 +1,4 @@
-"""A whole node: all its parts on one state, and what a trace may show of it."""
+"""A whole node: all its parts on one state, and the fields that a trace may show of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Server(Process, PushingDispatcher, EntryHandler, QuorumAckChecker, StateMa
     """
 
     def observe(self, *, with_log: bool = True) -> dict[str, Any]:
-        """Return what a trace may show of this node: the spec's Observe, as JSON.
+        """Return the fields that a trace may show of this node: the spec's Observe, as JSON.
 
         Parts of features that are off are left out: an election without messages, queues where nothing waits.
 
@@ -38,7 +38,7 @@ class Server(Process, PushingDispatcher, EntryHandler, QuorumAckChecker, StateMa
         return {name: show(self) for name, show in SHOWN.items() if name not in omitted}
 
 
-#: What a trace may show of a node, by the names of the spec's Observe; `acknowledged` is the group's.
+#: The fields that a trace may show of a node, by the names of the spec's Observe; `acknowledged` is the group's.
 SHOWN: Mapping[str, Callable[[Server], Any]] = {
     "role": lambda node: node.member_state.role.value,
     "currTerm": lambda node: node.member_state.curr_term,

@@ -213,7 +213,7 @@ class ClientFutures:
         self._futures: dict[tuple[Term, Index], Future] = {}
 
     def __len__(self) -> int:
-        """Return how many clients wait."""
+        """Return the number of clients that wait."""
         return len(self._futures)
 
     def put(self, index: Index, entry: Entry) -> None:

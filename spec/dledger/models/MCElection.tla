@@ -55,9 +55,9 @@ FollowerHasLeader ==
                        [term |-> node[n].currTerm, leader |-> node[n].leaderId] \in elected
 
 -----------------------------------------------------------------------------
-(* What would go wrong without a rule: see MCRules.                        *)
+(* Rules, each by what would go wrong without it: see MCRules.             *)
 
-\* INV VotesAreOfTheirTerm: who got a vote stood for election in that term, and is in it or beyond.
+\* INV VotesAreOfTheirTerm: a node that got a vote stood for election in that term, and is in it or beyond.
 VotesAreOfTheirTerm ==
     \A n \in Node : LET candidate == node[n].currVoteFor IN
        candidate # NoNode => node[candidate].currTerm >= node[n].currTerm
@@ -74,7 +74,7 @@ TermsRiseForAReasonProp ==
     [][\A n \in Node : node'[n].currTerm > node[n].currTerm
                           => node[n].election.voteNext \/ node[n].election.needIncrease]_vars
 
-\* PROP AsksInNoPastTermProp: who was sent a request of a higher term asks for votes there, and not before.
+\* PROP AsksInNoPastTermProp: a node that got a request of a higher term asks for votes there, and not before.
 AsksInNoPastTermProp ==
     [][\A n \in Node : node[n].election.round.type = "NONE" /\ node'[n].election.round.type = "VOTE"
                           => ~node'[n].election.needIncrease]_vars
@@ -154,7 +154,7 @@ NeverTransferExpired   == NeverAnswersTransfer("EXPIRED_TERM")
 NeverTransferOfAnother == NeverAnswersTransfer("INCONSISTENT_LEADER")
 NeverTransferTooLate   == NeverAnswersTransfer("INCONSISTENT_TERM")
 
-\* Of the conclusion that a candidate may draw now, and that a leader may draw now.
+\* The conclusion that a candidate may draw now, and that a leader may draw now.
 NeverConcludes(outcome) ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type = "VOTE" /\ round.answers[n] # "NONE"

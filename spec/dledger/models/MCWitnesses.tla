@@ -72,7 +72,7 @@ NoTermChangedProp ==
     [][\A n \in Node : \A f \in node[n].futures :
          f.entry.term = node[n].currTerm \/ node'[n].role # "LEADER" \/ f \in node'[n].futures]_vars
 
-\* What was pushed in one APPEND is stored, and one answer says so of all of it.
+\* The entries of one APPEND are stored, and one answer says so of all of them.
 NoBatchStored    == ~\E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
                         IsResponse(m, "APPEND") /\ m.code = "SUCCESS" /\ m.count > 1
 
@@ -94,7 +94,7 @@ NoCompareToAppendProp   == [][NoChange("COMPARE", "APPEND")]_vars
 NoTruncateToAppendProp  == [][NoChange("TRUNCATE", "APPEND")]_vars
 NoTruncateToCompareProp == [][NoChange("TRUNCATE", "COMPARE")]_vars
 
-\* Of a node that runs on; a crash begins anew, too.
+\* For a node that runs on; a crash begins anew, too.
 NoAppendToCompareProp   ==
     [][\A n \in Node : \A p \in Peers(n) :
          ~(/\ KeepsRunning(n)

@@ -45,7 +45,7 @@ class FaultPlan:
     Probabilities of being tried at each moment, together at most 1; ordinary work (delivering, pushing,
     electing, handling what waits) takes the rest: `client` appends, `client_timeout` of one that waits,
     `quorum_check` and `refresh` passes of the leader's quorum checker, `resend` of an unanswered APPEND,
-    `commit` told to a peer, `push_timeout` of a call that could still be answered, `step_down` of a leader or
+    `commit` sent to a peer, `push_timeout` of a call that could still be answered, `step_down` of a leader or
     follower for no reason, `check_point`, `crash` of a process, `crash_in_persist` while term and vote, or
     the checkpoint, are written, `power_loss` of a machine, `shutdown` in good order, `flush` of the data file,
     `restart`, `partition` and `heal`; and, where votes are messages, `transfer` of a leadership.

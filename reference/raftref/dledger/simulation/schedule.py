@@ -117,7 +117,7 @@ class Schedule(ElectionTurns):
         return self.deliver(m)
 
     def comes_late(self, m: Message) -> bool:
-        """Return whether a message is a TRUNCATE of which a copy is to come late, or such a copy."""
+        """Return whether a message is a TRUNCATE that is to be copied, or a copy that is to come late."""
         if not self.plan.late or self.plan.fifo or not isinstance(m, Request) or m.type is not PushType.TRUNCATE:
             return False
         return self.chance(self.plan.late)
