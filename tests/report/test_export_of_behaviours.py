@@ -15,7 +15,7 @@ from tests.support.programs.lockstep_command import lockstep
 
 SPEC = ROOT / "docs" / "lock_service" / "LockService.tla"
 BACKUP = ROOT / "docs" / "own_logs"
-FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "figure8.trace.ndjson"
+FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "prior_term_commit.trace.ndjson"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,11 @@ def test_an_itf_file_that_names_no_spec_says_what_to_give(folder: Path) -> None:
         done = lockstep(*command, "own.itf.json", cwd=folder)
         assert done.returncode == 2
         assert "does not say which spec it is of: name that with --spec" in done.stdout + done.stderr
+
+
+def test_an_itf_file_is_not_exported_as_a_test(folder: Path) -> None:
+    done = lockstep("export", "known.itf.json", "--to", "pytest", cwd=folder)
+    assert (done.returncode, "lines name the actions" in done.stderr) == (2, True)
 
 
 def test_an_itf_file_is_not_written_as_a_second_one(folder: Path) -> None:
