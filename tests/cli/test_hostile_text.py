@@ -112,12 +112,13 @@ PRINTED = [
     *(("check", "--format", form, "shows.trace.ndjson") for form in ("json", "jsonl", "junit", "github")),
     ("check", FILE),
     ("check", "--format", "github", FILE),
+    ("check", "--sarif", "v.sarif", "shows.trace.ndjson"),
     ("check", "raw.json"),
     ("check", "--engine", "tlc", "step.trace.ndjson"),
     *(("check", "--spec", "W.tla", "--mapping", "m.toml", name) for name in ("w.log", "kind.log")),
     ("check", "--spec", "W.tla", "--mapping", "wrong.toml", "w.log"),
     ("check", "--spec", "W.tla", "holds.trace.ndjson"),
-    *(("export", "shows.trace.ndjson", "--to", form) for form in ("svg", "itf")),
+    *(("export", "shows.trace.ndjson", "--to", form) for form in ("svg", "pytest", "itf")),
     ("graph", "--spec", "W.tla", "-o", "g.svg"),
     ("import", "holds.trace.ndjson", "-o", "made.ndjson"),
     ("minimise", FILE, "-o", "min.ndjson"),
@@ -140,7 +141,7 @@ def test_what_a_file_says_is_shown_and_never_obeyed(words: tuple[str, ...], fold
     assert done.stdout + done.stderr != ""
     assert obeyed(done.stdout + done.stderr) == []
     forged = re.search(r"^other\.ndjson", done.stdout + done.stderr, re.MULTILINE)
-    assert forged is None or words[0] == "export"  # a picture, whose lines no one takes for a verdict
+    assert forged is None or words[0] == "export"  # a picture, or a test, whose lines no one takes for a verdict
     assert "internal error" not in done.stderr
 
 
@@ -232,7 +233,7 @@ def test_data_is_as_it_is_in_a_pipe_and_visible_on_a_terminal(folder: Path) -> N
     piped = lockstep("export", "holds.trace.ndjson", "--to", "itf", cwd=folder)
     tree = json.loads(piped.stdout)
     assert HOSTILE in texts(tree)
-    said = on_a_terminal(folder, "export", "holds.trace.ndjson", "--to", "itf")
+    said = on_a_terminal(folder, "export", "holds.trace.ndjson", "--to", "pytest")
     assert obeyed(re.sub(r"\r\x1b\[K|\r\n", "", said)) == []
 
 

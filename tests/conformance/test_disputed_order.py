@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.github_actions import commands
 from lockstep.report.junit_xml import junit_xml
+from lockstep.report.sarif_report import sarif_log
 from lockstep.report.verdict_text import verdict_text
 from lockstep.trace.trace_format import Event, write_trace
 from raftref.dledger.choices import PUBLISHED
@@ -116,6 +118,13 @@ def test_junit_has_an_error_and_no_failure(disputed: TraceVerdict) -> None:
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
     error = suite.find("testcase/error")
     assert error is not None and error.text is not None and "LS202" in error.text
+
+
+def test_sarif_leaves_the_finding_open(disputed: TraceVerdict) -> None:
+    (run,) = json.loads(sarif_log([disputed]))["runs"]
+    assert {(each["kind"], each["level"]) for each in run["results"]} == {("open", "none")}
+    assert {each["ruleId"] for each in run["results"]} == {"LS202", "LS401"}
+    assert run["invocations"][0]["executionSuccessful"] is False
 
 
 def test_an_annotation_warns_of_the_finding(disputed: TraceVerdict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 from pathlib import Path
@@ -16,12 +17,15 @@ from lockstep.report.space_time_diagram import Drawn, Message, Move, svg
 from lockstep.systems.registry import model_named
 from lockstep.systems.trace_files import write_cluster
 from tests.support.places import ROOT
+from tests.support.programs.inner_runs import prepare
 from tests.support.programs.lockstep_command import lockstep as command
 from tests.support.programs.pages import HOSTILE, hostile_trace
 
 SERVICE = ROOT / "docs" / "lock_service"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SVG = "{http://www.w3.org/2000/svg}"
+
+pytest_plugins = ["pytester"]
 
 #: A text that every form must tell from its own syntax.
 ODD = 'end; a:b #35; %% <b>&"\n::error\r\x1b\u2028 \\n {"x": 1}'
@@ -191,6 +195,39 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Pa
     assert (hacked, asked) == (None, [file.as_uri()])
 
 
+# ---- A test of pytest ----
+
+
+def test_a_trace_becomes_a_test_that_passes_and_fails_where_the_verdict_is_another(
+    folder: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(monkeypatch)
+    shutil.copytree(SERVICE, pytester.path / "specs")
+    trace = own_trace(folder, "leaves", [("Lock", 1), ("Unlock", 5)])
+    words = ("export", "--spec", "specs/LockService.tla", trace, "--to", "pytest", "-o", "test_leaves.py")
+    assert command(*words, cwd=pytester.path).returncode == 0
+    text = (pytester.path / "test_leaves.py").read_text()
+    assert "Path(__file__).parent / 'specs/LockService.tla'" in text
+    assert "('LS202', 3, 'token')" in text
+    pytester.makepyfile(test_repaired=text.replace('"token": 5', '"token": 1'))
+    ran = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(["FAILED test_repaired.py::test_leaves - *"])
+
+
+def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path) -> None:
+    trace = hostile_trace(tmp_path, 20)
+    renamed = trace.rename(tmp_path / '""" import os.trace.ndjson')
+    done = command("export", renamed, "--to", "pytest", cwd=folder)
+    tree = ast.parse(done.stdout)
+    assert done.stdout.isascii()
+    assert [type(each).__name__ for each in tree.body][:4] == ["Expr", "ImportFrom", "Import", "AnnAssign"]
+    (text,) = [
+        each.value for each in tree.body if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "TRACE"
+    ]
+    assert ast.literal_eval(text) == renamed.read_text()
+
+
 # ---- The command ----
 
 
@@ -201,7 +238,10 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Pa
         (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
         (("{}", "--to", "svg", "-o", "{}"), 2, "the export would overwrite what it is made of"),
         (("{}", "--to", "svg", "--cfg", "{}"), 2, "--cfg, -I and --mapping go with --spec"),
+        (("{}", "--to", "pytest", "--last", "3"), 2, "--last leaves steps out, and pytest needs them all"),
+        (("late_truncate_bug", "--to", "pytest"), 2, "is a model, and a regression test holds a trace"),
         (("torn", "--to", "svg"), 2, "LS301 malformed"),
+        (("torn", "--to", "pytest"), 2, "LS301 malformed"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_nothing_is_written(

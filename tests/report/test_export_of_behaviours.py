@@ -62,6 +62,11 @@ def test_an_itf_file_that_names_no_spec_says_what_to_give(folder: Path) -> None:
         assert "does not say which spec it is of: name that with --spec" in done.stdout + done.stderr
 
 
+def test_an_itf_file_is_not_exported_as_a_test(folder: Path) -> None:
+    done = lockstep("export", "known.itf.json", "--to", "pytest", cwd=folder)
+    assert (done.returncode, "lines name the actions" in done.stderr) == (2, True)
+
+
 def test_an_itf_file_is_not_written_as_a_second_one(folder: Path) -> None:
     done = lockstep("export", "known.itf.json", "--to", "itf", cwd=folder)
     assert (done.returncode, "it is a file of ITF already" in done.stderr) == (2, True)

@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import html
-import json
 import re
-import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lockstep.base.verdict import Verdict
-from lockstep.conformance.trace_verdict import Finding, TraceVerdict, malformed
+from lockstep.conformance.trace_verdict import malformed
 from lockstep.report.github_actions import commands, summary, without_commands
-from tests.support.places import ROOT
+from tests.support.programs.ci_traces import HOSTILE, hostile_verdict, write_traces
 from tests.support.programs.lockstep_command import lockstep
-
-SERVICE = ROOT / "docs" / "lock_service"
-
-#: What GitHub's runner might take for a command, Markdown for syntax, and HTML for an element.
-_MARKUP = "</pre><script>x</script> | [l](javascript:x) `c` @team\x1b[31m"
-HOSTILE = f"a%,:\n  ::error file=x::hacked\n##[error]hacked\n\n{_MARKUP}"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lock service's spec, a trace that leaves it, one that holds, one that is empty, one that is cut."""
-    made = tmp_path_factory.mktemp("ci")
-    shutil.copytree(SERVICE, made / "specs")
-    event = {"kind": "event", "node": "a"}
-    steps = [
-        {**event, "seq": 0, "action": "Lock", "shows": {"token": 1}},
-        {**event, "seq": 1, "action": "Unlock", "shows": {"token": 5}},
-    ]
-    for name, kept in (("wrong trace", steps), ("good", steps[:1]), ("empty", [])):
-        (made / f"{name}.ndjson").write_text(trace_of(kept))
-    (made / "cut.ndjson").write_text(trace_of(steps[:1])[:-10])
-    return made
-
-
-def trace_of(events: list[dict[str, Any]]) -> str:
-    head = {"kind": "header", "format": "lockstep-trace/1", "system": "s", "version": "1", "spec": "LockService"}
-    lines = [{**head, "nodes": ["a"], "constants": {}}, *events, {"kind": "end", "events": len(events)}]
-    return "".join(json.dumps(line) + "\n" for line in lines)
-
-
-def hostile() -> TraceVerdict:
-    finding = Finding("shows", "LS202", HOSTILE, 7, 1, HOSTILE, HOSTILE, (HOSTILE,), HOSTILE, HOSTILE)
-    return TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, findings=[finding], notes=[HOSTILE])
+    return write_traces(tmp_path_factory.mktemp("ci"))
 
 
 def runner(output: str) -> list[tuple[str, dict[str, str], str]]:
@@ -110,7 +78,7 @@ def test_a_finding_is_an_annotation_at_its_line_and_what_is_printed_besides_is_n
 
 
 def test_hostile_text_is_no_command_of_its_own() -> None:
-    verdicts = [hostile(), malformed(HOSTILE, HOSTILE)]
+    verdicts = [hostile_verdict(), malformed(HOSTILE, HOSTILE)]
     output = "\n".join([without_commands(HOSTILE), *commands(verdicts)])
     told = runner(output)
     assert [(name, sorted(each)) for name, each, _ in told] == [("error", ["file", "line", "title"])] * 2
@@ -120,7 +88,7 @@ def test_hostile_text_is_no_command_of_its_own() -> None:
 
 
 def test_hostile_text_is_no_markup_of_a_summary() -> None:
-    text = summary([hostile(), malformed(HOSTILE, HOSTILE)])
+    text = summary([hostile_verdict(), malformed(HOSTILE, HOSTILE)])
     lines = text.splitlines()
     assert len([line for line in lines if line.startswith("| ")]) == 4
     assert {len(re.split(r"(?<!\\)\|", line)) for line in lines if line.startswith("| ")} == {7}

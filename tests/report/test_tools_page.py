@@ -42,6 +42,7 @@ def test_every_form_and_option_of_the_page_is_one_of_the_commands(tmp_path: Path
     assert step is not None
     done = command(*step[1].split(), "nowhere", cwd=tmp_path)
     assert (done.returncode, "::error file=nowhere" in done.stdout) == (2, True)
+    assert (tmp_path / "lockstep.sarif").is_file()
 
 
 def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,11 @@ if TYPE_CHECKING:
     help="How to print the verdicts: as text, as one JSON array, as one JSON object per line, as JUnit XML, or as text "
     "with annotations and a job's summary for GitHub Actions.",
 )
+@click.option(
+    "--sarif",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the findings into this file as well, as SARIF 2.1.0.",
+)
 def command(
     traces: tuple[str, ...],
     switches: dict[str, bool | str | int],
@@ -78,6 +83,7 @@ def command(
     strict: bool,
     tla_tools: Path | None,
     form: str,
+    sarif: Path | None,
 ) -> int:
     """Check traces against the spec, step by step.
 
@@ -102,7 +108,7 @@ def command(
     \b
     lockstep check trace.ndjson
     lockstep check --format junit my-traces/ > verdicts.xml
-    lockstep check --format github my-traces/
+    lockstep check --format github --sarif verdicts.sarif my-traces/
     zcat trace.ndjson.gz | lockstep check -
     lockstep check --switch repaired figure8.trace.ndjson
     lockstep check --switch NAME=repaired --switch OTHER=true trace.ndjson
@@ -124,6 +130,7 @@ def command(
     if strict and mapping is None:
         raise click.UsageError("--strict goes with --mapping")
     paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
+    _refuse_to_overwrite(sarif, paths)
     if own is None:
         jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
     else:
@@ -155,6 +162,8 @@ def command(
         if stopped is not None:
             break
     _say_all(verdicts, form)
+    if sarif is not None:
+        _write_sarif(sarif, verdicts, own, library)
     if stopped is not None:
         raise stopped
     if form == "text" and any(verdict.findings for verdict in verdicts):
@@ -162,6 +171,14 @@ def command(
         with_tlc = ["--engine tlc"] if tlc is not None else []
         click.echo("\nreplay: " + visible_line(" ".join(["lockstep check", *with_tlc, *options, *traces])))
     return worst([verdict.verdict for verdict in verdicts]).exit_code
+
+
+def _refuse_to_overwrite(sarif: Path | None, paths: Sequence[Path | MissingTrace]) -> None:
+    """Raise UsageError where the file for SARIF is one of the traces."""
+    if sarif is None or not sarif.exists():
+        return
+    if any(isinstance(path, Path) and path.exists() and path.samefile(sarif) for path in paths):
+        raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
 
 
 def _jobs(paths: Sequence[Path | MissingTrace], judge: Judge) -> Iterator[Callable[[], TraceVerdict]]:
@@ -219,6 +236,14 @@ def _say_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
         click.echo(junit_xml(verdicts))
     elif form == "github":
         _for_github(verdicts)
+
+
+def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: Path | None, library: Sequence[Path]) -> None:
+    from lockstep.base.whole_files import writing_whole
+    from lockstep.report.sarif_report import sarif_log
+
+    with writing_whole(path) as file:
+        file.write(f"{sarif_log(verdicts, own, library)}\n".encode())
 
 
 def _for_github(verdicts: Sequence[TraceVerdict]) -> None:

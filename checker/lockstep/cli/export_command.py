@@ -26,7 +26,7 @@ from lockstep.cli.options import (
 if TYPE_CHECKING:
     from lockstep.jobs.export_behaviour import Own
 
-FORMS = ("itf", "svg")
+FORMS = ("itf", "svg", "pytest")
 
 
 @click.command()
@@ -65,8 +65,9 @@ def command(
     """Write a trace, or the counterexample of a model, in the form of another tool.
 
     \b
-    itf  the states, in Apalache's Informal Trace Format; `lockstep check` gives them the verdict of the trace
-    svg  a space-time diagram, in one file
+    itf     the states, in Apalache's Informal Trace Format; `lockstep check` gives them the verdict of the trace
+    svg     a space-time diagram, in one file
+    pytest  a regression test that checks the trace again, and asserts the verdict
 
     The trace is checked first; one that is malformed is not exported, and what is wrong with another is marked. A
     trace that leaves the spec tells no state after that, and is not written as ITF.
@@ -75,6 +76,7 @@ def command(
     lockstep export figure8.trace.ndjson --to svg -o figure8.svg
     lockstep export late_truncate_bug --to svg -o late_truncate.svg
     lockstep export --spec My.tla trace.ndjson --to itf -o trace.itf.json
+    lockstep export --spec My.tla trace.ndjson --to pytest -o test_trace.py
 
     Exit codes: 0 the file was written, whatever the verdict; 2 wrong usage, malformed input, or nothing that this form
     can say; 3 the check came to no verdict, or a tool is missing; 4 an internal error.
@@ -87,8 +89,8 @@ def command(
         raise click.UsageError("--cfg, -I and --mapping go with --spec")
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
-    if last is not None and form == "itf":
-        raise click.UsageError("--last leaves steps out, and itf needs them all")
+    if last is not None and form != "svg":
+        raise click.UsageError(f"--last leaves steps out, and {form} needs them all")
     paths = [Path(each) for each in what]
     if output is not None and output.exists() and any(each.exists() and each.samefile(output) for each in paths):
         raise OverwritingError(f"{output}: the export would overwrite what it is made of")
@@ -97,7 +99,9 @@ def command(
     try:
         if all(each.exists() for each in paths):
             spec = None if own is None else Own(own, cfg_of(own, cfg), library, tla_tools)
-            if mapping is not None or _holds_states(paths[0]):
+            if form == "pytest":
+                text, said = _regression_test(paths[0], switches, spec, mapping, output)
+            elif mapping is not None or _holds_states(paths[0]):
                 text, said = _of_explained(paths, form, switches, spec, mapping, last)
             else:
                 text, said = _of_trace(paths[0], form, switches, spec, last)
@@ -126,6 +130,36 @@ def _of_trace(
     if form == "itf":
         return itf_of_trace(found, switches), found.said
     return svg(drawn_trace(found, last)), found.said
+
+
+def _regression_test(
+    path: Path, switches: dict[str, bool | str | int], own: Own | None, mapping: Path | None, output: Path | None
+) -> tuple[bytes, str]:
+    """Return a test of the verdict that `lockstep.check`, which the test calls, gives a trace now."""
+    from lockstep.jobs.export_behaviour import NotExportedError
+    from lockstep.jobs.view.trace_view import refuse_no_verdict
+    from lockstep.report.regression_test import regression_test
+    from lockstep.report.verdict_text import verdict_text
+    from lockstep.systems.file_check import check
+
+    if mapping is not None or _holds_states(path):
+        raise NotExportedError(f"{path}: a regression test holds a trace, whose lines name the actions")
+    if own is not None and (own.library or own.jar):
+        raise click.UsageError("a test names the module and its cfg alone; leave -I and --tla-tools out")
+    verdict = check(path, switches=switches) if own is None else check(path, spec=own.module, cfg=own.cfg)
+    refuse_no_verdict(verdict)
+    folder = Path() if output is None else output.parent
+    files = None if own is None else (_path_from(folder, own.module), _path_from(folder, own.cfg))
+    name = path.name.removesuffix(".ndjson").removesuffix(".trace")
+    lines = path.read_bytes().decode().splitlines(keepends=True)
+    test = regression_test(name, lines, verdict, switches=switches, own=files)
+    return test.encode(), verdict_text(verdict).splitlines()[0]
+
+
+def _path_from(folder: Path, file: Path) -> str:
+    import os
+
+    return Path(os.path.relpath(file, folder)).as_posix()
 
 
 def _holds_states(path: Path) -> bool:
@@ -164,7 +198,7 @@ def _of_explained(
 
 
 def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str]:
-    from lockstep.jobs.export_behaviour import drawn_model, itf_of_model
+    from lockstep.jobs.export_behaviour import NotExportedError, drawn_model, itf_of_model
     from lockstep.jobs.view.trace_view import system_of_manifest
     from lockstep.report.space_time_diagram import svg
     from lockstep.systems.registry import UnknownModelError, model_named
@@ -173,6 +207,10 @@ def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str]:
         manifest, model = model_named(name)
     except UnknownModelError as error:
         raise UnknownModelError(f"no file {name!r}, and {error}") from error
+    if form == "pytest":
+        raise NotExportedError(
+            f"{name} is a model, and a regression test holds a trace; `lockstep model {name}` checks it again"
+        )
     system = system_of_manifest(manifest)
     if form == "itf":
         return itf_of_model(manifest, model, system, progress), f"the counterexample of {name}"

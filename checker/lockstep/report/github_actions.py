@@ -37,11 +37,11 @@ def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
 
 
 def _command(kind: str, file: str, line: int, title: str, message: str) -> str:
-    place = f"file={_property(_relative(file))},line={line},title={_property(title)}"
+    place = f"file={_property(relative_path(file))},line={line},title={_property(title)}"
     return f"::{kind} {place}::{_data(message)}"
 
 
-def _relative(file: str) -> str:
+def relative_path(file: str) -> str:
     """Return a file as it is called from the current folder, with slashes; one that lies elsewhere keeps its name."""
     path = Path(file)
     if not path.is_absolute():

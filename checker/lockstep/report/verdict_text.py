@@ -13,7 +13,7 @@ from lockstep.conformance.finding_codes import INCONCLUSIVE, INTERNAL, MALFORMED
 from lockstep.conformance.trace_verdict import INIT, NOT_EVALUATED, Finding, TraceVerdict, counts_of
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
-_CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}
+NO_VERDICT_CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}
 
 
 def finding_text(source: str, finding: Finding) -> str:
@@ -52,7 +52,7 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
     if colour:
         word = styled(word, _COLOURS.get(verdict.verdict, "yellow"))
     place, reason = verdict.source, verdict.reason
-    if (code := _CODES.get(verdict.verdict)) is not None:
+    if (code := NO_VERDICT_CODES.get(verdict.verdict)) is not None:
         place, reason = placed(verdict)
         is_of_spec = verdict.verdict is Verdict.MALFORMED and reason.startswith(NOT_EVALUATED)
         of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
