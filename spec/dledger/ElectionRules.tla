@@ -70,7 +70,8 @@ VoteCode(voter, m, members, self) ==
 \* The answers that carry a term which the candidate may have to go to.
 CarriesTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
 
-\* The outcome of a round of vote requests: the tests of maintainAsCandidate, each named by its finding.  maxTerm is the highest term that an answer carried.
+\* The outcome of a round of vote requests: the tests of maintainAsCandidate, each named by its finding.
+\* maxTerm is the highest term that an answer carried.
 VoteOutcome(term, maxTerm, answers) ==
     LET members  == DOMAIN answers
         valid    == Answerers(answers)

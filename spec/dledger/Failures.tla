@@ -117,8 +117,8 @@ CrashInPersistCheckPoint(n) ==
 -----------------------------------------------------------------------------
 (* Coming back.                                                            *)
 
-\* The number of entries that the scan of the data file finds.  It stops at what it cannot read, and at an entry of a
-\* lower term than the one before; it does not stop at the end of the log.  Examples, by the terms of entries:
+\* The number of entries that the scan of the data file finds.  It stops at what it cannot read, and at an
+\* entry of a lower term than the one before; it does not stop at the end of the log.  Examples, by terms:
 \*     log <<1, 1>>, tail <<1>>         it finds 3: the tail looks like the log
 \*     log <<1, 2>>, tail <<1, 1>>      it finds 2: term 1 cannot follow term 2
 \*     log <<1, Hole, 2>>, tail << >>   it finds 1

@@ -19,7 +19,8 @@ MCMayAppend(n) == Len(node[n].log) < MaxLog
 MCMayFlush(n)  == node[n].disk # Forced(node[n]).disk
 MCMayDie(n)    == \A q \in Node : node[q].role # "DOWN"
 
-\* No more than MaxMessages messages, copies included, are under way, in all channels and queues together.  (Each is counted up to MaxMessages: that is enough, and a set for TLC to count.)
+\* No more than MaxMessages messages, copies included, are under way, in all channels and queues together.
+\* (Each is counted up to MaxMessages: that is enough, and a set for TLC to count.)
 AtReceiver(queues) == Len(queues.compareOrTruncateRequests) + Cardinality(queues.writeRequestMap)
 UnderWay == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
                             p # q /\ k <= Size(network[p][q], MaxMessages)})
