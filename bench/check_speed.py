@@ -1,7 +1,7 @@
 """How fast traces are checked: python bench/check_speed.py [--events 3000]
 
 Everything is measured in one run, side by side: machines are noisy, and only the ratios carry over. Of several runs
-the fastest counts; where the time goes is told in processor time, and there it is the fastest of each event. The whole
+the fastest counts; the shares of the parts are in processor time, of the fastest run of each event. The whole
 process, with the start of Python and the loading of the compiled spec, is measured as well; so is TLC on one short
 trace, and how the cost of an event grows with the length of the logs.
 """
@@ -21,24 +21,26 @@ from math import inf
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import check_with_tlc, hold_with_tlc
-from lockstep.conformance.check import Events, TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Evaluation, Incremental, Literal
-from lockstep.report.text import table
+from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc, hold_with_tlc
+from lockstep.conformance.property_evaluation import EvaluationMode, IncrementalEvaluation, LiteralEvaluation
+from lockstep.conformance.trace_check import Events, TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import subject, trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import subject, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tlc import find_java
-from lockstep.trace.format import FORMAT, Event, Header, read_trace, write_trace
+from lockstep.trace.trace_format import FORMAT, Event, Header, write_trace
+from lockstep.trace.trace_reader import read_trace
 
 PLANS = ("ordered", "fine", "batches", "votes")
-#: A plan of hashicorp/raft, of which it is told, too, where the time goes.
+#: A plan of hashicorp/raft, whose parts are timed as well.
 RAFT = "raft"
-#: Of so many events of each plan it is told where the time goes.
-MOST_SHARED = 600
+#: How many events of each plan have their parts timed.
+MAX_SHARED = 600
 #: What is done with an event.
 PARTS = ("reading", "step", "shown", "sent", "properties")
 RUNS = 3
@@ -49,12 +51,12 @@ LENGTHS = (1_000, 10_000, 100_000)
 MEASURED = 500
 
 
-def of_dledger(trace: Events, spec: Spec, evaluation: Evaluation = Evaluation.INCREMENTAL) -> TraceVerdict:
+def of_dledger(trace: Events, spec: Spec, evaluation: EvaluationMode = EvaluationMode.INCREMENTAL) -> TraceVerdict:
     """Check a trace of DLedger."""
     return check_trace(trace, spec, DLEDGER.interface(spec), evaluation)
 
 
-def checked(path: Path, evaluation: Evaluation, runs: int = RUNS) -> TraceVerdict:
+def checked(path: Path, evaluation: EvaluationMode, runs: int = RUNS) -> TraceVerdict:
     """Check a trace some times; return the verdict of the fastest run."""
     found = []
     for _ in range(runs):
@@ -71,8 +73,8 @@ def speed(folder: Path, events: int) -> str:
     rows = []
     for plan in PLANS:
         path = write_cluster(folder, plan, 3, events)
-        quick = checked(path, Evaluation.INCREMENTAL)
-        literal = checked(path, Evaluation.LITERAL, runs=1)
+        quick = checked(path, EvaluationMode.INCREMENTAL)
+        literal = checked(path, EvaluationMode.LITERAL, runs=1)
         size = path.stat().st_size / events
         row = (plan, events, round(size), round(quick.observed / events), round(events / quick.seconds))
         rows.append((*row, round(events / literal.seconds), f"{literal.seconds / quick.seconds:.1f}x"))
@@ -142,7 +144,7 @@ class ByParts(TraceCheck):
         self.trace.note("sent", begin)
         return agrees
 
-    def failing(self, properties: Literal | Incremental, state: State, after: State) -> list[str]:
+    def failing(self, properties: LiteralEvaluation | IncrementalEvaluation, state: State, after: State) -> list[str]:
         """Return what fails, and note how long that took."""
         begin = time.thread_time()
         failed = super().failing(properties, state, after)
@@ -164,13 +166,13 @@ def whole_process(folder: Path) -> str:
 def beside_tlc(folder: Path) -> str:
     """One trace, and many in one run, with TLC alone and with the compiled spec."""
     path = write_cluster(folder, "ordered", 6, ALONE)
-    quick = checked(path, Evaluation.INCREMENTAL)
+    quick = checked(path, EvaluationMode.INCREMENTAL)
     trace = read_trace(path)
     found = check_with_tlc(trace, subject(DLEDGER, trace.header, str(path)))
     if found.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: TLC: {found.verdict}: {found.reason}")
     paths = [write_cluster(folder, "ordered", seed, SHORT) for seed in range(100, 100 + TOGETHER)]
-    all_quick = sum(checked(each, Evaluation.INCREMENTAL, runs=1).seconds for each in paths)
+    all_quick = sum(checked(each, EvaluationMode.INCREMENTAL, runs=1).seconds for each in paths)
     traces = [read_trace(each) for each in paths]
     held = subject(DLEDGER, traces[0].header, str(paths[0]))
     begin = time.perf_counter()
@@ -214,7 +216,7 @@ def length_of_logs(folder: Path, longest: int) -> str:
         version="1",
         spec="DLedger",
         nodes=("n1",),
-        constants={"AtomicElection": False, "Fifo": True, "AsyncFlush": "repaired"},
+        constants={"StepwiseElections": True, "Fifo": True, "AsyncFlush": "repaired"},
     )
     rows: list[tuple[object, ...]] = []
     for length in (each for each in LENGTHS if each <= longest):
@@ -229,7 +231,7 @@ class Timed:
     """A trace that takes the time of its last events."""
 
     def __init__(self, path: Path, last: int) -> None:
-        """Open the trace; the last so many events are timed."""
+        """Open the trace; the last ones are timed."""
         self.trace, self.last = read_trace(path), last
         self.source, self.times = self.trace.source, deque[float](maxlen=last + 1)
 
@@ -261,7 +263,7 @@ def main() -> None:
         print("Checking traces, every property on, one core\n")
         print(speed(folder, args.events), "\n")
         print("Where the time goes: microseconds of processor time an event\n")
-        print(shares(folder, min(args.events, MOST_SHARED)), "\n")
+        print(shares(folder, min(args.events, MAX_SHARED)), "\n")
         print(whole_process(folder), "\n")
         print(beside_tlc(folder), "\n", flush=True)
         if args.longest:

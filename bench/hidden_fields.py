@@ -1,6 +1,6 @@
-"""What is found when less is told: python bench/hidden_fields.py [--events 60] [--seeds 2] [--each 6]
+"""The errors that are found when a trace shows less: python bench/hidden_fields.py [--events 60] [--seeds 2] [--each 6]
 
-Traces of the reference's clusters tell everything. Here field after field of them is hidden, then what the steps'
+Traces of the reference's clusters show everything. Here field after field of them is hidden, then what the steps'
 parameters are, then whole kinds of lines, and the search must find what is left out. At each stage it is measured how
 many states explain the lines, how much the variables differ among them, and how many errors are found of those
 that `lockstep tamper` plants: each changes one thing of the whole trace, and is hidden as the trace is. An
@@ -23,30 +23,36 @@ from typing import Any
 from drawing import picture
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.reading import Reading
-from lockstep.conformance.shown.compare import equal_count
-from lockstep.conformance.tamper import Kind, Outcome, Tampered, Tampering, tamperings
-from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.order import Order
-from lockstep.logs.search import Spread, explain
-from lockstep.logs.steps import Path as Way
-from lockstep.logs.steps import Steps
-from lockstep.report.text import table
+from lockstep.conformance.comparison import equal_count
+from lockstep.conformance.event_reader import EventReader
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.tampering import Tampered, Tampering, TamperingKind, TamperingOutcome, tamperings
+from lockstep.logs.continuations import Continuation as Way
+from lockstep.logs.explanation_search import Spread, explain
+from lockstep.logs.line_order import Order
+from lockstep.logs.line_steps import LineSteps
+from lockstep.logs.log_lines import Claim, Thread, ThreadLine
+from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.operators.bounds import Exactly, Matching
-from lockstep.trace.format import Event, Trace, read_trace
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace, read_trace
 
 PLAN = "ordered"
 
 #: The kinds of errors, as the rows and the picture put them together.
 GROUPS = {
-    "values": (Kind.SHOWS, Kind.SENT, Kind.SENT_MESSAGES),
-    "parameters, nodes, actions": (Kind.ARGS, Kind.EXCHANGED, Kind.NODE, Kind.ACTION),
-    "whole events": (Kind.DROPPED, Kind.REPEATED, Kind.SWAPPED),
+    "values": (TamperingKind.SHOWS, TamperingKind.SENT, TamperingKind.SENT_MESSAGES),
+    "parameters, nodes, actions": (
+        TamperingKind.ARGS,
+        TamperingKind.EXCHANGED,
+        TamperingKind.NODE,
+        TamperingKind.ACTION,
+    ),
+    "whole events": (TamperingKind.DROPPED, TamperingKind.REPEATED, TamperingKind.SWAPPED),
 }
 
 #: What addresses a message: the rest of it is in what its sender knows.
@@ -108,41 +114,41 @@ def stages_of_lines() -> Iterator[Stage]:
         yield stage
 
 
-class Teller:
-    """Tells a trace as a stage does: an event as a line of a log, or as nothing."""
+class Hider:
+    """Hides a part of a trace: an event becomes a line of a log, or nothing."""
 
     def __init__(self, stage: Stage, trace: Trace, spec: Spec, interface: Interface) -> None:
         """Take the stage and the trace."""
         self.stage, self.interface = stage, interface
-        self.reading = Reading(trace.source, spec.actions, interface)
+        self.reading = EventReader(trace.source, spec.actions, interface)
         self.params = {name: action.params for name, action in spec.actions.items()}
 
-    def line(self, event: Event) -> Line | None:
-        """Return what is told of an event; raises TraceError where it is malformed."""
+    def line(self, event: Event) -> ThreadLine | None:
+        """Return what is left of an event; raises TraceError where it is malformed."""
         if event.action in self.stage.actions:
             return None
         shows = {name: value for name, value in event.shows.items() if name not in self.stage.shows}
         node = self.reading.node(event)
         if self.reading.is_observation(event):
-            return Line(event.seq, "", ((Claim("", {}, shows, node),),)) if shows else None
-        told: dict[str, Exactly | Matching] = {}
+            return ThreadLine(event.seq, "", ((Claim("", {}, shows, node),),)) if shows else None
+        bounds: dict[str, Exactly | Matching] = {}
         for name, value in self.reading.arguments(event.seq, event).items():
             if name == "m" and self.stage.message is not None and name not in self.stage.parameters:
                 parts = {key: part for key, part in event.args["m"].items() if key in self.stage.message}
-                told[name] = Matching(name, self._like(parts))
+                bounds[name] = Matching(name, self._like(parts))
             elif name not in self.stage.parameters:
-                told[name] = Exactly(name, value)
-        return Line(event.seq, "", ((Claim(event.action, told, shows, node),),))
+                bounds[name] = Exactly(name, value)
+        return ThreadLine(event.seq, "", ((Claim(event.action, bounds, shows, node),),))
 
     def _like(self, parts: dict[str, Any]) -> Callable[[Any], bool]:
         return lambda value: equal_count(parts, value, self.interface.words) is not None
 
 
 @dataclass
-class Told:
-    """A trace as a stage tells it: its lines, the behaviours that explain those up to each, and how many they are."""
+class HiddenTrace:
+    """A trace with a part hidden: its lines, the behaviours that explain those up to each, and how many they are."""
 
-    lines: list[Line | None]
+    lines: list[ThreadLine | None]
     carried: list[list[Way]]
     spread: Spread = field(default_factory=Spread)
     complete: bool = True
@@ -151,12 +157,12 @@ class Told:
 class Search:
     """Goes on along the lines of a trace from the behaviours that explain those before."""
 
-    def __init__(self, teller: Teller, events: Sequence[Event], spec: Spec, interface: Interface, most: int) -> None:
-        """Take what tells the lines, the trace, the spec, and how many states are carried at most."""
-        self.teller, self.most = teller, most
-        self.steps = Steps(spec, interface, hidden_between(events, teller.stage.actions))
+    def __init__(self, hider: Hider, events: Sequence[Event], spec: Spec, interface: Interface, most: int) -> None:
+        """Take what hides a part of the lines, the trace, the spec, and how many states are carried at most."""
+        self.hider, self.most = hider, most
+        self.steps = LineSteps(spec, interface, hidden_between(events, hider.stage.actions))
 
-    def along(self, carried: list[Way], line: Line | None, spread: Spread | None = None) -> list[Way]:
+    def along(self, carried: list[Way], line: ThreadLine | None, spread: Spread | None = None) -> list[Way]:
         """Return the behaviours that explain one line more."""
         if line is None:
             return carried
@@ -165,30 +171,30 @@ class Search:
             spread.count({run.state for run in found.runs})
         return [Way(run.state, run.failed) for run in found.runs]
 
-    def tell(self, events: Sequence[Event]) -> Told:
+    def explain_all(self, events: Sequence[Event]) -> HiddenTrace:
         """Explain a trace that conforms."""
-        told = Told([self.teller.line(event) for event in events], [self.steps.starts()])
-        for line in told.lines:
-            told.carried.append(self.along(told.carried[-1], line, told.spread))
-        told.complete = not self.steps.left_out
-        if not told.carried[-1]:
-            raise SystemExit(f"{self.teller.stage.title}: the trace is not explained: {list(self.steps.left_out)}")
-        return told
+        hidden = HiddenTrace([self.hider.line(event) for event in events], [self.steps.starts()])
+        for line in hidden.lines:
+            hidden.carried.append(self.along(hidden.carried[-1], line, hidden.spread))
+        hidden.complete = not self.steps.left_out
+        if not hidden.carried[-1]:
+            raise SystemExit(f"{self.hider.stage.title}: the trace is not explained: {list(self.steps.left_out)}")
+        return hidden
 
-    def judge(self, tampering: Tampering, events: Sequence[Event], told: Told) -> str:
-        """Tell whether an error is found: "found", "allowed", or "open" where not every behaviour was looked at."""
+    def judge(self, tampering: Tampering, events: Sequence[Event], hidden: HiddenTrace) -> str:
+        """Return "found" or "allowed" for an error, or "open" where not every behaviour was tried."""
         begin, end = tampering.at, tampering.at + tampering.width
-        carried = told.carried[begin]
+        carried = hidden.carried[begin]
         self.steps.left_out.clear()
         position = begin
         try:
             for event in (*tampering.replaced, *events[end:]):
-                beyond = position - begin - len(tampering.replaced)
-                if beyond >= 0 and _alike(carried, told.carried[end + beyond]):
+                unchanged = position - begin - len(tampering.replaced)
+                if unchanged >= 0 and _alike(carried, hidden.carried[end + unchanged]):
                     return "allowed"
-                carried = self.along(carried, self.teller.line(event))
+                carried = self.along(carried, self.hider.line(event))
                 if not any(not way.failed for way in carried):
-                    return "open" if self.steps.left_out or not told.complete else "found"
+                    return "open" if self.steps.left_out or not hidden.complete else "found"
                 position += 1
         except BadInputError:
             return "found"
@@ -212,11 +218,11 @@ def hidden_between(events: Sequence[Event], actions: frozenset[str]) -> dict[str
     return dict(most)
 
 
-def planted(told: Tampered, each: int, seed: int) -> list[Tampering]:
-    """Choose so many errors of each kind."""
-    by_kind: dict[Kind, list[Tampering]] = {}
-    for tampering in tamperings(told.header, told.events, told.spec):
-        if tampering.kind is not Kind.SEQUENCE:  # lines of a log have no numbers of their own
+def planted(trace: Tampered, each: int, seed: int) -> list[Tampering]:
+    """Choose `each` errors of each kind."""
+    by_kind: dict[TamperingKind, list[Tampering]] = {}
+    for tampering in tamperings(trace.header, trace.events, trace.spec):
+        if tampering.kind is not TamperingKind.SEQUENCE:  # lines of a log have no numbers of their own
             by_kind.setdefault(tampering.kind, []).append(tampering)
     chooses = random.Random(seed)
     return [one for found in by_kind.values() for one in chooses.sample(found, min(each, len(found)))]
@@ -258,7 +264,7 @@ class Row:
 
 
 def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
-    """Return a row for each stage, the first of which hides nothing."""
+    """Return a row for each stage; the first one hides nothing."""
     whole = Row("nothing")
     rows = {stage: Row(stage.title) for stage in (*stages(), *stages_of_lines())}
     group_of = {kind: group for group, kinds in GROUPS.items() for kind in kinds}
@@ -275,16 +281,16 @@ def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
         errors = planted(subject, args.each, number)
         for error in errors:
             outcome = subject.judge(error).outcome
-            whole.add(group_of[error.kind], "allowed" if outcome is Outcome.ALLOWED else "found")
+            whole.add(group_of[error.kind], "allowed" if outcome is TamperingOutcome.ALLOWED else "found")
         for stage, row in rows.items():
-            search = Search(Teller(stage, trace, spec, interface), events, spec, interface, args.most)
+            search = Search(Hider(stage, trace, spec, interface), events, spec, interface, args.most)
             begin = time.process_time()
-            told = search.tell(events)
+            hidden = search.explain_all(events)
             row.seconds += time.process_time() - begin
-            row.lines, row.events = row.lines + sum(line is not None for line in told.lines), row.events + len(events)
-            _put_together(row.spread, told.spread)
+            row.lines, row.events = row.lines + sum(line is not None for line in hidden.lines), row.events + len(events)
+            _put_together(row.spread, hidden.spread)
             for error in errors:
-                row.add(group_of[error.kind], search.judge(error, events, told))
+                row.add(group_of[error.kind], search.judge(error, events, hidden))
             print(f"{path.name}: {stage.title}: {time.process_time() - begin:.0f} s", file=sys.stderr, flush=True)
     return [whole, *rows.values()]
 

@@ -1,13 +1,13 @@
 --------------------------- MODULE ElectionRules ----------------------------
 (***************************************************************************)
-(* The decisions of an election: what a voter answers a candidate, what    *)
-(* the candidate makes of the answers, and the same for heartbeats and for *)
-(* the transfer of leadership.                                             *)
+(* The decisions of an election: the answer of a voter, the conclusion of  *)
+(* a candidate, and the same for heartbeats and for the transfer of        *)
+(* leadership.                                                             *)
 (*                                                                         *)
 (* There is no state here and no network: each operator is one decision of *)
 (* the code, with its tests in the code's order.  When a node decides,     *)
-(* what it knows then, and what becomes of it, MessageElections and        *)
-(* Transfer tell.                                                          *)
+(* what it knows then, and what becomes of it, is in MessageElections and  *)
+(* Transfer.                                                               *)
 (*                                                                         *)
 (* DLedger has no pre-vote message.  A candidate asks again and again in   *)
 (* the term it is in, and raises its term only when the answers say so.    *)
@@ -68,10 +68,10 @@ VoteCode(voter, m, members, self) ==
     ELSE "ACCEPT"
 
 \* The answers that carry a term which the candidate may have to go to.
-TellsTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
+CarriesTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
 
-\* What the answers to a round of vote requests come to: the tests of maintainAsCandidate, each named by what
-\* it finds.  maxTerm is the highest term that an answer carried.
+\* The outcome of a round of vote requests: the tests of maintainAsCandidate, each named by its finding.
+\* maxTerm is the highest term that an answer carried.
 VoteOutcome(term, maxTerm, answers) ==
     LET members  == DOMAIN answers
         valid    == Answerers(answers)
@@ -86,7 +86,7 @@ VoteOutcome(term, maxTerm, answers) ==
         ELSE IF IsQuorum(accepted \cup notReady, members) THEN "NOT_READY"
         ELSE "SPLIT"
 
-\* DLedgerLeaderElector.maintainAsCandidate: what the candidate does next.  It raises its term before its
+\* DLedgerLeaderElector.maintainAsCandidate: the next act of the candidate.  It raises its term before its
 \* next round only after WAIT_TO_VOTE_NEXT.
 ParseResult(outcome) ==
     CASE outcome \in {"HIGHER_TERM", "SPLIT"} -> "WAIT_TO_VOTE_NEXT"
@@ -109,7 +109,7 @@ HeartBeatCode(member, m, members) ==
     ELSE IF member.hasLeader /\ member.leaderId # m.src THEN "INCONSISTENT_LEADER"
     ELSE "SUCCESS"
 
-\* What the answers to a round of heartbeats come to: the tests of sendHeartbeats.  A higher term counts only
+\* The outcome of a round of heartbeats: the tests of sendHeartbeats.  A higher term counts only
 \* where those that follow are no quorum, even together with those that are on their way to this term.
 HeartBeatOutcome(term, maxTerm, answers) ==
     LET members  == DOMAIN answers
@@ -136,8 +136,8 @@ TransferCommandCode(member, term, fallBehind, maxWaitIndex) ==
     ELSE IF member.hasTransferee THEN "LEADER_TRANSFERRING"
     ELSE "SUCCESS"
 
-\* TakeLeadershipTask.check: what a transferee, which is to lead the term `toTake`, tells the old leader when
-\* its role becomes `role` in `term`.  "NONE": nothing yet, or nobody waits for it.
+\* TakeLeadershipTask.check: the answer of a transferee, which is to lead the term `toTake`, when its role
+\* becomes `role` in `term`.  "NONE": nothing yet, or nobody waits for it.
 TakeLeadershipCode(toTake, term, role) ==
     IF toTake = -1 THEN "NONE"
     ELSE IF term > toTake THEN "EXPIRED_TERM"

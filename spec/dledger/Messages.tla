@@ -1,7 +1,7 @@
 ------------------------------ MODULE Messages ------------------------------
 (***************************************************************************)
-(* What nodes send each other.  The reader learns the fields of each       *)
-(* message, as a trace shows them, and where a message waits.              *)
+(* Messages between nodes.  The reader learns the fields of each message,  *)
+(* as a trace shows them, and where a message waits.                       *)
 (*                                                                         *)
 (* Leader to follower: COMPARE, TRUNCATE, APPEND and COMMIT are pushed by  *)
 (* a dispatcher, and carry its term.  All but COMMIT are answered.         *)
@@ -25,7 +25,7 @@ IsRequest(m, type)  == m.kind = "request" /\ m.type = type
 IsResponse(m, type) == m.kind = "response" /\ m.type = type
 
 -----------------------------------------------------------------------------
-(* What a dispatcher pushes, and the answers.                              *)
+(* Pushes of a dispatcher, and the answers.                                *)
 
 Request(n, peer, state, type, index) ==
     [kind |-> "request", type |-> type, src |-> n, dst |-> peer,
@@ -49,7 +49,7 @@ IsBatch(m) == Batches /\ m.type = "APPEND"
 
 \* The entries of an APPEND, and the index of the last.
 EntriesOf(m) == IF IsBatch(m) THEN m.entries ELSE <<m.entry>>
-LastIndex(m) == m.index + Len(EntriesOf(m)) - 1
+LastPushedIndex(m) == m.index + Len(EntriesOf(m)) - 1
 
 \* EntryHandler.buildResponse: term, index and count are those of the request m, the ends of the log those of
 \* `state`, which n was in when it built the answer.
@@ -82,7 +82,7 @@ BatchResponseMessage ==
      code: {"SUCCESS", "INCONSISTENT_STATE", "REPEATED_PUSH"},
      beginIndex: Index, endIndex: Index]
 
-\* Of the APPENDs with one index the first waits; the others do not.
+\* The first APPEND of an index waits; the others do not.
 Queues == [writeRequestMap: SUBSET (RequestMessage \cup BatchMessage),
            compareOrTruncateRequests: Seq(RequestMessage \cup CommitMessage)]
 EmptyQueues == [writeRequestMap |-> {}, compareOrTruncateRequests |-> << >>]

@@ -1,7 +1,7 @@
 ------------------------------ MODULE Pushing -------------------------------
 (***************************************************************************)
-(* What a dispatcher does in APPEND.  The reader learns how entries are    *)
-(* pushed and pushed again, and what their answers change.                 *)
+(* Dispatchers in APPEND.  The reader learns how entries are pushed and    *)
+(* pushed again, and what their answers change.                            *)
 (*                                                                         *)
 (* With PendingMap a dispatcher remembers each push until it is answered.  *)
 (* With Batches a push is a batch: one APPEND with several entries.  The   *)
@@ -11,7 +11,7 @@
 (***************************************************************************)
 EXTENDS Leader
 
-\* EntryDispatcher.maxPendingSize: as many pushes may be without an answer.
+\* EntryDispatcher.maxPendingSize: the number of pushes that may be without an answer.
 MaxPendingSize      == 1000
 IsFull(dispatcher)  == PendingMap /\ Cardinality(dispatcher.pendings) >= MaxPendingSize
 
@@ -54,8 +54,8 @@ DoAppend(n) ==
     /\ ~Batches
     /\ Push(n, peer, 1)
 
-\* ACTION DoBatchAppend: the leader pushes the entries from writeIndex on in one APPEND: all there are, or as
-\* many as make a batch of full size.
+\* ACTION DoBatchAppend: the leader pushes the entries from writeIndex on in one APPEND: all there are, or
+\* those of a batch of full size.
 \* Source: EntryDispatcher.doBatchAppend, doBatchAppendInner, sendBatchAppendEntryRequest.
 DoBatchAppend(n) ==
     \E peer \in Peers(n) :
@@ -127,7 +127,7 @@ HandleAppendResponse(n) ==
 -----------------------------------------------------------------------------
 (* COMMIT.                                                                 *)
 
-\* ACTION DoCommit: nothing to push, so the leader tells its committed index.
+\* ACTION DoCommit: nothing to push, so the leader sends its committed index.
 \* Source: EntryDispatcher.doCommit; the answer is ignored.
 DoCommit(n) ==
     \E peer \in Peers(n) :

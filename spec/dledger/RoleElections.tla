@@ -13,7 +13,7 @@
 (***************************************************************************)
 EXTENDS Steps
 
-\* DLedgerConfig: who turns other candidates away while it takes over.  This is the default.
+\* DLedgerConfig: the nodes that turn other candidates away while they take over.  This is the default.
 PreferredLeaders == {}
 
 \* The MemberState of n, as the rules of an election look at it.
@@ -27,15 +27,15 @@ Member(n, state) ==
      isTakingLeadership |-> /\ n \in PreferredLeaders
                             /\ state.election.termToTakeLeadership = state.currTerm]
 
-\* What the vote request of n would say.
+\* The vote request of n.
 Candidacy(n, state) ==
     [src |-> n, term |-> state.currTerm,
      ledgerEndTerm |-> state.ledgerEndTerm, ledgerEndIndex |-> EndIndex(state.log)]
 
-\* Where a log ends, which is all that the log rule asks.
+\* The end of a log, which is all that the log rule reads.
 LedgerEnd(state) == [ledgerEndTerm |-> state.ledgerEndTerm, ledgerEndIndex |-> EndIndex(state.log)]
 
-\* What q would answer n by the log rule alone, as their logs are now.
+\* The answer of q to n by the log rule alone, as their logs are now.
 LedgerAnswer(q, n) == LedgerCode(LedgerEnd(node[q]), LedgerEnd(node[n]))
 
 -----------------------------------------------------------------------------

@@ -14,19 +14,19 @@ EXTENDS State
 \* The file is forced to the disk.
 Forced(before)  == [before EXCEPT !.disk = before.log \o before.tail]
 
-\* What becomes of a write: as published, it is forced later (FlushDataService); repaired, at once.
-Written(before) == IF AcksBeforeFlush THEN before ELSE Forced(before)
+\* A write is forced later as published (FlushDataService), and at once as repaired.
+Written(before) == IF AsyncFlush THEN before ELSE Forced(before)
 
 \* The term that votes will look at: as in 0.1, the term that the node is in; or the entry's.
-EndTermOf(before, entry) == IF EndTermIsCurrTerm THEN before.currTerm ELSE entry.term
+EndTermOf(before, entry) == IF LedgerEndTerm THEN before.currTerm ELSE entry.term
 
-\* What is left behind the write position: as published, it stays in the file; repaired, it is gone.
-Behind(entries) == IF KeepsTruncatedTail THEN entries ELSE << >>
+\* Entries behind the write position stay in the file as published, and are gone as repaired.
+Behind(entries) == IF TruncatedTail THEN entries ELSE << >>
 
 -----------------------------------------------------------------------------
 (* Append and truncate.                                                    *)
 
-\* What is appended is written over as much of the tail.
+\* Entries are written over the first ones of the tail.
 StoreEntries(before, entries) ==
     Written([before EXCEPT !.log = @ \o entries,
                            !.tail = SubSeq(@, Len(entries) + 1, Len(@)),
@@ -46,7 +46,7 @@ TruncateStore(before, index, entry) ==
                                !.ledgerEndTerm = EndTermOf(before, entry)])
 
 -----------------------------------------------------------------------------
-(* Commit.                                                                 *)
+(* Commit, and what follows for the state machine.                         *)
 
 \* DLedgerMmapFileStore.updateCommittedIndex, with its tests in its order.  A higher term passes.  The old
 \* value is a floor, but the clamp to the end of the log comes last.  Examples, with a log that ends at 3:
@@ -63,5 +63,14 @@ UpdateCommittedIndex(before, term, newIndex) ==
     ELSE IF newIndex < before.committedIndex \/ newIndex < BeginIndex(before.log)
     THEN before
     ELSE [before EXCEPT !.committedIndex = Min({newIndex, EndIndex(before.log)})]
+
+\* The state machine is to apply entries: as published, up to the index that was learnt; repaired, up to the
+\* committed index.
+LetApply(before, index) ==
+    IF ~Applies THEN before
+    ELSE [before EXCEPT !.applyIndex = Max({@, IF ApplyUnclamped THEN index ELSE before.committedIndex})]
+
+\* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
+LearnCommitted(before, term, index) == LetApply(UpdateCommittedIndex(before, term, index), index)
 
 =============================================================================

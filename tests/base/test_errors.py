@@ -1,4 +1,4 @@
-"""Errors of the input, told in another process."""
+"""Errors of the input in another process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.values.kinds import ArgumentError
-from lockstep.tla.values.operators.next_state import UnassignedError
+from lockstep.tla.values.next_state import UnassignedError
 from lockstep.trace.json_lines import TraceError, UnreadableError
 
 ERRORS = [
@@ -23,5 +23,5 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_an_error_of_the_input_that_another_process_tells_is_the_same(error: BadInputError) -> None:
-    told = pickle.loads(pickle.dumps(error))
-    assert (type(told), str(told), vars(told)) == (type(error), str(error), vars(error))
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.extras import EXTRAS
-from places import ROOT
+from tests.support.places import ROOT
 
 SERVICE = str(ROOT / "docs" / "lock_service" / "LockService.tla")
 
@@ -21,7 +21,7 @@ end = sys.argv.index("--")
 for name in sys.argv[1:end]:
     sys.modules[name] = None
 sys.argv = ["lockstep", *sys.argv[end + 1:]]
-from lockstep.cli import main
+from lockstep.cli.command_line import main
 main()
 """
 

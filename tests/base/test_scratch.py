@@ -15,10 +15,10 @@ import pytest
 from lockstep.base import scratch as module
 from lockstep.base.errors import EnvironmentFailedError
 from lockstep.base.scratch import remove_stale, scratch
-from lockstep_command import lockstep
-from processes import wait_until
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.processes import wait_until
 
-#: A process that has two folders, says so, and then does what it is told.
+#: A process that has two folders, prints their names, and then runs the given code.
 HOLDER = """
 import sys, time
 from lockstep.base.interrupts import raise_interrupts
@@ -115,6 +115,6 @@ def test_a_command_that_is_killed_leaves_nothing_that_the_next_one_does_not_remo
 
 def test_where_no_folder_can_be_made_the_machine_is_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
-    monkeypatch.setattr(module, "_RUN", module._Run())
+    monkeypatch.setattr(module, "_RUN", module._ProcessFolder())
     with pytest.raises(EnvironmentFailedError, match="no temporary folder can be made: "), scratch("any"):
         pass

@@ -13,17 +13,17 @@ import msgspec
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.report.explain import codes, rule, told_by_the_spec
-from lockstep.report.junit import junit_xml
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
+from lockstep.report.code_explanation import codes, rule, told_by_the_spec
+from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.syntax.cfg import read_cfg
-from lockstep.trace.format import write_trace
-from lockstep.trace.paths import Missing, trace_paths
-from lockstep_command import lockstep
-from simulated_traces import simulated
-from terminals import on_a_terminal
+from lockstep.trace.trace_format import write_trace
+from lockstep.trace.trace_paths import MissingTrace, trace_paths
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
+from tests.support.systems.simulated_traces import simulated
 
 FEW = 12
 
@@ -63,7 +63,7 @@ def test_a_property_is_explained_by_the_spec_and_the_models_that_break_it(folder
     told = lockstep("explain", "DL105", cwd=folder)
     assert told.returncode == 0
     assert told.stdout.startswith("DL105 LeaderCompleteness\n")
-    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model figure8_bug"):
+    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model prior_term_commit_bug"):
         assert part in told.stdout
     assert lockstep("explain", "leadercompleteness", cwd=folder).stdout == told.stdout
 
@@ -146,8 +146,8 @@ def judged(case: ElementTree.Element) -> tuple[str, str]:
 def test_an_empty_word_and_a_folder_without_traces_are_reported(folder: Path, tmp_path: Path) -> None:
     found = trace_paths(["", str(tmp_path), str(folder / "good.ndjson")])
     assert found == [
-        Missing("''", "an empty word names no trace"),
-        Missing(str(tmp_path), "there is no .ndjson file in this folder"),
+        MissingTrace("''", "an empty word names no trace"),
+        MissingTrace(str(tmp_path), "there is no .ndjson file in this folder"),
         folder / "good.ndjson",
     ]
 

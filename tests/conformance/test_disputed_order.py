@@ -9,21 +9,21 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-import cut_traces
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.report.github import commands
-from lockstep.report.junit import junit_xml
-from lockstep.report.sarif import sarif
-from lockstep.report.text import verdict_text
-from lockstep.trace.format import Event, write_trace
-from lockstep_command import lockstep
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.report.github_actions import commands
+from lockstep.report.junit_xml import junit_xml
+from lockstep.report.sarif_report import sarif_log
+from lockstep.report.verdict_text import verdict_text
+from lockstep.trace.trace_format import Event, write_trace
+from raftref.dledger.choices import PUBLISHED
 from raftref.dledger.simulation import figure8, scenario_plan
-from raftref.dledger.switches import PUBLISHED
-from simulated_traces import as_event, check, header, simulated
-from watched_traces import Watched
+from tests.support.pipeline import cut_traces
+from tests.support.pipeline.watched_traces import Watched
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.systems.simulated_traces import as_event, check, header, simulated
 
-#: The event that shows something wrong, of a trace of so many.
+#: The event that shows something wrong, and how many its trace has.
 WRONG, EVENTS = 40, 60
 
 
@@ -95,8 +95,8 @@ def test_a_watched_trace_is_not_violated_by_what_is_wrong_in_a_disputed_order(tm
     lines = file.read_bytes().splitlines(keepends=True)
     watched = Watched(file, tmp_path / "store")
     for begin in range(0, len(lines), 5):  # the forced event is in an earlier batch than the wrong one
-        watched.take(lines[begin : begin + 5])
-    assert [(row.verdict, row.settled) for row in watched.told] == [("inconclusive", True)]
+        watched.batch(lines[begin : begin + 5])
+    assert [(row.verdict, row.settled) for row in watched.rows] == [("inconclusive", True)]
 
 
 # ---- Reports ----
@@ -121,7 +121,7 @@ def test_junit_has_an_error_and_no_failure(disputed: TraceVerdict) -> None:
 
 
 def test_sarif_leaves_the_finding_open(disputed: TraceVerdict) -> None:
-    (run,) = json.loads(sarif([disputed]))["runs"]
+    (run,) = json.loads(sarif_log([disputed]))["runs"]
     assert {(each["kind"], each["level"]) for each in run["results"]} == {("open", "none")}
     assert {each["ruleId"] for each in run["results"]} == {"LS202", "LS401"}
     assert run["invocations"][0]["executionSuccessful"] is False

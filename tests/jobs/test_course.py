@@ -13,16 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import course_dir
-from lockstep.cli import cli
-from lockstep.jobs.play.course.answers import AnswerError
-from lockstep.jobs.play.course.exercise import FindBug, Predict, WriteGuard, exercise_names, files_of, load_exercise
-from lockstep.jobs.play.course.find import check_description
-from lockstep.jobs.play.course.guard import BEGINS, GuardError
-from lockstep.jobs.play.course.planting import ExpressionError, Method, methods_of
-from lockstep.jobs.play.course.predict import expected, take_steps
-from places import ROOT
-from sampling import sampled
+from lockstep.base.package_data import course_dir
+from lockstep.cli.command_line import cli
+from lockstep.jobs.course.course_exercises import FindBug, Predict, WriteGuard, exercise_names, files_of, load_exercise
+from lockstep.jobs.course.find_bug import check_description
+from lockstep.jobs.course.plant_expression import ExpressionError, Method, methods_of
+from lockstep.jobs.course.predict_steps import expected, take_steps
+from lockstep.jobs.course.student_answers import AnswerError
+from lockstep.jobs.course.write_guard import BEGINS, GuardError
+from tests.support.places import ROOT
+from tests.support.sampling import sampled
 
 COURSE = ROOT / "docs" / "course"
 SOLUTIONS = COURSE / "solutions"
@@ -146,8 +146,8 @@ def test_other_steps_have_another_solution(tmp_path: Path, monkeypatch: pytest.M
     text = trace.read_text(encoding="utf-8")
     assert text.count('"value":"y"') == 1
     trace.write_text(text.replace('"value":"y"', '"value":"z"'), encoding="utf-8")
-    for module in ("exercise", "predict"):
-        monkeypatch.setattr(f"lockstep.jobs.play.course.{module}.course_dir", lambda: tmp_path)
+    for module in ("course_exercises", "predict_steps"):
+        monkeypatch.setattr(f"lockstep.jobs.course.{module}.course_dir", lambda: tmp_path)
     code, printed = ran("course", "check", "1", solution("1"))
     assert (code, "4 of 5 right" in printed) == (1, True)
     assert "log_of_n1: " in printed.partition("is not what the spec says")[0].splitlines()[-1]
@@ -277,7 +277,7 @@ def test_nothing_runs_but_what_the_method_has_already(expression: str, tmp_path:
     with pytest.raises(AnswerError, match=r"answer.toml:2: field `expression`: "):
         ran("course", "check", "4-bug", claim(tmp_path, STORE, expression))
     with pytest.raises(ExpressionError):
-        Method("raftref.dledger.storage.ledger_store", STORE).expression(expression)
+        Method("raftref.dledger.store", STORE).expression(expression)
 
 
 # ---- Guards ----
@@ -395,7 +395,7 @@ def test_the_lines_of_the_spec_on_a_page_are_the_specs(page: Path) -> None:
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
 def test_the_models_that_a_page_names_are_there(page: Path) -> None:
-    from lockstep.systems.models import model_names
+    from lockstep.systems.registry import model_names
 
     named = re.findall(r"`lockstep model (\w+)`", page.read_text(encoding="utf-8"))
     assert set(named) <= set(model_names())

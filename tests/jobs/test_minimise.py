@@ -14,23 +14,25 @@ import pytest
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Literal
-from lockstep.conformance.minimise.past import Told, causes, take_told
-from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
-from lockstep.conformance.minimise.runs import Replay, Run
-from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
-from lockstep.jobs.play.course.planting import Method
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.conformance.causal_past import PlacedEvent, causes, take_placed
+from lockstep.conformance.property_evaluation import LiteralEvaluation
+from lockstep.conformance.rebinding import Rebinding, RecordedStep, distance
+from lockstep.conformance.run_search import CandidateRun, RunReplay
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.course.plant_expression import Method
+from lockstep.jobs.minimise_trace import Minimised, NothingToMinimiseError, minimise, shortest_known
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines, write_trace
-from lockstep_command import lockstep
-from places import SPECS
-from sampling import sampled
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 #: Clusters with flaws, each with the events after which a property is violated: in both systems, in few steps.
 DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 23, 95)
@@ -73,10 +75,10 @@ def first_wrong(found: TraceVerdict) -> set[tuple[str, str]]:
 
 def wrong_without(at: int, events: Sequence[Event], check: TraceCheck) -> set[str]:
     """Take events without one of them, by the stated rule alone; return the properties that fail first."""
-    take, literal = Rebinding(check.spec).take, Literal(check.spec)
+    take, literal = Rebinding(check.spec).take, LiteralEvaluation(check.spec)
     state = check.initial()
     for event in (*events[:at], *events[at + 1 :]):
-        taken = take(state, Step(event.node, event.action, check.reading.arguments(0, event)))
+        taken = take(state, RecordedStep(event.node, event.action, check.reading.arguments(0, event)))
         if taken is not None:
             failed = literal.violated(state, taken[1])
             if failed:
@@ -204,10 +206,10 @@ def test_other_arguments_are_chosen_by_the_stated_rule(lost: tuple[str, int], bo
         state = spec.step(state, "Draw", {"p": person}) or state
     rebinding = Rebinding(spec)
     arguments: dict[str, Value] = {"p": "c", "ticket": as_fcn(ticket(*lost))}
-    found = rebinding.take(state, Step("c", "Serve", arguments))
+    found = rebinding.take(state, RecordedStep("c", "Serve", arguments))
     assert found is not None
     assert found[0].args == {"p": "c", "ticket": as_fcn(ticket(*bound))}
-    assert rebinding.take(next(iter(spec.initial_states())), Step("c", "Serve", arguments)) is None
+    assert rebinding.take(next(iter(spec.initial_states())), RecordedStep("c", "Serve", arguments)) is None
 
 
 def test_the_parts_of_values_that_differ_are_counted_at_any_depth() -> None:
@@ -294,9 +296,9 @@ def test_the_sending_of_a_message_happens_before_its_handling() -> None:
     header, events, spec, system = cluster(*RAFT)
     interface = system.interface(spec)
     check = TraceCheck(opened(header, events), spec, interface)
-    replay = Replay(spec, partial(take_told, check))
+    replay = RunReplay(spec, partial(take_placed, check))
     run = replay.after(
-        replay.begin(check.initial()), 0, [Told(place, place + 2, event) for place, event in enumerate(events)]
+        replay.begin(check.initial()), 0, [PlacedEvent(place, place + 2, event) for place, event in enumerate(events)]
     )
     senders = {place: last_senders(place, run, check) for place in range(len(run.steps))}
     places = [place for place, those in senders.items() if those]
@@ -305,18 +307,18 @@ def test_the_sending_of_a_message_happens_before_its_handling() -> None:
     assert [place for place in places if not senders[place] <= direct[place]] == []
     # Of a step that leaves the spec no state after it tells what it took.
     last = places[-1]
-    cut = Run(run.steps[: last + 1], run.states[: last + 1], run.known[: last + 1])
+    cut = CandidateRun(run.steps[: last + 1], run.states[: last + 1], run.known[: last + 1])
     assert senders[last] <= causes(cut, check)[last]
 
 
-def last_senders(place: int, run: Run[Told], check: TraceCheck) -> set[int]:
+def last_senders(place: int, run: CandidateRun[PlacedEvent], check: TraceCheck) -> set[int]:
     """Return who sent the messages that an event names: here no copy is sent again while another is under way."""
     told = run.steps[place]
     named = [value for value in check.reading.arguments(told.line, told.event).values() if is_message(value)]
     return {max(each for each in range(place) if message in sent(run.steps[each], check)) for message in named}
 
 
-def sent(told: Told, check: TraceCheck) -> list[Value]:
+def sent(told: PlacedEvent, check: TraceCheck) -> list[Value]:
     return [check.reading.value(tree, told.line, "sent") for tree in told.event.sent or ()]
 
 
@@ -347,12 +349,12 @@ def test_what_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
 #: A method of each reference, an expression in it, what is planted in its place, and a cluster that shows it.
 PLANTED = {
     "DLedger": (
-        ("raftref.dledger.storage.ledger_store", "LedgerStore.update_committed_index"),
+        ("raftref.dledger.store", "LedgerStore.update_committed_index"),
         ("min(new_index, self.end_index)", "max(new_index, self.end_index)"),
         ("ordered", 7, 150),
     ),
     "HashicorpRaft": (
-        ("raftref.hashicorp.leader.commitment", "Commitment.recalculate"),
+        ("raftref.hashicorp.state", "Commitment.recalculate"),
         ("(len(matched) - 1) // 2", "0"),
         ("raft", 2, 200),
     ),

@@ -1,4 +1,4 @@
-"""The lines that hashicorp/raft logs through hclog, checked against the small spec of what such lines tell."""
+"""The lines that hashicorp/raft logs through hclog, checked against the small spec of what such lines are about."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import TypeAlias
 
 import pytest
 
-from hclog_lines import hclog_lines, printed
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.reading.mapping import Text
-from lockstep.logs.reading.texts import splitting
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
-from lockstep_command import lockstep
-from places import ROOT
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs.mapping import Text
+from lockstep.logs.text_formats import splitting
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from tests.scripts.hclog_lines import hclog_lines, printed
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
 
 OTHERS = ROOT / "docs" / "own_logs" / "others"
 RECORDINGS = ROOT / "traces" / "captured" / "hashicorp"
@@ -39,7 +39,7 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OwnLogs]:
     @cache
     def judging(prevote: bool, copies: bool, ends: str = "together", start: str = "") -> OwnLogs:
         cfg, mapping = folder / f"{prevote}-{copies}{start}.cfg", folder / f"{ends}{start}.toml"
-        published = told(prevote, copies)
+        published = changed_cfg(prevote, copies)
         cfg.write_text(published.replace("FirstTerm = 1", "FirstTerm = 4") if start else published)
         text = (OTHERS / "hashicorp.toml").read_text().replace('ends = "together"', f'ends = "{ends}"')
         mapping.write_text(text.replace("# start = ", "start = ") if start else text)
@@ -48,7 +48,7 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OwnLogs]:
     return judging
 
 
-def told(prevote: bool, copies: bool) -> str:
+def changed_cfg(prevote: bool, copies: bool) -> str:
     """The cfg of such servers."""
     published = (OTHERS / "HashicorpLines.cfg").read_text()
     assert published.count("PreVote = TRUE") == published.count("Copies = FALSE") == 1
@@ -162,7 +162,7 @@ def more_votes_than_servers(logs: Logs) -> int:
 
 
 def a_term_that_falls(logs: Logs) -> int:
-    """n2 was told of the leader of term 6."""
+    """n2 heard of the leader of term 6."""
     return changed(logs, "n2", 'Candidate]" term=7', "term=7", "term=5")
 
 
@@ -269,7 +269,7 @@ def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
         file.write_text("".join(line for line in lines if line.split()[0] > "2026-01-02T03:04:06.200Z"))
     found = judges(False, False).all(files)
     assert (found.verdict, {each.code for each in found.findings}) == (Verdict.VIOLATED, {"LS205"})
-    assert any("say with `start`" in note for note in found.notes)
+    assert any("name with `start`" in note for note in found.notes)
     assert judges(False, False, start="Middle").all(files).verdict is Verdict.HOLDS
     text, count = re.subn("last-leader-addr=n2", "last-leader-addr=n3", files[0].read_text(), count=1)
     files[0].write_text(text)  # and n3 says that it was n2
@@ -298,7 +298,7 @@ HEAD = "2026-01-02T03:04:06.184Z [INFO]  agent.server.raft: "
 
 
 def with_lines(folder: Path, at: int, text: str) -> list[Path]:
-    """Write the logs of the recording `quiet`, and a text behind so many lines of the first."""
+    """Write the logs of the recording `quiet`, and a text behind some lines of the first."""
     files = hclog_lines(recording("quiet"), folder)
     lines = files[0].read_text().splitlines(keepends=True)
     assert len(lines) > 4

@@ -1,4 +1,4 @@
-"""What a mapping says and nothing can be made of is told at its line; the rest is read as it says."""
+"""A mistake in a mapping is reported with its line; what is right is read as the mapping says."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapped import Rules
-from lockstep.logs.reading.mapping import MappingError, Stamp, Text, read_mapping
-from lockstep.logs.reading.records import Record
-from lockstep.logs.reading.stamps import Stamps, nanoseconds
-from lockstep.logs.reading.texts import splitting
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.tla.loading.load import load_spec
-from lockstep.trace.format import TraceError
-from lockstep_command import lockstep
+from lockstep.logs.log_records import Record
+from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
+from lockstep.logs.mapping_rules import Rules
+from lockstep.logs.text_formats import splitting
+from lockstep.logs.timestamps import Timestamps, nanoseconds
+from lockstep.systems.file_check import judge_own
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.trace.json_lines import TraceError
+from tests.support.logs.backup_service import EXAMPLE
+from tests.support.programs.lockstep_command import lockstep
 
 RULE = '[lines.put]\naction = "Put"\n'
 
@@ -56,12 +56,12 @@ def test_what_is_repeated_is_an_action(tmp_path: Path, rule: str, field: str, li
         assert mapped(tmp_path, f'kind = "e"\n[lines.put]\n{allowed}\n') == ""
 
 
-@pytest.mark.parametrize("told", ["9" * 400 + " min", "1." + "0" * 400 + " s", "9223372036.9 s", "153722868 min"])
-def test_no_clocks_differ_by_centuries(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("length", ["9" * 400 + " min", "1." + "0" * 400 + " s", "9223372036.9 s", "153722868 min"])
+def test_no_clocks_differ_by_centuries(tmp_path: Path, length: str) -> None:
     for name in ("skew", "resolution"):
-        said = mapped(tmp_path, f'kind = "e"\ntime = "t"\n{name} = "{told}"\n{RULE}')
+        said = mapped(tmp_path, f'kind = "e"\ntime = "t"\n{name} = "{length}"\n{RULE}')
         assert said == f":3: field `{name}`: it is longer than 290 years"
-    said = mapped(tmp_path, f'kind = "e"\ntime = "t"\n{RULE}delay = "{told}"\n')
+    said = mapped(tmp_path, f'kind = "e"\ntime = "t"\n{RULE}delay = "{length}"\n')
     assert said == ":5: field `lines.put.delay`: it is longer than 290 years"
     assert mapped(tmp_path, f'kind = "e"\ntime = "t"\nskew = "1.5 min"\n{RULE}') == ""
 
@@ -98,8 +98,8 @@ DAY = 86_400 * 10**9
 
 
 def test_stamps_without_a_year_go_on_over_the_end_of_one_and_know_the_29th_of_february() -> None:
-    stamps = Stamps([SYSLOG])
-    night = [stamps.read(told, SYSLOG) for told in ("Dec 31 23:59:59", "Jan  1 00:00:01", "Feb 29 00:00:01")]
+    stamps = Timestamps([SYSLOG])
+    night = [stamps.read(text, SYSLOG) for text in ("Dec 31 23:59:59", "Jan  1 00:00:01", "Feb 29 00:00:01")]
     assert [later - earlier for earlier, later in pairwise(night)] == [2 * 10**9, 59 * DAY]
     stamps.begin_log()
     assert stamps.read("Jan  1 00:00:00", SYSLOG) == night[1] - 10**9
@@ -110,23 +110,23 @@ def test_stamps_without_a_year_go_on_over_the_end_of_one_and_know_the_29th_of_fe
 
 def test_stamps_with_a_year_are_read_as_they_say() -> None:
     stamp = Stamp(field="t", format="%Y %b %d")
-    stamps = Stamps([stamp])
-    there = [stamps.read(told, stamp) for told in ("2025 Dec 31", "2025 Jan 01")]
+    stamps = Timestamps([stamp])
+    there = [stamps.read(text, stamp) for text in ("2025 Dec 31", "2025 Jan 01")]
     assert there[0] - there[1] == 364 * DAY
     percent = Stamp(field="t", format="%%Y %b %d")  # a percent sign and a letter
-    assert Stamps([percent]).read("%Y Feb 29", percent) % DAY == 0
+    assert Timestamps([percent]).read("%Y Feb 29", percent) % DAY == 0
 
 
 def test_a_kind_may_be_a_number(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text('kind = "e"\n[lines.3]\naction = "Put"\n[lines.true]\naction = "No"\n')
     rules = Rules(read_mapping(tmp_path / "mapping.toml"))
     for kind, action in ((3, "Put"), ("3", "Put"), ("true", "No")):
-        known = rules.of(Record("a.log", 1, "", {"e": kind}))
+        known = rules.rule_of(Record("a.log", 1, "", {"e": kind}))
         assert known is not None
         assert known[0].action == action
     for kind in (True, 3.0, None, [3]):
         with pytest.raises(TraceError, match="the mapping has no lines of kind"):
-            rules.of(Record("a.log", 1, "", {"e": kind}))
+            rules.rule_of(Record("a.log", 1, "", {"e": kind}))
 
 
 # ---- Where logs begin ----
@@ -150,7 +150,7 @@ def test_logs_begin_in_a_predicate_of_states(tmp_path: Path, start: str, problem
     assert str(refused.value) == f"{tmp_path / 'mapping.toml'}:2: field `start`: {problem}"
 
 
-def test_a_date_of_toml_is_told_in_tomls_words(tmp_path: Path) -> None:
+def test_a_date_of_toml_is_reported_in_tomls_words(tmp_path: Path) -> None:
     values = "shows = { n = { field = 'n', values = { a = 2026-01-02 } } }\n"
     said = mapped(tmp_path, f'kind = "e"\n{RULE}{values}')
     assert said == ":4: field `lines.put.shows.n.values.a`: 2026-01-02 is no value of TLA+; a text stands in quotes"
@@ -195,27 +195,24 @@ EXAMPLE_SPEC = EXAMPLE / "PrimaryBackup.tla"
 STORED = '[lines.stored]\naction = "Store"\nargs = { b = "b" }\n'
 
 
-@pytest.mark.parametrize(
-    "tlc", [None, pytest.param(ByTlc(None, None), marks=pytest.mark.nightly)], ids=["compiled", "tlc"]
-)
-def test_a_number_that_is_told_as_text_is_said_to_need_a_cast(tlc: ByTlc | None, tmp_path: Path) -> None:
+def test_a_number_that_a_line_has_as_text_needs_a_cast_says_a_note(tmp_path: Path) -> None:
     head = 'kind = "event"\nfiles = "together"\n[text]\nformat = "logfmt"\n'
     (tmp_path / "mapping.toml").write_text(f'{head}{RULE}[lines.done]\naction = "Commit"\nargs = {{ n = "upto" }}\n')
     (tmp_path / "a.log").write_text("event=put\nevent=done upto=1\n")
-    found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml", tlc)(tmp_path / "a.log")
+    found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")(tmp_path / "a.log")
     assert found.verdict is Verdict.MALFORMED
     assert found.notes == ['note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping']
 
 
-def test_an_action_that_no_rule_tells_of_is_named_where_nothing_explains_a_line(tmp_path: Path) -> None:
+def test_an_action_that_no_rule_names_is_named_in_a_note_where_nothing_explains_a_line(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text(f'kind = "event"\nhidden = {{ Acknowledge = 1 }}\n{STORED}')
     (tmp_path / "a.log").write_text('{"event": "stored", "b": "b1"}\n')
     found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")(tmp_path / "a.log")
     assert found.verdict is Verdict.VIOLATED
-    assert found.notes[0].startswith("note: no rule tells of Put, Commit; if such steps are taken and nobody writes")
+    assert found.notes[0].startswith("note: no rule names Put, Commit; if such steps are taken and nobody writes")
 
 
-def test_logs_that_are_checked_alone_and_may_be_of_one_system_are_told_of(tmp_path: Path) -> None:
+def test_a_note_names_logs_that_are_checked_alone_and_may_be_of_one_system(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text(f'kind = "event"\n{RULE}{STORED}')
     (tmp_path / "p.log").write_text('{"event": "put"}\n')
     (tmp_path / "b1.log").write_text('{"event": "stored", "b": "b1"}\n')

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.rotation import logs_of, missing_of, without_order
-from lockstep.systems.judge import judge_own
-from lockstep.trace.paths import Missing, trace_paths
-from lockstep_command import lockstep
+from lockstep.logs.log_rotation import logs_of, missing_of, without_order
+from lockstep.systems.file_check import judge_own
+from lockstep.trace.trace_paths import MissingTrace, trace_paths
+from tests.support.logs.backup_service import EXAMPLE
+from tests.support.programs.lockstep_command import lockstep
 
 ROTATED = [
     ["a.log.12.gz", "a.log.2.gz", "a.log.1", "a.log"],
@@ -75,7 +75,7 @@ def test_what_has_no_order_is_refused() -> None:
         logs_of([Path("a.log.1"), Path("a.log-20260101"), Path("a.log")])
 
 
-def test_files_that_are_missing_between_rotated_ones_are_told_of_in_one_note() -> None:
+def test_files_that_are_missing_between_rotated_ones_are_named_in_one_note() -> None:
     def missing(*names: str) -> str | None:
         (log,) = logs_of([Path(name) for name in names])
         return missing_of(log)
@@ -95,14 +95,14 @@ def test_files_that_are_missing_between_rotated_ones_are_told_of_in_one_note() -
     "name",
     ["a.log.1.gz.2", "a.log.1.1", "a-01-31-2026-1.log.gz", "a-31-1-2026.log", "a.2026-01.log", "a.log-2026-01.gz"],
 )
-def test_a_rotation_whose_name_tells_no_order_is_told_of(name: str) -> None:
+def test_a_rotation_whose_name_gives_no_order_is_noted(name: str) -> None:
     """logrotate rotates what it has rotated where a wildcard names it: its manual page warns of that."""
-    said = f"{name} is taken for a log of its own: such a name tells no order of rotated files"
+    said = f"{name} is taken for a log of its own: such a name gives no order of rotated files"
     assert str(without_order(logs_of([Path(name), Path("a.log")]))).startswith(said)
     assert without_order(logs_of([Path(name)])) is None
 
 
-def test_a_name_that_may_be_a_nodes_or_has_an_order_is_not_told_of() -> None:
+def test_a_name_that_may_be_a_nodes_or_has_an_order_is_not_noted() -> None:
     for names in (*ROTATED, *APART):
         assert without_order(logs_of([*map(Path, names), Path("other.log")])) is None
 
@@ -148,11 +148,11 @@ def test_a_folder_stands_for_the_logs_in_it(tmp_path: Path) -> None:
 
 def test_a_folder_of_logs_says_what_it_needs_where_there_is_no_mapping(tmp_path: Path) -> None:
     (tmp_path / "n1").mkdir()
-    told = "there is no .ndjson file in this folder"
-    assert trace_paths([str(tmp_path)]) == [Missing(str(tmp_path), told)]
+    reason = "there is no .ndjson file in this folder"
+    assert trace_paths([str(tmp_path)]) == [MissingTrace(str(tmp_path), reason)]
     (tmp_path / "n1" / "a.log").write_text('{"event": "put"}\n')
     assert trace_paths([str(tmp_path)]) == [
-        Missing(str(tmp_path), f"{told}; for its .log files give --spec and --mapping")
+        MissingTrace(str(tmp_path), f"{reason}; for its .log files give --spec and --mapping")
     ]
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.logs.reading.beginnings import MAX_BEGINNINGS
-from lockstep.logs.reading.strays import without_anchors
-from lockstep.systems.dledger.log.lines import read_logs
+from lockstep.logs.line_beginnings import MAX_BEGINNINGS
+from lockstep.logs.stray_lines import without_anchors
+from lockstep.systems.dledger.log_lines import read_logs
 from lockstep.trace.json_lines import TraceError
-from lockstep_command import lockstep
-from logger_lines import ELECTED, written
+from tests.support.logs.logger_lines import ELECTED, written
+from tests.support.programs.lockstep_command import lockstep
 
 ITS = written(*ELECTED)
 
@@ -248,7 +248,7 @@ def with_clock(form: str, *said: str) -> list[str]:
 
 @pytest.mark.parametrize("form", CLOCKS.values(), ids=CLOCKS)
 def test_a_line_that_a_kill_cut_and_the_next_process_went_on_with_is_refused(form: str, tmp_path: Path) -> None:
-    """The log reads as one line there, and the step that one of the two tells would be lost."""
+    """The log reads as one line there, and the step of one of the two would be lost."""
     *above, cut, last = with_clock(form, *ELECTED, *LATER)
     stamp = len(form.format(10, ""))
     for at in range(stamp, len(cut)):

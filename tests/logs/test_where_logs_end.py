@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapping import MappingError
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.logs.mapping import MappingError
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from tests.support.logs.backup_service import EXAMPLE, service
 
 Judge = Callable[[str], OwnLogs]
 
@@ -38,7 +38,7 @@ def without_last(path: Path, lines: int, torn: str = "") -> None:
 # ---- Torn lines ----
 
 
-def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_told(judge: Judge, tmp_path: Path) -> None:
+def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_explained(judge: Judge, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "2")
     whole = judge("").all(logs)
     assert whole.verdict is Verdict.HOLDS
@@ -47,35 +47,10 @@ def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_told(judge: Ju
     found = judge("").all(logs)
     assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
     number = len(b1.splitlines())
-    assert found.reason.endswith(f"what {logs[0]} tells after line {number - 1} is not known")
+    assert found.reason.endswith(f"what followed line {number - 1} of {logs[0]} is not known")
     assert f"note: {logs[0]}:{number}: the last line does not end, and is left out" in found.notes
     logs[0].write_text(b1[:-1])  # the line is whole but for its end
     assert judge("").all(logs).verdict is Verdict.HOLDS
-
-
-@pytest.mark.nightly
-def test_tlc_refutes_nothing_that_a_torn_line_may_have_told(tmp_path: Path) -> None:
-    spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
-    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))
-    logs = service(tmp_path / "right", 2, "--puts", "2")
-    assert with_tlc.all(logs).verdict is Verdict.HOLDS
-    without_last(logs[0], 1)
-    assert with_tlc.all(logs).verdict is Verdict.VIOLATED
-    without_last(logs[0], 1, torn='{"ts"')
-    found = with_tlc.all(logs)
-    assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
-    assert "is not known" in found.reason
-
-
-@pytest.mark.nightly
-def test_tlc_refutes_what_a_torn_line_cannot_have_told(tmp_path: Path) -> None:
-    spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
-    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))
-    hasty = service(tmp_path / "hasty", 1, "--hasty", "--puts", "8")
-    whole = with_tlc.all(hasty)
-    without_last(hasty[0], 1, torn='{"ts"')
-    found = with_tlc.all(hasty)
-    assert (found.verdict, found.reason) == (Verdict.VIOLATED, whole.reason)
 
 
 def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: Judge, tmp_path: Path) -> None:
@@ -159,7 +134,7 @@ def test_a_message_whose_sending_is_lost_is_received_all_the_same(judge: Judge, 
 def test_where_a_log_ends_says_nothing_of_one_log(judge: Judge, tmp_path: Path) -> None:
     mapping = (EXAMPLE / "mapping.toml").read_text().replace('"together"', '"apart"')
     (tmp_path / "mapping.toml").write_text(f'ends = "anywhere"\n{mapping}')
-    with pytest.raises(MappingError, match=r"mapping\.toml:1: field `ends`: it says nothing of one log"):
+    with pytest.raises(MappingError, match=r"mapping\.toml:1: field `ends`: it means nothing for one log"):
         judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
 
 
@@ -200,7 +175,7 @@ def test_a_first_line_that_nothing_explains_may_not_be_the_first_of_the_system(j
     one = judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
     found = one.all(logs)
     assert found.verdict is Verdict.VIOLATED
-    hint = "note: if the logs begin later than the system, say with `start` which states they may begin in"
+    hint = "note: if the logs begin later than the system, name with `start` the states that they may begin in"
     assert hint in found.notes
     late = service(tmp_path / "hasty", 1, "--hasty")
     assert hint not in judge("").all(late).notes

@@ -11,32 +11,31 @@ from typing import Any
 import pytest
 import z3
 
-from hashicorp_traces import spec_of
-from lockstep.conformance.shown.compare import to_value
-from lockstep.models.proofs import Proof, ProofVerdict
-from lockstep.models.proofs.machine import one_step
+from lockstep.conformance.json_values import to_value
+from lockstep.models.proofs.lemmas import Proof, ProofVerdict
 from lockstep.models.proofs.quorum_rules_equal import majority
+from lockstep.models.proofs.z3_questions import one_step
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.lemmas.applied_order_inductive import (
+from lockstep.systems.hashicorp.applied_order_inductive import (
     ACTIONS,
     LEMMA,
     RANGES,
     SNAPSHOT_REGRESS,
-    Server,
-    Variant,
+    ServerIndexes,
+    ServerVariant,
     applied_order_inductive,
     are_indexes,
     branches,
     in_order,
     in_range,
 )
-from lockstep.systems.hashicorp.lemmas.quorum_match_index import lower_middle, quorum_match_index
-from lockstep.systems.hashicorp.lemmas.quorum_match_index_any_size import quorum_match_index_any_size
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.models import manifest
-from lockstep.trace.format import Event
-from raftref.hashicorp.leader.commitment import Commitment
+from lockstep.systems.hashicorp.quorum_match_index import lower_middle, quorum_match_index, quorum_match_index_any_size
+from lockstep.systems.registry import manifest
+from lockstep.trace.trace_format import Event
+from raftref.hashicorp.state import Commitment
 from raftref.hashicorp.values import Index
+from tests.scripts.hashicorp_traces import spec_of
 
 # ---- What a majority stores ----
 
@@ -54,10 +53,9 @@ def reached_by(matched: list[int], count: int) -> int:
 
 def by_reference(matched: tuple[int, ...], half_commits: bool) -> int:
     names = [f"n{nth}" for nth in range(len(matched))]
-    kept = Commitment(voters=frozenset(names), half_commits=half_commits)
-    kept.match_indexes = {name: Index(mark) for name, mark in zip(names, matched, strict=True)}
-    kept.recalculate()
-    return kept.commit_index
+    marks = {name: Index(mark) for name, mark in zip(names, matched, strict=True)}
+    commitment = Commitment(voters=frozenset(names), half_commits=half_commits, match_indexes=marks)
+    return commitment.recalculate().commit_index
 
 
 @pytest.mark.parametrize(("plan", "flaw"), [("raft", False), ("raft_published", False)])
@@ -104,12 +102,12 @@ def test_another_element_is_refuted_for_any_number_of_voters(position: Callable[
 PLANS = ("raft_snapshots", "raft_stores", "raft_five")
 
 
-def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) -> Server:
+def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) -> ServerIndexes:
     """What a server shows, as a state of the machine."""
     leads = shown["role"] == "Leader" and shown["loop"] == "SELECT"
     marks = shown["leaderState"]["matchIndexes"]
     others = [marks[voter] for voter in voters if voter != node]
-    return Server(
+    return ServerIndexes(
         match_indexes=[z3.IntVal(mark) for mark in (marks[node], *others)],
         leads=z3.BoolVal(leads),
         last_log=z3.IntVal(shown["lastLog"]["index"]),
@@ -122,7 +120,7 @@ def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) ->
 
 
 @functools.cache
-def steps_of(plan: str, seed: int) -> list[tuple[Event, Server, Server]]:
+def steps_of(plan: str, seed: int) -> list[tuple[Event, ServerIndexes, ServerIndexes]]:
     """Each step of a cluster that changes the indexes of a server that runs: the event, before and after."""
     header, events = SIMULATOR.cluster(plan, seed, 800 if seed > 1 else 120)
     voters, kept, taken, found = list(header.nodes), {}, dict.fromkeys(header.nodes, 0), []
@@ -143,7 +141,7 @@ def steps_of(plan: str, seed: int) -> list[tuple[Event, Server, Server]]:
     return found
 
 
-def taken_by(now: Server, then: Server) -> str:
+def taken_by(now: ServerIndexes, then: ServerIndexes) -> str:
     """The action of the machine that leads from one state to another, "" if none does."""
     action = z3.Int("action")
     solver = z3.Solver()
@@ -190,7 +188,7 @@ def test_clusters_take_every_step_of_the_machine() -> None:
 def test_a_machine_without_one_of_its_steps_does_not_explain_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = branches
 
-    def without_commit(now: Server, step: int, variant: Variant) -> Iterator[Any]:
+    def without_commit(now: ServerIndexes, step: int, variant: ServerVariant) -> Iterator[Any]:
         yield from (each for nth, each in enumerate(whole(now, step, variant)) if ACTIONS[nth] != "ProcessLogs")
 
     monkeypatch.setitem(globals(), "branches", without_commit)
@@ -199,7 +197,7 @@ def test_a_machine_without_one_of_its_steps_does_not_explain_a_cluster(monkeypat
 
 def test_what_a_follower_commits_beyond_the_request_leaves_the_order_alone() -> None:
     """CommitUnverified breaks AppliedIsCommitted, and not this."""
-    assert applied_order_inductive(node_counts=[3], variant=Variant(commit_unverified=True)).verdict is (
+    assert applied_order_inductive(node_counts=[3], variant=ServerVariant(commit_unverified=True)).verdict is (
         ProofVerdict.PROVED
     )
 

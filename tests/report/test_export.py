@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import shutil
-from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
-import networkx as nx
 import pytest
 from playwright.sync_api import sync_playwright
 
 import lockstep
-from inner_runs import prepare
-from lockstep.base.characters import visible
-from lockstep.jobs.export import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
-from lockstep.report.export.drawn import Drawn, Message, Move
-from lockstep.report.export.mermaid import MOST_ARROWS, MOST_CHARACTERS, beyond_limits, mermaid
-from lockstep.report.export.shiviz import EXPRESSION, host_of, shiviz
-from lockstep.report.export.svg import svg
-from lockstep.systems.models import model_named
-from lockstep.systems.traces import write_cluster
-from lockstep_command import lockstep as command
-from pages import HOSTILE, hostile_trace
-from places import ROOT
+from lockstep.jobs.export_behaviour import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
+from lockstep.report.space_time_diagram import Drawn, Message, Move, svg
+from lockstep.systems.registry import model_named
+from lockstep.systems.trace_files import write_cluster
+from tests.support.places import ROOT
+from tests.support.programs.inner_runs import prepare
+from tests.support.programs.lockstep_command import lockstep as command
+from tests.support.programs.pages import HOSTILE, hostile_trace
 
 SERVICE = ROOT / "docs" / "lock_service"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -152,94 +145,6 @@ def test_the_counterexample_of_a_model_is_checked_again_as_itf(folder: Path) -> 
     assert [*again.violations] == [model.violates]
 
 
-# ---- Mermaid ----
-
-_ARROW = re.compile(r"    (p\d+)(->>|-x|--\))(p\d+): ([^#\n;]|#\d+;)+")
-_NOTE = re.compile(r"    Note over p\d+(,p\d+)?: (\d+) ([^#\n;<]|#\d+;|<br/>)+")
-_PARTICIPANT = re.compile(r"    participant (p\d+) as ([^#\n;]|#\d+;)+")
-_HEAD = re.compile(r"sequenceDiagram|    acc(Title|Descr): ([^#\n;]|#\d+;)*")
-
-
-@pytest.mark.parametrize("which", ["diagram", "hostile", "odd"])
-def test_a_sequence_diagram_has_each_node_once_each_step_once_and_each_message_once(
-    which: str, request: pytest.FixtureRequest
-) -> None:
-    shown: Drawn = odd() if which == "odd" else request.getfixturevalue(which)
-    lines = mermaid(shown).removesuffix("\n").split("\n")
-    kinds = [[pattern.fullmatch(line) for line in lines] for pattern in (_HEAD, _PARTICIPANT, _NOTE, _ARROW)]
-    heads, participants, notes, arrows = ([each for each in kind if each] for kind in kinds)
-    assert len(heads) == 3
-    assert len(heads) + len(participants) + len(notes) + len(arrows) == len(lines)
-    declared = [each[1] for each in participants]
-    assert len(declared) == len(set(declared)) == len(shown.nodes)
-    assert [int(each[2]) for each in notes] == [move.number for move in shown.moves]
-    names = dict(zip(shown.nodes, declared, strict=True))
-    signs = {"received": "->>", "lost": "-x", "under way": "--)"}
-    assert sorted((each[1], each[2], each[3]) for each in arrows) == sorted(
-        (names[each.src], signs[each.fate], names[each.dst]) for each in shown.messages
-    )
-    assert len(arrows) > 3
-
-
-def test_what_a_sequence_diagram_says_is_what_was_said() -> None:
-    """Mermaid: "it is possible to escape characters using the syntax exemplified here", #, a decimal number, ;."""
-    said = re.sub(r"#(\d+);", lambda code: chr(int(code[1])), mermaid(odd()).split("participant p0 as ")[1])
-    assert said.startswith(visible(ODD) + "\n")
-    assert not re.search(r"\bend\b", mermaid(odd()))
-
-
-def test_a_diagram_beyond_what_mermaid_takes_is_told() -> None:
-    few = Drawn("", "", ("a",), (), (Message("m", "a", "a", None, None, "under way"),) * (MOST_ARROWS + 1))
-    assert "501 messages, and Mermaid takes 500" in beyond_limits("", few)
-    assert "50,001 characters" in beyond_limits("x" * (MOST_CHARACTERS + 1), few)
-    assert beyond_limits("x" * MOST_CHARACTERS, Drawn("", "", (), (), few.messages[1:])) == ""
-
-
-# ---- ShiViz ----
-
-
-@pytest.mark.parametrize("which", ["diagram", "hostile"])
-def test_happens_before_by_the_clocks_is_happens_before_by_the_messages(
-    which: str, request: pytest.FixtureRequest
-) -> None:
-    """Independently: by the paths in the graph of what follows on one node, and of what receives what was sent."""
-    diagram: Drawn = request.getfixturevalue(which)
-    order: nx.DiGraph[int] = nx.DiGraph()
-    order.add_nodes_from(move.number for move in diagram.moves)
-    for node in diagram.nodes:
-        order.add_edges_from(pairwise(move.number for move in diagram.moves if move.node == node))
-    received = [each for each in diagram.messages if each.fate == "received"]
-    order.add_edges_from((each.sent, each.ended) for each in received)
-    before = {number: nx.ancestors(order, number) for number in order}
-    clocks = clocks_of(shiviz(diagram))
-    assert len(received) > 8
-    assert [*clocks] == [move.number for move in diagram.moves]
-    for one, left in clocks.items():
-        for other, right in clocks.items():
-            precedes = left != right and all(count <= right.get(host, 0) for host, count in left.items())
-            assert precedes == (one in before[other]), (one, other)
-
-
-def clocks_of(log: str) -> dict[int, dict[str, int]]:
-    """Read a log with the expression in its first line, as ShiViz does; return each event's clock by its number."""
-    expression, empty, rest = log.split("\n", 2)
-    assert (expression, empty) == (EXPRESSION, "")
-    python = re.compile(expression.replace("(?<", "(?P<"), re.MULTILINE)
-    found = {}
-    for event in python.finditer(rest):
-        clock = json.loads(event["clock"])
-        assert event["host"] in clock
-        found[int(event["event"].split()[0])] = clock
-    return found
-
-
-def test_no_text_makes_an_event_of_its_own_in_a_log(hostile: Drawn) -> None:
-    assert len(clocks_of(shiviz(hostile))) == 70
-    odd_clocks = clocks_of(shiviz(odd()))
-    assert odd_clocks == {1: {host_of(ODD): 1}, 2: {host_of(ODD): 1, "n2": 1}, 3: {host_of(""): 1}}
-    assert len({host_of(name) for name in ("a b", "a%20b", "a  b", "", "no%node")}) == 5
-
-
 # ---- SVG ----
 
 
@@ -317,10 +222,10 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
     tree = ast.parse(done.stdout)
     assert done.stdout.isascii()
     assert [type(each).__name__ for each in tree.body][:4] == ["Expr", "ImportFrom", "Import", "AnnAssign"]
-    (kept,) = [
+    (text,) = [
         each.value for each in tree.body if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "TRACE"
     ]
-    assert ast.literal_eval(kept) == renamed.read_text()
+    assert ast.literal_eval(text) == renamed.read_text()
 
 
 # ---- The command ----
@@ -333,8 +238,10 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
         (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
         (("{}", "--to", "svg", "-o", "{}"), 2, "the export would overwrite what it is made of"),
         (("{}", "--to", "svg", "--cfg", "{}"), 2, "--cfg, -I and --mapping go with --spec"),
-        (("figure8_bug", "--to", "pytest"), 2, "is a model, and a test is of a trace"),
+        (("{}", "--to", "pytest", "--last", "3"), 2, "--last leaves steps out, and pytest needs them all"),
+        (("late_truncate_bug", "--to", "pytest"), 2, "is a model, and a regression test holds a trace"),
         (("torn", "--to", "svg"), 2, "LS301 malformed"),
+        (("torn", "--to", "pytest"), 2, "LS301 malformed"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_nothing_is_written(

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from lockstep.jobs.view.known import of_trace
-from lockstep.jobs.view.own import of_own_logs
-from lockstep.report.page import content as pages
-from lockstep.report.page.content import MAX_PAGE_BYTES, TooLargeError, as_json, content, fitting
-from lockstep.report.page.html import page
-from lockstep.systems.judge import judge_known
-from lockstep.systems.own.subject import own_subject
-from lockstep.systems.traces import write_cluster
+from lockstep.jobs.view.log_view import of_own_logs
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.report.page import page_content as pages
+from lockstep.report.page.build_page import page
+from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, as_json, content, fitting
+from lockstep.systems.file_check import judge_known
+from lockstep.systems.own_logs import own_subject
+from lockstep.systems.trace_files import write_cluster
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import events_at_end
+from lockstep.trace.trace_reader import events_at_end
 
 #: A spec of which one variable grows with each step by a sequence as long as LENGTH says.
 GROWS = """---- MODULE Grows ----

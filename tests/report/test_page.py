@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from lockstep.jobs.view import window
-from lockstep.jobs.view.known import NothingToViewError, of_model, of_trace, system_of_manifest
-from lockstep.report.page.content import content
-from lockstep.systems.models import model_named
-from lockstep.systems.traces import write_cluster
-from lockstep_command import lockstep
-from pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
-from places import ROOT
+from lockstep.jobs.view import trace_window
+from lockstep.jobs.view.trace_view import NothingToViewError, of_model, of_trace, system_of_manifest
+from lockstep.report.page.page_content import content
+from lockstep.systems.registry import model_named
+from lockstep.systems.trace_files import write_cluster
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
 
 
 @pytest.fixture(scope="module")
@@ -178,8 +178,8 @@ def test_a_step_that_the_spec_refuses_is_the_last_one_and_says_why(traces: dict[
 def test_of_a_long_trace_the_steps_around_what_is_wrong_are_shown(
     traces: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window, "BEFORE", 30)
-    monkeypatch.setattr(window, "AFTER", 10)
+    monkeypatch.setattr(trace_window, "BEFORE", 30)
+    monkeypatch.setattr(trace_window, "AFTER", 10)
     lines = traces["published"].read_text(encoding="utf-8").splitlines()
     at = next(index for index, line in enumerate(lines) if '"shows":{' in line and index > 100)
     event = json.loads(lines[at])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import lockstep.jobs.testing.recorder  # noqa: F401 - so that the run within this one finds it imported
-from inner_runs import prepare
-from lockstep_command import lockstep as command
-from places import ROOT
+import lockstep.jobs.pytest_recorder  # noqa: F401 - so that the run within this one finds it imported
+from tests.support.places import ROOT
+from tests.support.programs.inner_runs import prepare
+from tests.support.programs.lockstep_command import lockstep as command
 
 pytest_plugins = ["pytester"]
 
@@ -41,7 +41,8 @@ def test_every_form_and_option_of_the_page_is_one_of_the_commands(tmp_path: Path
     step = re.search(r"lockstep (check .*) traces/", block("yaml"))
     assert step is not None
     done = command(*step[1].split(), "nowhere", cwd=tmp_path)
-    assert (done.returncode, (tmp_path / "lockstep.sarif").is_file()) == (2, True)
+    assert (done.returncode, "::error file=nowhere" in done.stdout) == (2, True)
+    assert (tmp_path / "lockstep.sarif").is_file()
 
 
 def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,5 +50,5 @@ def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pyte
     shutil.copytree(ROOT / "docs" / "lock_service", pytester.path, dirs_exist_ok=True)
     pytester.makeini(block("ini"))
     pytester.makepyfile(test_page=block("python"))
-    ran = pytester.runpytest_inprocess("-p", "lockstep.jobs.testing.plugin", "-p", "no:cacheprovider")
+    ran = pytester.runpytest_inprocess("-p", "lockstep.jobs.pytest_plugin", "-p", "no:cacheprovider")
     ran.assert_outcomes(passed=2)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.systems.judge import check
-from lockstep_command import lockstep
+from lockstep.systems.file_check import check
+from tests.support.programs.lockstep_command import lockstep
 
 COUNTS = """---- MODULE Counts ----
 EXTENDS Naturals
@@ -56,7 +56,6 @@ shows = { x = "now" }
 STEPS = [("step", 1), ("step", 2), ("step", 0)]
 LEAP = [("step", 1), ("leap", 0), ("leap", 2)]
 
-ENGINES = pytest.mark.parametrize("engine", ["compiled", "tlc"])
 #: With TLC one case in every run, and the others at night.
 BY_NIGHT = pytest.mark.parametrize("engine", ["compiled", pytest.param("tlc", marks=pytest.mark.nightly)])
 #: As each line tells of a step, and as a search for what explains the lines.
@@ -78,8 +77,10 @@ def told(folder: Path, properties: str, lines: list[tuple[str, int]], *options: 
     return found.returncode, verdict
 
 
-@BY_NIGHT
-@WAYS
+#: TLC checks lines that each tell of a step; only the compiled spec searches for what explains them.
+@pytest.mark.parametrize(
+    ("engine", "way"), [("compiled", ""), ("compiled", SEARCH), pytest.param("tlc", "", marks=pytest.mark.nightly)]
+)
 def test_a_property_of_behaviours_without_end_is_named_as_not_checked(engine: str, way: str, tmp_path: Path) -> None:
     code, verdict = told(tmp_path, "INVARIANT Small\nPROPERTY Live SmallUp", STEPS, "--engine", engine, way=way)
     assert (code, verdict["verdict"], verdict["steps"]) == (0, "holds", 3)
@@ -111,9 +112,8 @@ def test_what_such_a_property_says_of_the_first_state_and_of_steps_is_checked(
     assert note.startswith(f"note: what {name} says of behaviours without end (")
 
 
-@ENGINES
-def test_a_search_for_what_explains_the_lines_checks_as_much(engine: str, tmp_path: Path) -> None:
-    code, verdict = told(tmp_path, "PROPERTY Refines Kept", LEAP, "--engine", engine, way=SEARCH)
+def test_a_search_for_what_explains_the_lines_checks_as_much(tmp_path: Path) -> None:
+    code, verdict = told(tmp_path, "PROPERTY Refines Kept", LEAP, way=SEARCH)
     assert (code, sorted(each["name"] for each in verdict["findings"])) == (1, ["Kept", "Refines"])
 
 
@@ -122,12 +122,11 @@ def test_tlc_is_understood_where_it_names_what_a_property_is_made_of(tmp_path: P
     assert [(each["name"], each["line"]) for each in verdict["findings"]] == [("Begun", 1)]
 
 
-@WAYS
-def test_where_tlc_cannot_be_asked_of_the_steps_alone_it_says_so(way: str, tmp_path: Path) -> None:
-    code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP, "--engine", "tlc", way=way)
+def test_where_tlc_cannot_be_asked_of_the_steps_alone_it_says_so(tmp_path: Path) -> None:
+    code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP, "--engine", "tlc")
     assert code == 0
-    assert any(each.startswith("note: TLC cannot say where the PROPERTY Nameless fails") for each in verdict["notes"])
-    code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP, way=way)
+    assert any(each.startswith("note: TLC cannot find where the PROPERTY Nameless fails") for each in verdict["notes"])
+    code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP)
     assert (code, verdict["findings"][0]["name"]) == (1, "Nameless")
 
 

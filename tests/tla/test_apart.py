@@ -1,4 +1,4 @@
-"""Records that a field tells apart can be compared: what is said without comparing each with each is never wrong."""
+"""Records that differ in a field can be compared: that shapes alone show it is never wrong."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.tla.values.apart import all_comparable, grouped, pairs_comparable
+from lockstep.tla.values.comparable_records import all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.equality import build_set, comparable, sets_comparable
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value
-from lockstep.tla.values.operators.sets import cap, cup, minus, subseteq
+from lockstep.tla.values.set_operators import cap, cup, minus, subseteq
 
 
 def entry(kind: str, data: Value, index: int = 1) -> Fcn:
@@ -23,7 +23,7 @@ CONFIGURATION = entry("Configuration", frozenset((ModelValue("n1"),)))
 NOOP = entry("Noop", 0)
 
 
-def test_entries_of_different_types_are_told_apart_by_their_types() -> None:
+def test_entries_whose_types_differ_can_be_compared() -> None:
     groups = grouped([COMMAND, OTHER, CONFIGURATION, NOOP])
     assert groups is not None
     assert len(groups) == 3
@@ -36,7 +36,7 @@ def test_entries_of_different_types_are_told_apart_by_their_types() -> None:
     assert subseteq(build_set([COMMAND, CONFIGURATION]), log)
 
 
-def test_entries_that_nothing_tells_apart_are_refused() -> None:
+def test_entries_without_a_field_that_differs_are_refused() -> None:
     clash = entry("Command", 3)  # what it carries is of another kind, and index and type are those of COMMAND
     with pytest.raises(TlaTypeError):
         build_set([COMMAND, CONFIGURATION, clash])
@@ -55,7 +55,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, max_size=5), st.lists(VALUES, max_size=5))
-def test_what_is_said_to_be_comparable_is(some: list[Value], others: list[Value]) -> None:
+def test_groups_that_are_called_comparable_can_be_compared(some: list[Value], others: list[Value]) -> None:
     groups, more = grouped(some), grouped(others)
     if groups is not None and all_comparable(groups):
         assert all(comparable(*pair) for pair in itertools.combinations(some, 2))

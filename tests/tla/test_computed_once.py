@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn
 from lockstep.tlc import TlcOptions, run_tlc
@@ -109,16 +109,16 @@ def test_what_prints_is_computed_as_often_as_tlc_computes_it(
 ) -> None:
     """An argument once, and a LET of an action at each of its two uses."""
     body = BODY.replace("EXTENDS Naturals", "EXTENDS Naturals, TLC").replace(
-        "[a |-> v + 1", '[a |-> IF PrintT("told") THEN v + 1 ELSE 0'
+        "[a |-> v + 1", '[a |-> IF PrintT("printed") THEN v + 1 ELSE 0'
     )
     alone = f"{body}Few == x = 0\nAlone == \\E k \\in {{1}} : {action}{'(k)' if 'One' in action else ''}\n"
     printing = load(tmp_path, alone, "INIT Init\nNEXT Alone\nCONSTRAINT Few\n")
     files = tmp_path / "Once.tla", tmp_path / "Once.cfg"
     by_tlc = run_tlc(*files, TlcOptions(is_short=True, deadlock_check=False))
-    assert [line for line in by_tlc.user_output if "told" in line] == ['"told"'] * times
+    assert [line for line in by_tlc.user_output if "printed" in line] == ['"printed"'] * times
     capsys.readouterr()
     list(printing.successors(printing.state({"x": 0, "y": 0})))
-    assert capsys.readouterr().err.count("told") == times
+    assert capsys.readouterr().err.count("printed") == times
 
 
 MESSAGES = r"""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.search import explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.spec_search import explore_literally, explore_with_tables, explore_with_tlc
 
 BRANCHES = """VARIABLE x
 Init == x \\in {0, 1, 2}
@@ -99,7 +99,7 @@ DEADLOCKS = {
     "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",)),
     "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",)),
     "behind guards that are arguments": (ARGUMENTS, ()),
-    "behind arguments of which one branch is evaluated": (ONE_BRANCH, ()),
+    "behind arguments that are evaluated in one branch": (ONE_BRANCH, ()),
     "behind arguments that are conjuncts twice": (AS_CONJUNCTS, ()),
     "behind arguments that are computed before": (COMPUTED_BEFORE, ()),
     "behind arguments of whole actions": (WHOLE_ACTION, ()),

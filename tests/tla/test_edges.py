@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from sampling import sampled
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from tests.support.sampling import sampled
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ EDGES = (
         deadlock=False,
     ),
     Edge(
-        "a temporal property and a step property, of which the step fails",
+        "a temporal property and a step property that fails",
         _CIRCLE + "Spec == Init /\\ [][Next]_x /\\ WF_x(Next)\nQ == []<>(x = 1)\nUp == [][x' = x + 1]_x\n",
         "SPECIFICATION Spec\nPROPERTY Q Up\n",
         "Up",
@@ -216,7 +216,7 @@ def written(edge: Edge, folder: Path) -> tuple[Path, Path]:
     return folder / "M.tla", folder / "M.cfg"
 
 
-def told(found: SearchResult) -> tuple[object, ...]:
+def result(found: SearchResult) -> tuple[object, ...]:
     steps = None if found.counterexample is None else len(found.counterexample.steps)
     return found.verdict, found.reason, found.property, steps
 
@@ -226,10 +226,10 @@ def counted(found: SearchResult) -> tuple[int | None, ...]:
 
 
 @pytest.mark.parametrize("edge", sampled(EDGES, OFTEN), ids=lambda each: each.name)
-def test_both_engines_tell_the_same_of_a_search(edge: Edge, tmp_path: Path) -> None:
+def test_both_engines_report_the_same_of_a_search_at_an_edge(edge: Edge, tmp_path: Path) -> None:
     tlc = explore_with_tlc(*written(edge, tmp_path), deadlock=edge.deadlock)
     compiled = explore_compiled(*written(edge, tmp_path), deadlock=edge.deadlock)
-    assert told(compiled) == told(tlc)
+    assert result(compiled) == result(tlc)
     # TLC counts nothing where it stops at an initial state.
     assert counted(tlc) == ((None, None, None) if "initial state that violates" in edge.name else counted(compiled))
 

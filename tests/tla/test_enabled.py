@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lockstep.models.search import explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import explore_compiled, explore_with_tlc
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.values.kinds import format_value
 from lockstep.tlc import TlcOptions, run_tlc
 
@@ -96,8 +96,8 @@ def write(folder: Path) -> Path:
     return folder / "Root.tla"
 
 
-def plain(told: str) -> str:
-    return re.sub(r"\s+", "", told)
+def plain(text: str) -> str:
+    return re.sub(r"\s+", "", text)
 
 
 def test_enabled_within_an_instance_is_of_the_instance_s_own_variables(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_enabled_within_an_instance_is_of_the_instance_s_own_variables(tmp_path:
     spec = load_spec(root, cache_dir=tmp_path / "cache")
     states = explore(spec).states
     ours = [(name, format_value(spec.evaluate(name, state))) for state in states for name in SHOWN]
-    assert [(name, plain(told)) for name, told in theirs] == [(name, plain(told)) for name, told in ours]
+    assert [(name, plain(text)) for name, text in theirs] == [(name, plain(text)) for name, text in ours]
     assert {"TRUE", "FALSE"} <= set(re.findall(r"\w+", dict(ours)["OfOne"]))
 
 

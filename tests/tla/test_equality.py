@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.tlc import PropertyKind, TlcOptions, TlcResult, run_tlc
-from places import SPECS
-from sampling import sampled
-from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc, label
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
+from tests.support.tla.tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc, label
 
 SYSTEMS = SPECS / "systems"
 
@@ -92,7 +92,7 @@ def test_the_whole_graph_is_the_one_that_tlc_finds(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sampled(HOLDING, COMPARED))
-def test_a_model_is_large_enough_to_tell_and_small_enough_to_compare(module: str) -> None:
+def test_a_compared_model_has_enough_states_and_not_too_many(module: str) -> None:
     graph = dumped(module)
     assert 100 < graph.distinct < LARGEST
     assert graph.depth is not None

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from lockstep.conformance.incremental import Incremental, Literal
-from lockstep.tla.loading.load import load_spec
+from lockstep.conformance.property_evaluation import IncrementalEvaluation, LiteralEvaluation
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value
-from lockstep.tla.values.lazy.kept import frozen
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "footprints"
 NODES = tuple(ModelValue(name) for name in ("n1", "n2", "n3"))
@@ -40,7 +40,7 @@ def message(rng: random.Random) -> Value:
     return record(k=rng.randint(0, 6), i=rng.randint(1, 3))
 
 
-def told(rng: random.Random) -> Value:
+def random_value(rng: random.Random) -> Value:
     return record(kind="a", k=rng.randint(0, 6)) if rng.random() < 0.5 else record(kind="b", i=rng.randint(0, 2))
 
 
@@ -49,7 +49,7 @@ ELEMENTS: dict[str, Make] = {
     "net": message,
     "D": lambda rng: rng.randint(0, 6),
     "T": lambda rng: (rng.choice((*NODES, BIG)),),
-    "rs": told,
+    "rs": random_value,
     "set2": lambda rng: record(w=rng.choice((NONE, rng.randint(0, 6)))),
 }
 SINGLE: dict[str, Make] = {
@@ -108,6 +108,7 @@ def alone(spec: Spec, name: str) -> Any:
         invariants={key: value for key, value in spec.invariants.items() if key == name},
         action_properties={key: value for key, value in spec.action_properties.items() if key == name},
         parts={name: spec.parts[name]},
+        variables=spec.variables,
     )
 
 
@@ -129,7 +130,7 @@ def walk(spec: Spec, name: str, steps: int, rng: random.Random) -> int:
     only = alone(spec, name)
     state = next(spec.initial_states())
     assert literally(only, state, state) is False or name.startswith("A")
-    quick = Incremental(only)
+    quick = IncrementalEvaluation(only)
     quick.begin(state)
     read = sorted({str(path[0]) for part in spec.parts[name] for path in part.footprint})
     forbidden = 0
@@ -187,7 +188,7 @@ def spec_of(folder: Path, module: str, properties: str) -> Spec:
     return load_spec(folder / "Small.tla", folder / "Small.cfg", cache_dir=folder)
 
 
-def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Path) -> None:
+def test_a_conjunct_over_too_many_elements_is_one_part(tmp_path: Path) -> None:
     module = (
         "EXTENDS Integers, FiniteSets\nVARIABLE r\n"
         "Init == r = 0\nNext == r' = r + 1\nInv == \\A S \\in SUBSET (1..14) : Cardinality(S) > r - 3"
@@ -195,7 +196,7 @@ def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Pa
     spec = spec_of(tmp_path, module, "INVARIANT Inv")
     (part,) = spec.parts["Inv"]
     assert (part.elements, part.footprint) == (((),), (("r",),))
-    quick = Incremental(spec)
+    quick = IncrementalEvaluation(spec)
     states = [spec.state({"r": number}) for number in range(4)]
     assert [quick.violated(now, then) for now, then in itertools.pairwise(states)] == [[], [], ["Inv"]]
 
@@ -210,7 +211,7 @@ def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_chan
     (part,) = spec.parts["Rises"]
     assert part.elements == ((),)
     state, after = spec.state({"r": 0, "q": 0}), spec.state({"r": 0, "q": 1})
-    quick = Incremental(spec)
+    quick = IncrementalEvaluation(spec)
     quick.begin(state)
     assert quick.violated(state, after) == ["Rises"]
 
@@ -226,6 +227,6 @@ def test_a_number_that_becomes_a_boolean_is_a_change(tmp_path: Path, property_: 
     (state,) = spec.initial_states()
     after = spec.state({"D": frozenset({record(k=True, v=5)})})
     with pytest.raises(TlaError):
-        Literal(spec).violated(state, after)
+        LiteralEvaluation(spec).violated(state, after)
     with pytest.raises(TlaError):
-        Incremental(spec).violated(state, after)
+        IncrementalEvaluation(spec).violated(state, after)

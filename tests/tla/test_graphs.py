@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.syntax import sany
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.text import parse_value
-from places import SPECS
-from sampling import sampled
+from lockstep.tla.values.printed_values import parse_value
+from lockstep.tlc.java import find_tla2tools
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tla"
 #: Configurations, each with its module.
@@ -54,7 +54,7 @@ def read_state(label: str, spec: Spec) -> tuple[Value, ...]:
 
 def dump(module: str, cfg: str, spec: Spec, folder: Path) -> Dump:
     dot = folder / f"{cfg}.dot"
-    tlc = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(sany.default_jar()), "tlc2.TLC"]
+    tlc = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(find_tla2tools()), "tlc2.TLC"]
     words = ["-deadlock", "-metadir", str(folder), "-dump", "dot,actionlabels", str(dot)]
     command = [*tlc, *words, "-config", f"{cfg}.cfg", module]
     done = subprocess.run(command, cwd=MODULES, capture_output=True, text=True, timeout=120, check=False)

@@ -10,34 +10,25 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pytest
 
-from dledger import check_dledger
-from lockstep.conformance.incremental import Evaluation
+from lockstep.conformance.property_evaluation import EvaluationMode
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.values import equality, growing
+from lockstep.tla.values import constructed_sets, equality, frozen_values, growing_values, remembered_values
+from lockstep.tla.values.constructed_sets import NAT, FcnSet, SeqSet
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.growing import GrowingSeq, GrowingSet
-from lockstep.tla.values.itf import to_itf
-from lockstep.tla.values.kinds import (
-    Fcn,
-    ModelValue,
-    TlaError,
-    TlaTypeError,
-    Value,
-    domain_of,
-    format_value,
-)
-from lockstep.tla.values.lazy import constructed, kept
-from lockstep.tla.values.lazy.constructed import NAT, FcnSet, SeqSet
-from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.lazy.sets import member
-from lockstep.tla.values.operators.functions import apply, except_, merge
-from lockstep.tla.values.operators.sequences import (
+from lockstep.tla.values.frozen_values import frozen
+from lockstep.tla.values.function_operators import apply, except_, merge
+from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
+from lockstep.tla.values.itf_values import to_itf
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, domain_of, format_value
+from lockstep.tla.values.lazy_sets import member
+from lockstep.tla.values.remembered_values import added_to, made_of
+from lockstep.tla.values.sequence_operators import (
     append,
     concatenate,
     head,
@@ -47,13 +38,13 @@ from lockstep.tla.values.operators.sequences import (
     sub_seq,
     tail,
 )
-from lockstep.tla.values.operators.sets import big_union, cup, minus, union_over
-from lockstep.tla.values.remembered import growth
-from lockstep.tla.values.remembered.growth import added_to, made_of
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.tla.values.set_operators import big_union, cup, minus, union_over
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def entry(index: int, value: object = "v") -> Fcn:
@@ -65,16 +56,16 @@ MANY = frozenset(entry(index) for index in range(2000))
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(growing, "MANY", 1)
+    monkeypatch.setattr(growing_values, "MIN_SHARED", 1)
     made: set[type] = set()
     for kind in (GrowingSet, GrowingSeq):
         plus = kind.plus
         monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
-    for module in (growth, kept, constructed):
+    for module in (remembered_values, frozen_values, constructed_sets):
         monkeypatch.setattr(module, "LONG", 1)
     yield
     assert made == {GrowingSet, GrowingSeq}
-    for known in (growth._grown, equality._shapes, kept._long):
+    for known in (remembered_values._grown, equality._shapes, frozen_values._long):
         known.clear()
 
 
@@ -156,7 +147,7 @@ def test_an_element_of_another_kind_is_refused_as_in_any_set() -> None:
         member(entry(5000, True), cup(grown(5000), frozenset({entry(1, 1)})))
 
 
-def test_the_other_operators_take_a_growing_set_for_the_set_it_is() -> None:
+def test_the_other_operators_take_a_growing_set_as_a_plain_one() -> None:
     found = grown(5000)
     assert eq(minus(found, MANY), frozenset({entry(5000)}))
     assert eq(cup(frozenset({entry(9000)}), found), MANY | {entry(5000), entry(9000)})
@@ -234,7 +225,7 @@ def test_the_begin_of_a_growing_sequence_shares_its_elements_and_grows_on_its_ow
         sub_seq(cut, 1, 1501)
 
 
-def test_the_other_operators_take_a_growing_sequence_for_the_sequence_it_is() -> None:
+def test_the_other_operators_take_a_growing_sequence_as_a_plain_one() -> None:
     found, plain = append(LOG, entry(5000)), (*LOG, entry(5000))
     assert head(found) is LOG[0]
     assert tail(found) == plain[1:]
@@ -253,7 +244,7 @@ def test_the_other_operators_take_a_growing_sequence_for_the_sequence_it_is() ->
 
 
 def test_what_has_no_listing_makes_no_sequence_grow() -> None:
-    """Append(log, Nat) is a sequence as long as nobody keeps it."""
+    """Append(log, Nat) is a sequence as long as no state has it."""
     odd = append(LOG, NAT)
     assert apply(odd, 2001) is NAT
     assert length(append(odd, entry(1))) == 2002
@@ -272,7 +263,7 @@ def test_what_a_long_sequence_was_made_of_is_known_and_cut_back_to_as_it_was() -
     assert concatenate(longer, ()) is longer
 
 
-def test_of_values_that_are_gone_nothing_is_told() -> None:
+def test_nothing_is_known_of_values_that_are_gone() -> None:
     log = tuple(range(100))
     found = append(log, 100)
     for number in range(100):
@@ -288,11 +279,11 @@ def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
     head = header(chosen)
-    literal, quick = (told(head, events, evaluation) for evaluation in Evaluation)
+    literal, quick = (verdict_lines(head, events, evaluation) for evaluation in EvaluationMode)
     assert literal == quick
 
 
-def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tuple[str, int]]:
+def verdict_lines(head: Header, events: list[Event], evaluation: EvaluationMode) -> list[tuple[str, int]]:
     found = check_dledger(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
     assert found.deviation is None
     return [(each.name, each.line) for each in found.findings]
@@ -321,7 +312,7 @@ def test_a_step_that_appends_to_a_log_copies_no_log(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(GrowingSeq, "force", lambda log: copies.append(log) or force(log))
     monkeypatch.setattr(GrowingSeq, "plus", counted)
-    assert told(header(chosen), events, Evaluation.INCREMENTAL) == []
+    assert verdict_lines(header(chosen), events, EvaluationMode.INCREMENTAL) == []
     assert copies == []
 
 
@@ -344,7 +335,7 @@ def peak_of(head: Header, spec: Spec, count: int) -> int:
         tracemalloc.stop()
 
 
-def test_a_growing_set_is_listed_in_unions_as_the_set_it_is() -> None:
+def test_a_growing_set_is_listed_in_unions_as_a_plain_one() -> None:
     found, one = grown(5000), frozenset({entry(1)})
     other = frozenset({entry(1), Fcn({"index": 2, "other": "v"})})
     unions = [

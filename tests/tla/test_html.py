@@ -6,13 +6,14 @@ from html.parser import HTMLParser
 
 import lockstep
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Step, Violation
 from lockstep.tla.state import state_class
-from lockstep.tla.values.html import LONG
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
-from places import ROOT
+from lockstep.tla.values.html_table import LONG
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.places import ROOT
 
 HOSTILE = "</td></table><script>hacked()</script><img src=x onerror='hacked()'>\"&amp;"
 
@@ -50,13 +51,13 @@ def cells_of(shown: object) -> list[str]:
 
 def test_a_state_shows_each_variable_with_its_value() -> None:
     state = state_class(["x", "queue"])((1, (HOSTILE,)))
-    told = HOSTILE.replace('"', '\\"')
-    assert cells_of(state) == ["state", "variable", "value", "x", "1", "queue", f'<<"{told}">>']
+    shown = HOSTILE.replace('"', '\\"')
+    assert cells_of(state) == ["state", "variable", "value", "x", "1", "queue", f'<<"{shown}">>']
 
 
 def test_a_behaviour_shows_what_each_step_changed() -> None:
     steps = (Taken("Init", {}, "", {"x": 0, "y": 7}), Taken(HOSTILE, {"n": HOSTILE}, "", {"x": HOSTILE, "y": 7}))
-    told = HOSTILE.replace('"', '\\"')
+    shown = HOSTILE.replace('"', '\\"')
     expected = [
         "",
         "action",
@@ -65,8 +66,8 @@ def test_a_behaviour_shows_what_each_step_changed() -> None:
         "Init",
         "x = 0\ny = 7",
         "2",
-        f'{HOSTILE}(n = "{told}")',
-        f'x: 0 -> "{told}"',
+        f'{HOSTILE}(n = "{shown}")',
+        f'x: 0 -> "{shown}"',
     ]
     assert cells_of(Behaviour(steps, back_to=0)) == ["2 states, and back to 1", *expected]
     state = state_class(["x", "y"])
@@ -78,18 +79,18 @@ def test_a_behaviour_shows_what_each_step_changed() -> None:
 
 def test_a_verdict_shows_its_findings() -> None:
     finding = Finding("shows", "LS202", HOSTILE, 7, 1, HOSTILE, HOSTILE, (HOSTILE, "b"), HOSTILE)
-    told = cells_of(TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, 3, 2, 1, findings=[finding]))
-    assert told[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 value compared)"
-    assert told[8:] == ["LS202", "7", HOSTILE, HOSTILE, HOSTILE, f"{HOSTILE}\nb", HOSTILE]
+    shown = cells_of(TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, 3, 2, 1, findings=[finding]))
+    assert shown[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 value compared)"
+    assert shown[8:] == ["LS202", "7", HOSTILE, HOSTILE, HOSTILE, f"{HOSTILE}\nb", HOSTILE]
     assert cells_of(TraceVerdict("t", Verdict.HOLDS, "r")) == ["t: holds: r (0 events, 0 steps, 0 values compared)"]
 
 
 def test_a_trace_shows_its_header_and_keeps_its_events() -> None:
     head = Header(FORMAT, HOSTILE, "1", "S", (HOSTILE,), {"Fifo": True})
     trace = Trace(trace_lines(head, [Event(0, HOSTILE, "A")]), "t")
-    told = cells_of(trace)
-    assert told[:3] == ["t", "header", "value"]
-    assert dict(zip(told[3::2], told[4::2], strict=True))["constants"] == '{"Fifo":true}'
+    shown = cells_of(trace)
+    assert shown[:3] == ["t", "header", "value"]
+    assert dict(zip(shown[3::2], shown[4::2], strict=True))["constants"] == '{"Fifo":true}'
     assert len(list(trace)) == 1
 
 

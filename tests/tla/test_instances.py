@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.search import explore_compiled, explore_with_tlc
-from lockstep.tla.loading.load import load_spec
+from lockstep.models.spec_search import explore_compiled, explore_with_tlc
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError
 from lockstep.tla.values.kinds import format_value
-from sampling import sampled
-from tla_instances import Maker, TooLongError, told_by_tlc, told_by_us
+from tests.support.sampling import sampled
+from tests.support.tla.tla_instances import Maker, TooLongError, told_by_tlc, told_by_us
 
 SAMPLE, MANY = 1, 300
 
@@ -130,8 +130,8 @@ Deep(k) == IF k = 0 THEN c ELSE Deep(k - 1) + 1
     theirs = told_by_tlc(tmp_path / "R.tla")
     assert list(theirs) == names
     spec = load_spec(tmp_path / "R.tla", tmp_path / "R.cfg", cache_dir=tmp_path / "cache")
-    told = {name: format_value(spec.evaluate(name, spec.state({"x": 1}))) for name in names}
-    assert told == theirs
+    values = {name: format_value(spec.evaluate(name, spec.state({"x": 1}))) for name in names}
+    assert values == theirs
     assert spec.false_assumptions() == []
 
 
@@ -153,11 +153,11 @@ def compare_all(seeds: range, folder: Path) -> None:
     for seed in seeds:
         (folder / str(seed)).mkdir()
         try:
-            told, taken = compared(seed, folder / str(seed))
+            values, taken = compared(seed, folder / str(seed))
         except TooLongError:
             too_long += 1
             continue
-        expressions, steps, refused = expressions + told, steps + taken, refused + (not told)
+        expressions, steps, refused = expressions + values, steps + taken, refused + (not values)
     assert too_long <= len(seeds) / 50
     assert refused < len(seeds) / 4
     assert expressions > 6 * len(seeds)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables.search import explore_by_tables
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tlc import PropertyKind, run_tlc
-from tables import differences
+from tests.support.tla.tables import differences
 
 SYMMETRIC = ("SYMMETRY Same", "CONSTANT P = {p, q}")
 
@@ -105,7 +105,7 @@ def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:
     return module, config
 
 
-def told(found: SearchResult) -> tuple[object, ...]:
+def result(found: SearchResult) -> tuple[object, ...]:
     return found.verdict, found.property, found.distinct, found.generated, found.depth
 
 
@@ -121,7 +121,7 @@ def test_states_that_differ_in_kind_only_are_two_as_for_tlc(name: str, tmp_path:
     files = written(tmp_path, text, *cfg)
     theirs = explore_with_tlc(*files)
     assert theirs.distinct is not None and theirs.distinct >= 2
-    assert told(explore_literally(*files)) == told(explore_with_tables(*files)) == told(theirs)
+    assert result(explore_literally(*files)) == result(explore_with_tables(*files)) == result(theirs)
 
 
 @pytest.mark.parametrize("name", [name for name in APART if "quantifier" not in name])

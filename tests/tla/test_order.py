@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, dump_state_graph, run_tlc
-from sampling import sampled
+from tests.support.sampling import sampled
 
 # Each is a module's body, its invariants, and what TLC finds violated in it ("" for a deadlock).
 BODIES = {
@@ -217,7 +217,7 @@ def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) ->
     assert [state.x for state in found.states] == theirs
 
 
-def test_of_a_union_of_large_sets_no_more_is_listed_than_is_asked_for(tmp_path: Path) -> None:
+def test_a_union_of_large_sets_lists_no_more_than_is_needed(tmp_path: Path) -> None:
     module = tmp_path / "Order.tla"
     body = "Init == x \\in {1}\nNext == \\E s \\in UNION {SUBSET (1..70), SUBSET (2..70)} : s = {} /\\ x' = 2"
     body += (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile.blame import place_of
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.compile.spec_fault import place_of
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value
 
@@ -45,12 +45,12 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
     return load_spec(path, path.with_suffix(".cfg"), cache_dir=folder / "cache")
 
 
-def told(call: Any, *args: Value) -> tuple[Any, str]:
+def outcome(call: Any, *args: Value) -> tuple[Any, str]:
     """The value; or the error, with its place."""
     try:
         return call(*args), ""
     except TlaError as error:
-        return (type(error), str(error)), place_of(error, told.source)  # type: ignore[attr-defined]
+        return (type(error), str(error)), place_of(error, outcome.source)  # type: ignore[attr-defined]
 
 
 VALUES = [Fcn({"f": 1, "g": Fcn({"f": 2})}), Fcn({"f": 1, "g": 3}), Fcn({"g": NODE}), Fcn({"f": True}), 5, "f", (1, 2)]
@@ -60,11 +60,11 @@ VALUES += [N1, frozenset(), Fcn({"f": N1, "g": NODE}), Fcn({N1: 1})]
 @pytest.mark.parametrize("name", ["Field", "Sum"])
 @pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 def test_the_quick_function_and_the_plain_one_say_the_same(spec: Spec, name: str, value: Value) -> None:
-    told.source = spec.source  # type: ignore[attr-defined]
-    assert told(spec._module[name], value) == told(spec._module[f"{name}__plain"], value)
+    outcome.source = spec.source  # type: ignore[attr-defined]
+    assert outcome(spec._module[name], value) == outcome(spec._module[f"{name}__plain"], value)
 
 
-def test_it_is_evaluated_without_the_plain_one_where_it_is_given_records(
+def test_a_quick_function_is_evaluated_without_the_plain_one_where_it_is_given_records(
     spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (state,) = spec.initial_states()
@@ -108,7 +108,9 @@ def test_one_is_never_taken_for_true(spec: Spec, function: Value, argument: Valu
         (N2, Fcn({N1: 0}), False),
     ],
 )
-def test_what_is_in_a_domain_is_told_without_making_it(spec: Spec, value: Value, function: Value, found: bool) -> None:
+def test_membership_of_a_domain_is_decided_without_listing_it(
+    spec: Spec, value: Value, function: Value, found: bool
+) -> None:
     assert spec.evaluate("Has", None, value, function) is found
 
 

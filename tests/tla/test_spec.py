@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaAssertionError, TlaError
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tla"
 
@@ -145,7 +145,7 @@ def test_a_primed_variable_read_before_it_is_assigned_is_an_error(tmp_path: Path
             take()
 
 
-def test_what_fails_among_the_successors_is_told_with_its_action_arguments_and_place(tmp_path: Path) -> None:
+def test_a_failure_among_the_successors_names_action_arguments_and_place(tmp_path: Path) -> None:
     spec = load(
         tmp_path,
         "EXTENDS Naturals\nVARIABLE x\nInit == x = 0\nPick(n) == x' = n \\/ x' = 3 - n\n"
@@ -163,7 +163,7 @@ def test_what_fails_among_the_successors_is_told_with_its_action_arguments_and_p
         assert (str(kept), kept.place) == (str(raised.value), raised.value.place)
 
 
-def test_an_init_that_leaves_a_variable_out_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_init_that_leaves_a_variable_out_is_reported_with_its_place(tmp_path: Path) -> None:
     spec = load(tmp_path, "VARIABLES x, y\nInit == x = 0\nNext == UNCHANGED <<x, y>>")
     with pytest.raises(SpecFault, match=r"^\w+.tla:3:1: LS604 Init does not say what y is$"):
         list(spec.initial_states())
@@ -186,7 +186,7 @@ Live == I!Live"""
         list(spec.successors(start))
 
 
-def test_a_false_assert_among_the_successors_stays_what_it_is(tmp_path: Path) -> None:
+def test_a_false_assert_among_the_successors_is_raised_as_such(tmp_path: Path) -> None:
     spec = load(tmp_path, 'EXTENDS TLC\nVARIABLE x\nInit == x = 0\nNext == Assert(x # 0, "low") /\\ x\' = 1')
     (start,) = spec.initial_states()
     with pytest.raises(TlaAssertionError):
@@ -220,7 +220,7 @@ def test_what_is_not_supported_is_named_with_module_and_line(
         load(tmp_path, f"EXTENDS Reals, TLC\nVARIABLE x\n{definition}\nInit == x = 0")
 
 
-def test_an_unsupported_definition_that_nothing_needs_is_refused_only_when_asked_for(tmp_path: Path) -> None:
+def test_an_unsupported_definition_that_nothing_needs_is_refused_only_when_evaluated(tmp_path: Path) -> None:
     spec = load(tmp_path, "VARIABLE x\nInit == x = 0\nNext == x' = x\nOdd == CHOOSE v : v # 1")
     assert len(list(spec.initial_states())) == 1
     with pytest.raises(CompileError, match=r"Small.tla:5"):
@@ -253,16 +253,9 @@ def test_a_module_that_does_not_parse_is_refused_with_file_and_line(tmp_path: Pa
         load(tmp_path, "EXTENDS Absent", name="Third")
 
 
-def test_choose_takes_the_first_witness_and_in_debug_mode_wants_only_one(tmp_path: Path) -> None:
-    body = (
-        "VARIABLE x\nInit == x = 0\nNext == x' = x\n"
-        "Any == CHOOSE v \\in {3, 1, 2} : v # 1\nOne == CHOOSE v \\in {3, 1} : v # 1"
-    )
+def test_choose_takes_the_first_witness(tmp_path: Path) -> None:
+    body = "VARIABLE x\nInit == x = 0\nNext == x' = x\nAny == CHOOSE v \\in {3, 1, 2} : v # 1"
     assert load(tmp_path, body).evaluate("Any") == 2
-    debugging = load(tmp_path, body, debug=True)
-    assert debugging.evaluate("One") == 3
-    with pytest.raises(TlaError, match="more than one witness: 2 and 3"):
-        debugging.evaluate("Any")
 
 
 def test_a_recursion_of_a_thousand_levels_and_forty_conjuncts_are_no_obstacle(tmp_path: Path) -> None:
@@ -428,7 +421,7 @@ def test_many_at_once_read_the_standard_modules() -> None:
         assert len({*pool.map(lambda _: export(module), range(4))}) == 1
 
 
-def test_a_spec_without_an_initial_predicate_is_told_so_and_no_place_is_made_up(tmp_path: Path) -> None:
+def test_a_spec_without_an_initial_predicate_has_an_error_without_a_place(tmp_path: Path) -> None:
     module, cfg = tmp_path / "Bare.tla", tmp_path / "Bare.cfg"
     module.write_text("---- MODULE Bare ----\n====\n", encoding="utf-8")
     cfg.write_text("", encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.values.kinds import Fcn, format_value
-from tla_terms import (
+from tests.support.tla.tla_terms import (
     ERRORS,
     INT,
     SEED,
@@ -26,12 +26,12 @@ from tla_terms import (
     reduced,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.function_operators.ExceptWarning")
 
 FEW, MANY, BATCH = 60, 5_000, 500
 
 
-def told(folder: Path, made: Sequence[Term], outcome: Comparison) -> str:
+def described(folder: Path, made: Sequence[Term], outcome: Comparison) -> str:
     """What a reader needs of the differences: the smallest terms that show them."""
     smallest = reduced(folder, [made[place] for place in outcome.differing])
     shown = compare(folder / "smallest", [str(term) for term in smallest]).differing.values()
@@ -43,7 +43,7 @@ def told(folder: Path, made: Sequence[Term], outcome: Comparison) -> str:
 def check(folder: Path, made: Sequence[Term]) -> Comparison:
     outcome = compare(folder, [str(term) for term in made])
     if outcome.differing:
-        pytest.fail(told(folder / "reduced", made, outcome))
+        pytest.fail(described(folder / "reduced", made, outcome))
     return outcome
 
 
@@ -94,7 +94,7 @@ def test_every_construct_of_the_subset_occurs_in_some_term() -> None:
 # ---- The oracle ----
 
 
-def test_the_oracle_tells_values_from_errors(tmp_path: Path) -> None:
+def test_the_oracle_distinguishes_values_from_errors(tmp_path: Path) -> None:
     texts = ["1 + 1", "Head(<<>>)", "[a |-> {1, 2}]", '1 = "p"', "m1", "fact[4]", "Print(3, 4)"]
     told_by_tlc = answers_of_tlc(tmp_path, texts)
     assert [type(answer) is Failed for answer in told_by_tlc] == [False, True, False, True, False, False, False]
@@ -102,7 +102,7 @@ def test_the_oracle_tells_values_from_errors(tmp_path: Path) -> None:
     assert told_by_tlc[2] == Fcn({"a": frozenset({1, 2})})
 
 
-def test_a_difference_is_found_and_told(tmp_path: Path) -> None:
+def test_a_difference_is_found_and_shown(tmp_path: Path) -> None:
     asked = ask(tmp_path, ["4", "Head(<<>>)", "1 + 2147483647"])
     assert not compared([4, Failed(), Failed()], asked).differing
     outcome = compared([5, 6, Failed()], asked)

@@ -11,15 +11,15 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError
-from lockstep.tla.syntax.standard import REFUSED
+from lockstep.tla.syntax.standard_modules import REFUSED
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.tlc.java import find_tla2tools
-from lockstep.tlc.later_modules import lacking_modules
-from tla_compare import differences, graph_by_search, graph_by_tlc
+from lockstep.tlc.newer_tlc import lacking_modules
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 
 ENGINES = [explore_compiled, explore_with_tlc]
 CFG = "INIT Init\nNEXT Next\n"
@@ -175,7 +175,7 @@ def test_what_is_to_be_written_instead_is_what_both_engines_take(case: str, tmp_
     assert differences(graph_by_search(spec), graph_by_tlc(module, cfg, spec)) == []
 
 
-def test_an_operator_whose_text_says_nothing_is_refused(tmp_path: Path) -> None:
+def test_an_operator_whose_text_is_not_its_meaning_is_refused(tmp_path: Path) -> None:
     """TRUE would be no answer: the community's modules have it in the place of what Java does."""
     written(tmp_path, "CSVWrite(template, val, file) == TRUE\nOwn(x) == x", module="CSV")
     body = "EXTENDS CSV\nVARIABLE x\nInit == x = 1\nNext == x' = {}"
@@ -189,7 +189,7 @@ def test_an_operator_whose_text_says_nothing_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "where"), [("SequencesExt", "CommunityModules"), ("TLAPS", "tlapm")])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_module_that_is_missing_is_said_to_be_elsewhere(
+def test_the_error_of_a_missing_module_names_where_it_may_be(
     engine: Callable[..., SearchResult], name: str, where: str, tmp_path: Path
 ) -> None:
     module, cfg = written(tmp_path, f"EXTENDS {name}\nVARIABLE x\nInit == x = 1\nNext == x' = x")

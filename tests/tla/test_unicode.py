@@ -11,15 +11,15 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from lockstep.tla.loading.load import load_spec
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tlc import TlcLocation, TlcOptions, dump_state_graph, run_tlc
-from lockstep.tlc.modules import project_files
-from lockstep.tlc.unicode import SYMBOLS, rewritten
-from places import ROOT
-from tla_compare import differences, graph_by_search, graph_by_tlc
-from unicode_twins import made_up_twins, with_symbols
+from lockstep.tlc.module_files import project_files
+from lockstep.tlc.unicode_symbols import SYMBOLS, rewritten
+from tests.support.places import ROOT
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
+from tests.support.tla.unicode_twins import made_up_twins, with_symbols
 
 ENGINES = [explore_compiled, explore_with_tlc]
 
@@ -246,7 +246,7 @@ def test_a_mistake_is_at_its_place_in_the_file(line: str, engine: Callable[..., 
     assert words in said
 
 
-def test_the_name_of_the_file_is_said_and_not_that_of_its_copy(tmp_path: Path) -> None:
+def test_errors_name_the_file_and_not_its_copy(tmp_path: Path) -> None:
     written(tmp_path, "Steps", STEPS.replace("% 7)", "% 7"))
     module, _ = written(tmp_path, "Marks", STRINGS)
     with pytest.raises(SanyError, match=r"^Steps.tla:4:14: LS601 Precedence conflict") as refused:

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from lockstep.jobs.view.known import of_trace
-from lockstep.tla.loading.load import load_spec
+from lockstep.jobs.view.trace_view import of_trace
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from places import ROOT
+from tests.support.places import ROOT
 
 MODULE = """---- MODULE Why ----
 EXTENDS Integers, Sequences
@@ -43,7 +43,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
     return load_spec(module, module.with_suffix(".cfg"))
 
 
-def told(spec: Spec, name: str, x: int, after: int | None = None) -> list[list[str]]:
+def reasons(spec: Spec, name: str, x: int, after: int | None = None) -> list[list[str]]:
     """The parts that are false, each as its text, its sides and what is bound, without its place."""
     states = [spec.state({"x": each, "log": tuple(range(each))}) for each in (x, after) if each is not None]
     lines = [str(each).splitlines() for each in spec.explain_property(name, states[-2] if after else None, states[-1])]
@@ -64,26 +64,26 @@ def told(spec: Spec, name: str, x: int, after: int | None = None) -> list[list[s
     ],
 )
 def test_the_first_part_that_is_false_comes_with_its_sides(spec: Spec, name: str, parts: list[list[str]]) -> None:
-    assert told(spec, name, 11) == parts
+    assert reasons(spec, name, 11) == parts
 
 
-def test_of_a_conjunct_behind_one_that_is_false_nothing_is_asked(spec: Spec) -> None:
-    assert told(spec, "Guarded", 4) == [["Len(log) > 7", "left:  4", "right: 7"]]
+def test_a_conjunct_behind_a_false_one_is_not_evaluated(spec: Spec) -> None:
+    assert reasons(spec, "Guarded", 4) == [["Len(log) > 7", "left:  4", "right: 7"]]
 
 
 def test_a_set_that_may_be_a_type_is_not_listed(spec: Spec) -> None:
-    assert told(spec, "Typed", 4) == [["x \\in Nat \\ {4}", "left:  4"]]
-    assert told(spec, "Negated", 4) == [["~(x = 4)", "left:  4", "right: 4"]]
+    assert reasons(spec, "Typed", 4) == [["x \\in Nat \\ {4}", "left:  4"]]
+    assert reasons(spec, "Negated", 4) == [["~(x = 4)", "left:  4", "right: 4"]]
 
 
-def test_a_property_of_steps_is_told_of_both_states(spec: Spec) -> None:
-    assert told(spec, "Rises", 1, 2) == [["x' < x", "left:  2", "right: 1"]]
-    assert told(spec, "Rises", 2) == []
+def test_a_property_of_steps_is_explained_with_both_states(spec: Spec) -> None:
+    assert reasons(spec, "Rises", 1, 2) == [["x' < x", "left:  2", "right: 1"]]
+    assert reasons(spec, "Rises", 2) == []
 
 
-def test_of_what_is_true_nothing_is_told(spec: Spec) -> None:
+def test_a_property_that_is_true_has_no_explanation(spec: Spec) -> None:
     holding = {"Every": 5, "Defined": 2, "Either": 9, "Chosen": 0, "Let": 3, "Typed": 5, "Last": 0, "Some": 2}
-    assert {name: told(spec, name, x) for name, x in holding.items()} == {name: [] for name in holding}
+    assert {name: reasons(spec, name, x) for name, x in holding.items()} == {name: [] for name in holding}
 
 
 @pytest.mark.parametrize("file", ["dledger/push/late_truncate", "hashicorp/elections/torn_vote"])

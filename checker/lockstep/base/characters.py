@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree"]
+__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree", "xml_text"]
 
 _JOINER = "\u200d"
 
@@ -53,6 +53,11 @@ def visible_tree(tree: Any) -> Any:
     return [visible_tree(each) for each in tree] if isinstance(tree, list) else tree
 
 
+def xml_text(text: str) -> str:
+    """Return visible text in which what XML 1.0 cannot hold even so is a replacement character."""
+    return re.sub("[\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", visible(text))
+
+
 def _escape(found: re.Match[str]) -> str:
     if found["joined"]:
         return found[0]
@@ -75,7 +80,7 @@ def beginning(text: str, most: int) -> str:
 
 
 def _is_within(text: str, place: int) -> bool:
-    """Tell whether a place lies within a character."""
+    """Return whether a place lies within a character."""
     before, after = text[place - 1], text[place]
     if before == _JOINER or after == _JOINER or unicodedata.combining(after) or unicodedata.category(after) in _MARKS:
         return True
@@ -93,5 +98,5 @@ _MARKS = ("Mn", "Me", "Mc")
 
 
 def _is_regional(letter: str) -> bool:
-    """Tell whether a code point is one of the pairs that make a flag."""
+    """Return whether a code point is one of the pairs that make a flag."""
     return "\U0001f1e6" <= letter <= "\U0001f1ff"

@@ -92,7 +92,7 @@ def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, c
 
 def model_names() -> list[str]:
     """Name the bounded models of all systems."""
-    from lockstep.systems.models import model_names as names
+    from lockstep.systems.registry import model_names as names
 
     return names()
 
@@ -108,7 +108,7 @@ def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> di
     if not words:  # what knows the systems is slow to import
         return {}
     from lockstep.base.errors import BadInputError
-    from lockstep.systems.specs import switches_of
+    from lockstep.systems.trace_specs import switches_of
 
     try:
         return switches_of(words)
@@ -117,7 +117,7 @@ def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> di
 
 
 def _switch_words() -> list[str]:
-    from lockstep.systems.specs import switch_words
+    from lockstep.systems.trace_specs import switch_words
 
     return switch_words()
 
@@ -154,7 +154,7 @@ def note_translation(spec: Path, jar: Path | None) -> None:
 
 def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
     """Print a counterexample, if there is one."""
-    from lockstep.report.steps import steps_text
+    from lockstep.report.counterexample_steps import steps_text
 
     if behaviour is not None:
         click.echo(f"\nThe counterexample, step by step:\n\n{steps_text(behaviour, full=full)}")
@@ -162,7 +162,7 @@ def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
 
 def keep_counterexample(behaviour: Behaviour | None, path: Path | None, source: Path, violated: str) -> None:
     """Write a counterexample into the file that --itf names, or say that there is none."""
-    from lockstep.report.steps import write_itf
+    from lockstep.report.counterexample_steps import write_itf
 
     if path is None:
         return

@@ -14,17 +14,17 @@ from lockstep.base.characters import counted
 from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
-from lockstep.jobs.coverage import Coverage, reached_by
-from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
-from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import spark_session
-from lockstep.report.text import finding_text, table
-from lockstep.systems.opening import open_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.fleet_both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
+from lockstep.jobs.fleet_coverage import Coverage, reached_by
+from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
+from lockstep.jobs.spark.spark_check import check_with_spark
+from lockstep.jobs.spark.spark_session import spark_session
+from lockstep.report.text_table import table
+from lockstep.report.verdict_text import finding_text
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import open_trace, write_cluster
+from lockstep.systems.trace_specs import trace_spec
 
 _BATCH = 50
 

@@ -1,1 +1,1 @@
-"""Logs that tell a part of what happened: is there a behaviour of the spec that explains their lines?"""
+"""Logs with lines for a part of the steps: is there a behaviour of the spec that explains them?"""

@@ -19,8 +19,8 @@ MCMayAppend(n) == Len(node[n].log) < MaxLog
 MCMayFlush(n)  == node[n].disk # Forced(node[n]).disk
 MCMayDie(n)    == \A q \in Node : node[q].role # "DOWN"
 
-\* Of messages with all their copies no more than MaxMessages are under way, in all channels and queues
-\* together.  (Each is counted up to MaxMessages: that is enough, and a set for TLC to count.)
+\* No more than MaxMessages messages, copies included, are under way, in all channels and queues together.
+\* (Each is counted up to MaxMessages: that is enough, and a set for TLC to count.)
 AtReceiver(queues) == Len(queues.compareOrTruncateRequests) + Cardinality(queues.writeRequestMap)
 UnderWay == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
                             p # q /\ k <= Size(network[p][q], MaxMessages)})
@@ -109,7 +109,7 @@ ToAnswerIn01(state, term, to) ==
                      /\ state.lastQuorumIndex # -1 /\ state.lastQuorumIndex # to
     IN  run \cup (IF needCheck THEN {i \in mine : i < to} ELSE {})
 
-\* What a pass may answer up to: the quorum index does not fall within a leadership.
+\* The index that a pass may answer up to: the quorum index does not fall within a leadership.
 Passes(n) == {[state |-> node[n], to |-> to] : to \in node[n].lastQuorumIndex..EndIndex(node[n].log)}
 
 \* INV OldRuleAnswersNoMore: whom 0.1 answers in a pass 0.2.7 answers, too; whom it leaves out it finds when

@@ -55,9 +55,9 @@ FollowerHasLeader ==
                        [term |-> node[n].currTerm, leader |-> node[n].leaderId] \in elected
 
 -----------------------------------------------------------------------------
-(* What would go wrong without a rule: see MCRules.                        *)
+(* Rules, each by what would go wrong without it: see MCRules.             *)
 
-\* INV VotesAreOfTheirTerm: who got a vote stood for election in that term, and is in it or beyond.
+\* INV VotesAreOfTheirTerm: a node that got a vote stood for election in that term, and is in it or beyond.
 VotesAreOfTheirTerm ==
     \A n \in Node : LET candidate == node[n].currVoteFor IN
        candidate # NoNode => node[candidate].currTerm >= node[n].currTerm
@@ -74,18 +74,20 @@ TermsRiseForAReasonProp ==
     [][\A n \in Node : node'[n].currTerm > node[n].currTerm
                           => node[n].election.voteNext \/ node[n].election.needIncrease]_vars
 
-\* PROP AsksInNoPastTermProp: who was sent a request of a higher term asks for votes there, and not before.
+\* PROP AsksInNoPastTermProp: a node that got a request of a higher term asks for votes there, and not before.
 AsksInNoPastTermProp ==
     [][\A n \in Node : node[n].election.round.type = "NONE" /\ node'[n].election.round.type = "VOTE"
                           => ~node'[n].election.needIncrease]_vars
 
 \* n draws its conclusion from a round of votes.
-Concludes(n) == node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE" /\ Runs(n)
+Concludes(n) ==
+    /\ node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE"
+    /\ KeepsRunning(n)
 
-\* PROP HigherTermIsKnownProp: a candidate that is told of a higher term will go there.
+\* PROP HigherTermIsKnownProp: a candidate that hears of a higher term will go there.
 HigherTermIsKnownProp ==
-    [][\A n \in Node : LET told == node[n].election.round.maxTerm IN
-       Concludes(n) /\ told > node[n].currTerm => node'[n].election.knownMaxTerm >= told]_vars
+    [][\A n \in Node : LET heard == node[n].election.round.maxTerm IN
+       Concludes(n) /\ heard > node[n].currTerm => node'[n].election.knownMaxTerm >= heard]_vars
 
 \* PROP OutrunKeepsItsTermProp: a candidate that cannot win, since too many have better logs, raises no term;
 \* it would depose a leader that they may have.
@@ -127,11 +129,11 @@ TransfereeNeedsAll ==
 (* What is reached.  Each name below says that something never happens,    *)
 (* and TLC must violate it: see MCWitnesses.                               *)
 
-Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
-                            IsResponse(m, type) /\ m.code = code
-NeverAnswersVote(code)     == ~Told("VOTE", code)
-NeverAnswersBeat(code)     == ~Told("HEARTBEAT", code)
-NeverAnswersTransfer(code) == ~Told("TRANSFER", code)
+IsUnderWay(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
+                          IsResponse(m, type) /\ m.code = code
+NeverAnswersVote(code)     == ~IsUnderWay("VOTE", code)
+NeverAnswersBeat(code)     == ~IsUnderWay("HEARTBEAT", code)
+NeverAnswersTransfer(code) == ~IsUnderWay("TRANSFER", code)
 
 NeverAccepts           == NeverAnswersVote("ACCEPT")
 NeverExpiredLedgerTerm == NeverAnswersVote("REJECT_EXPIRED_LEDGER_TERM")
@@ -152,7 +154,7 @@ NeverTransferExpired   == NeverAnswersTransfer("EXPIRED_TERM")
 NeverTransferOfAnother == NeverAnswersTransfer("INCONSISTENT_LEADER")
 NeverTransferTooLate   == NeverAnswersTransfer("INCONSISTENT_TERM")
 
-\* Of the conclusion that a candidate may draw now, and that a leader may draw now.
+\* The conclusion that a candidate may draw now, and that a leader may draw now.
 NeverConcludes(outcome) ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type = "VOTE" /\ round.answers[n] # "NONE"

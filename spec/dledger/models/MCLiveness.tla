@@ -112,7 +112,7 @@ RoundsAreWhole ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type # "NONE" /\ node'[n].election.round.type = "NONE" => Answerers(round.answers) = Node
 
-\* What the StateMaintainer of n does; one of these at a time.
+\* The acts of the StateMaintainer of n, one at a time.
 GoesOn(n) ==
     \/ IncreaseTerm(n)
     \/ VoteForQuorumResponses(n)

@@ -17,7 +17,7 @@ EXTENDS MCDLedger
 
 ASSUME ~Fifo
 
-\* How often m waits at n.
+\* The number of times that m waits at n.
 CopiesAt(n, m) ==
     LET queue == received[n].compareOrTruncateRequests
     IN  Cardinality({k \in 1..Len(queue) : queue[k] = m})

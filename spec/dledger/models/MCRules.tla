@@ -98,7 +98,8 @@ ComparesFirstProp ==
 Says(n) == {m \in UNION {MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) : p \in Peers(n)} :
                m.kind = "response" /\ ~IsElection(m) /\ m.code # "REPEATED_PUSH"}
 
-\* PROP FollowersAnswerProp: who follows does not say that it does not, and who does not says nothing else.
+\* PROP FollowersAnswerProp: a node that follows does not say that it does not, and one that does not says
+\* nothing else.
 FollowersAnswerProp ==
     [][\A n \in Node : \A m \in Says(n) : (m.code = "NOT_FOLLOWER") = (node[n].role # "FOLLOWER")]_vars
 
@@ -117,7 +118,7 @@ StoresFromItsLeaderProp ==
                       /\ StaysInTerm(n) /\ node[leader].currTerm = node[n].currTerm
        IN  follows /\ ~Holds(node[n].log, item) => Holds(node[leader].log, item)]_vars
 
-\* PROP NoGapIsFilledProp: a follower tells of no gap that an APPEND which waits will fill.
+\* PROP NoGapIsFilledProp: a follower reports no gap that an APPEND which waits will fill.
 NoGapIsFilledProp ==
     [][\A n \in Node : \A m \in Says(n) :
        LET next == EndIndex(node[n].log) + 1 IN

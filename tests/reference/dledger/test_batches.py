@@ -7,20 +7,19 @@ from dataclasses import replace
 import pytest
 
 from raftref.action import NotEnabled
-from raftref.dledger.member_state import Role
+from raftref.dledger.choices import FINE, REPAIRED, Feature, Flaw
 from raftref.dledger.messages import BatchRequest, BatchResponse, Code, Entry, Index, PushType, Term
-from raftref.dledger.replication.dispatcher_state import Pending
 from raftref.dledger.server import Server
-from raftref.dledger.switches import FINE, REPAIRED, Variant
+from raftref.dledger.state import Pending, Role
 
 MEMBERS = ("n1", "n2", "n3")
 TERM = Term(1)
 A, B, C = (Entry(TERM, value) for value in "abc")
-BATCHES = replace(FINE, batches=True)
+BATCHES = replace(REPAIRED, features=FINE | {Feature.BATCHES})
 
 
 def server(node_id: str, role: Role) -> Server:
-    made = Server(node_id, MEMBERS, REPAIRED, grain=BATCHES)
+    made = Server(node_id, MEMBERS, BATCHES)
     made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = role, TERM, "n1"
     return made
 
@@ -53,9 +52,9 @@ def answer(index: int, count: int, code: Code = Code.SUCCESS) -> BatchResponse:
 def handled(node: Server, m: BatchRequest, action: str = "handle_do_batch_append") -> BatchResponse:
     """Queue a request and let the node handle it; return the answer."""
     node.handle_push(m)
-    (told,) = getattr(node, action)(m).sent
-    assert isinstance(told, BatchResponse)
-    return told
+    (reply,) = getattr(node, action)(m).sent
+    assert isinstance(reply, BatchResponse)
+    return reply
 
 
 class TestClients:
@@ -64,10 +63,10 @@ class TestClients:
     def test_only_the_last_entry_of_a_batch_is_waited_for_and_marked(self) -> None:
         node = leader("")
         node.append_in_batch("a")
-        assert (node.peer_water_marks["n1"], node.client_futures.of_term(TERM)) == (-1, {})
+        assert (node.peer_water_marks["n1"], node.client_futures.in_term(TERM)) == (-1, {})
         node.append_as_leader("b")
         assert node.peer_water_marks["n1"] == 1
-        assert list(node.client_futures.of_term(TERM)) == [1]
+        assert list(node.client_futures.in_term(TERM)) == [1]
 
     def test_a_leader_that_lost_its_leadership_keeps_what_it_stored_of_a_batch(self) -> None:
         node = leader("")
@@ -87,7 +86,7 @@ class TestClients:
             node.append_in_batch("d")
 
     def test_a_group_without_batches_has_no_empty_one_to_refuse(self) -> None:
-        node = Server("n1", MEMBERS, REPAIRED, grain=FINE)
+        node = Server("n1", MEMBERS, replace(REPAIRED, features=FINE))
         node.member_state.role = Role.LEADER
         assert not node.can_refuse_append("REQUEST_WITH_EMPTY_BODYS")
         assert not node.can_append_in_batch("a")
@@ -145,14 +144,14 @@ class TestLeader:
 class TestFollower:
     """EntryHandler.handleDoBatchAppend, checkAppendFuture."""
 
-    def test_all_entries_of_the_next_batch_are_stored_and_told(self) -> None:
+    def test_all_entries_of_the_next_batch_are_stored_and_answered(self) -> None:
         node = follower(A)
-        told = handled(node, batch(1, B, C))
+        reply = handled(node, batch(1, B, C))
         assert node.ledger_store.log == (A, B, C)
-        assert (told.code, told.index, told.count, told.end_index) == (Code.SUCCESS, 1, 2, 2)
+        assert (reply.code, reply.index, reply.count, reply.end_index) == (Code.SUCCESS, 1, 2, 2)
 
     def test_the_end_of_the_log_is_in_the_term_of_the_last_entry_of_a_batch(self) -> None:
-        """D10: votes look at that term."""
+        """LedgerEndTerm: votes look at that term."""
         node = follower(A)
         node.member_state.curr_term = Term(3)
         handled(node, batch(1, Entry(Term(1), "b"), Entry(Term(2), "c"), term=3))
@@ -176,14 +175,14 @@ class TestFollower:
     ) -> None:
         """PushFastForward: it begins before the end and ends behind it, or lies beyond a gap."""
         node = follower(A)
-        node.switches = replace(REPAIRED, repeated_push=Variant.PUBLISHED)
+        node.config = replace(BATCHES, flaws=frozenset({Flaw.REPEATED_PUSH}))
         m = batch(first, A, B)
         assert handled(node, m, "check_append_future").code is Code.INCONSISTENT_STATE
         assert node.requests() == [replace(m, awaited=False)]
         assert not node.can_check_append_future(replace(m, awaited=False))
 
-    def test_a_second_batch_that_begins_at_the_same_entry_is_told_repeated_push(self) -> None:
+    def test_a_second_batch_that_begins_at_the_same_entry_is_answered_with_repeated_push(self) -> None:
         node = follower()
         node.handle_push(batch(0, A, B))
-        (told,) = node.handle_push(batch(0, A)).sent
-        assert told == replace(answer(0, 1, Code.REPEATED_PUSH), begin_index=Index(-1), end_index=Index(-1))
+        (reply,) = node.handle_push(batch(0, A)).sent
+        assert reply == replace(answer(0, 1, Code.REPEATED_PUSH), begin_index=Index(-1), end_index=Index(-1))

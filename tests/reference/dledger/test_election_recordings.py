@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.paths import traces_dir
-from raftref.dledger.election.election_rules import (
+from lockstep.base.package_data import traces_dir
+from raftref.dledger.election_rules import (
     BIGGER_LEDGER,
     PARSE_RESULTS,
     Member,
@@ -25,8 +25,8 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
-from raftref.dledger.member_state import Role
 from raftref.dledger.messages import HeartBeatMessage, Index, Term, VoteMessage
+from raftref.dledger.state import Role
 
 Line = dict[str, Any]
 FILES = sorted((traces_dir() / "captured" / "dledger").glob("*.ndjson"))
@@ -93,10 +93,10 @@ def test_the_real_dledger_answers_vote_requests_by_the_rule(file: Path) -> None:
     """DLedgerLeaderElector.handleVote."""
     answered = 0
     for asked, line in decisions(file, "recv_vote", "resp_vote"):
-        told = asked.line
-        end_term, end = Term(told["ledgerEndTerm"]), Index(told["ledgerEndIndex"])
-        m = VoteMessage(told["candidate"], told["node"], Term(told["term"]), end_term, end)
-        allowed = {vote_code(state, m, to_self=told["self"]) for state in asked.states}
+        recorded = asked.line
+        end_term, end = Term(recorded["ledgerEndTerm"]), Index(recorded["ledgerEndIndex"])
+        m = VoteMessage(recorded["candidate"], recorded["node"], Term(recorded["term"]), end_term, end)
+        allowed = {vote_code(state, m, to_self=recorded["self"]) for state in asked.states}
         assert allowed == {VoteCode(line["result"])}, line
         answered += 1
     assert answered >= 9
@@ -140,13 +140,13 @@ def test_the_real_dledger_concludes_from_the_answers_to_a_round_by_the_rule(file
             answers.setdefault(node, dict.fromkeys(NODES))[line["from"]] = line["result"]
             terms[node] = max(terms.get(node, -1), line["term"]) if line["result"] in TELL else terms.get(node, -1)
         if line["kind"] == "vote_parse":
-            found, told = answers.pop(node), terms.pop(node, -1)
+            found, recorded = answers.pop(node), terms.pop(node, -1)
             rounds.pop(node, None)
             concluded += 1
             if counted(found) != (line["accepted"], line["notReady"], line["biggerLedger"], line["alreadyHasLeader"]):
                 continue
             compared += 1
-            max_term = max(line["term"], told)
+            max_term = max(line["term"], recorded)
             assert max_term == line["maxTerm"]
             outcome = vote_outcome(Term(line["term"]), Term(max_term), found)
             assert PARSE_RESULTS[outcome] == line["result"], line

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger.election.election_rules import (
+from raftref.dledger.election_rules import (
     PARSE_RESULTS,
     HeartBeatCode,
     HeartBeatOutcome,
@@ -23,9 +23,9 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
-from raftref.dledger.member_state import Role
 from raftref.dledger.messages import HeartBeatMessage, Term, VoteMessage
-from rules import (
+from raftref.dledger.state import Role
+from tests.support.systems.rules import (
     MEMBERS,
     RULES,
     VOTER,
@@ -56,7 +56,7 @@ class TestVoteCode:
         assert vote_code(VOTER, asked("n1"), to_self=True) is VoteCode.ACCEPT
 
     def test_logs_are_compared_before_terms_so_a_poor_log_of_a_high_term_bumps_no_term(self) -> None:
-        """D17: a lagging candidate of a higher term never learns that others should follow it there."""
+        """HighTermLaggard: a lagging candidate of a higher term never learns that others should follow it there."""
         assert code(asked(term=9, end_term=1, end=8)) is VoteCode.REJECT_EXPIRED_LEDGER_TERM
         assert code(asked(term=9, end=3)) is VoteCode.REJECT_SMALL_LEDGER_END_INDEX
 
@@ -69,7 +69,7 @@ class TestVoteCode:
         assert code(asked(), curr_vote_for="n3") is VoteCode.REJECT_ALREADY_VOTED
         assert code(asked(), curr_vote_for="n3", leader_id="n3") is VoteCode.REJECT_ALREADY_HAS_LEADER
 
-    def test_who_has_a_leader_but_no_vote_still_votes(self) -> None:
+    def test_a_member_with_a_leader_but_no_vote_still_votes(self) -> None:
         assert code(asked(), leader_id="n3") is VoteCode.ACCEPT
 
     @pytest.mark.parametrize("role", [Role.LEADER, Role.FOLLOWER, Role.CANDIDATE])
@@ -173,7 +173,7 @@ class TestTransfer:
 # ---- Spec and reference decide alike ----
 
 
-#: What a leader answers to a command of a transfer, and what its transferee tells it.
+#: The answers of a leader to a command of a transfer, and of its transferee.
 COMMANDED = {"SUCCESS", "INCONSISTENT_TERM", "NOT_LEADER", "FALL_BEHIND_TOO_MUCH", "LEADER_TRANSFERRING"}
 TOLD = {"NONE", "SUCCESS", "TAKE_LEADERSHIP_FAILED", "INTERNAL_ERROR", "EXPIRED_TERM"}
 

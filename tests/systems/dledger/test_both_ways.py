@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from dledger import interface
-from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.both_ways import BothWays, check_both_ways
-from lockstep.conformance.shown.compare import to_tree, to_value
-from lockstep.jobs.both_ways import ask_cluster, by_plan
+from lockstep.conformance.both_ways_check import BothWays, check_both_ways
+from lockstep.conformance.json_values import to_tree, to_value
+from lockstep.jobs.fleet_both_ways import ask_cluster, by_plan
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
-from mutants import Mutant, planted, spec_of
 from raftref.action import NotEnabled
-from raftref.dledger.records import message_of
+from raftref.dledger.messages import read_message
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation import Schedule, Trial, simulate
-from raftref.dledger.storage.ledger_store import LedgerStore
-from sampling import sampled
+from raftref.dledger.store import LedgerStore
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import interface
+from tests.support.systems.dledger_mutants import REFERENCE
+from tests.support.systems.mutants import Mutant, planted, spec_of
 
 #: The protocol as published, elections message by message, and all of it at once; the others at night.
 SAMPLE = ("published", "votes", "whole")
@@ -44,7 +44,7 @@ def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> Non
 
 
 def never(monkeypatch: pytest.MonkeyPatch, action: str, when: Callable[[Server], bool] = lambda _: True) -> None:
-    """Let no node take an action, or none of which `when` holds, whatever its own guard says."""
+    """Let no node take an action, or none for which `when` holds, whatever its own guard says."""
     own = ACTIONS[action]
 
     def enabled(server: Server, *args: Any, **carried: Any) -> bool:
@@ -151,7 +151,7 @@ def test_a_run_that_is_asked_is_event_for_event_one_that_is_not() -> None:
     assert header.constants == SIMULATOR.cluster("whole", 3, 200)[0].constants
 
 
-def test_a_run_of_which_nothing_is_asked_is_no_pass() -> None:
+def test_a_run_in_which_nothing_is_tried_is_no_pass() -> None:
     header, run = SIMULATOR.asked("ordered", 1, 30)
     spec = spec_of("ordered")
     found = check_both_ways(header, run, spec, interface(spec), (), "t")
@@ -175,7 +175,7 @@ def messages(plan: str, seed: int) -> Iterator[dict[str, Any]]:
 def test_a_message_is_read_as_it_was_written(plan: str) -> None:
     written = list(messages(plan, 2))
     assert len({(each["kind"], each["type"]) for each in written}) >= 6
-    assert [message_of(each).record() for each in written] == written
+    assert [read_message(each).record() for each in written] == written
 
 
 def test_a_value_of_the_spec_is_written_as_a_trace_has_it() -> None:

@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from fleets import times_reached
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.floors import judge_floor
+from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, seldom
-from lockstep.systems.dledger.constants import told_constants
-from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors, universe
+from lockstep.systems.dledger.constants import header_constants
+from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, all_parts, floors
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.models import manifest
+from lockstep.systems.dledger.unreachable import SELDOM, UNREACHABLE, actions, seldom, unreachable
+from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
-from mutants import spec_of
-from sampling import sampled
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
+from tests.support.systems.mutants import spec_of
 
 #: More of the clusters than this is not too seldom.
 SELDOM_SHARE = 1 / 3
@@ -31,7 +31,7 @@ SAMPLE = ("four",)
 #: What is too seldom in every plan that could reach it, and the model that reaches it.
 SHOWN_BY = {
     ("answer", "TRANSFER INCONSISTENT_TERM"): "witness_transfer_too_late",
-    ("log", "cut entries back"): "resurrected_tail_bug",
+    ("log", "cut entries back"): "truncated_tail_bug",
 }
 #: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did.
 SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer", "HEARTBEAT INCONSISTENT_LEADER")}
@@ -39,7 +39,7 @@ SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer",
 
 @functools.cache
 def everything(plan: str) -> frozenset[Reached]:
-    return universe(spec_of(plan))
+    return all_parts(spec_of(plan))
 
 
 @functools.cache
@@ -74,10 +74,10 @@ def test_a_plan_must_reach_all_that_the_spec_has_but_for_its_excuses(plan: str) 
 
 
 @pytest.mark.nightly
-def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_or_known_to_be_missed() -> None:
-    beyond = [out_of_reach(spec_of(plan)) for plan in PLANS]
+def test_between_them_the_plans_must_reach_all_but_what_no_plan_can_reach_or_is_known_to_be_missed() -> None:
+    ruled_out = [unreachable(spec_of(plan)) for plan in PLANS]
     required = frozenset().union(*(floors(plan, spec_of(plan))[-1].must for plan in PLANS))
-    left = {what for what in everything("ordered") - required if not all(what in each for each in beyond)}
+    left = {what for what in everything("ordered") - required if not all(what in each for each in ruled_out)}
     assert left == SHOWN_BY.keys() | SHOWN_BY_NOTHING
     assert {manifest().model(name).result for name in SHOWN_BY.values()} == {"violated"}
 
@@ -86,30 +86,30 @@ def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_o
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("argument", OUT_OF_REACH, ids=lambda argument: argument.why)
-def test_without_this_argument_a_plan_would_have_to_reach_more(argument: object) -> None:
+@pytest.mark.parametrize("argument", UNREACHABLE, ids=lambda argument: argument.why)
+def test_without_an_argument_some_plan_would_have_to_reach_more(argument: object) -> None:
     """Each thing it speaks of: the spec has it, the constants alone do not rule it out, nor does another argument."""
-    (own,) = (each for each in OUT_OF_REACH if each is argument)
-    others = [each for each in OUT_OF_REACH if each is not argument]
+    (own,) = (each for each in UNREACHABLE if each is argument)
+    others = [each for each in UNREACHABLE if each is not argument]
     for what in own.what:
         assert any(
             what in everything(plan)
             and what not in actions(*spec_of(plan).never)
-            and not any(what in each.what and each.where(told_constants(spec_of(plan).constants)) for each in others)
+            and not any(what in each.what and each.where(header_constants(spec_of(plan).constants)) for each in others)
             for plan in PLANS
-            if own.where(told_constants(spec_of(plan).constants))
+            if own.where(header_constants(spec_of(plan).constants))
         ), what
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("each", SELDOM, ids=lambda each: each.why)
-def test_without_this_excuse_every_plan_of_it_would_have_to_reach_more(each: object) -> None:
+def test_without_an_excuse_every_plan_of_it_would_have_to_reach_more(each: object) -> None:
     (own,) = (one for one in SELDOM if one is each)
     needless = {
         (plan, what)
         for plan in own.plans
         for what in own.what
-        if what not in everything(plan) - out_of_reach(spec_of(plan)).keys()
+        if what not in everything(plan) - unreachable(spec_of(plan)).keys()
     }
     assert needless == set()
 

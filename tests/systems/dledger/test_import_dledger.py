@@ -6,18 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.recordings import load_recordings
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.recording import import_lines, import_recording
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
-from lockstep.trace.imported import Imported
-from raftref.dledger.switches import COARSE, PUBLISHED
+from lockstep.systems.dledger.constants import DEFAULTS
+from lockstep.systems.dledger.recording_import import import_lines, import_recording
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace, read_trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import (
+    CAPTURED,
+    FAULT_FREE,
+    FIGURE8,
+    QUIET,
+    Continued,
+    encoded,
+    ended,
+    lines_of,
+)
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 
@@ -81,29 +92,28 @@ def test_no_step_of_a_recording_that_ships_is_forced(file: str) -> None:
 
 @pytest.mark.parametrize("file", SHIPPED)
 def test_an_event_says_what_was_sent_where_the_recording_shows_the_sending_and_nowhere_else(file: str) -> None:
-    told: dict[str, set[int | None]] = {}
+    recorded: dict[str, set[int | None]] = {}
     for event in import_recording(traces_dir() / file):
-        told.setdefault(event.action, set()).add(None if event.sent is None else len(event.sent))
+        recorded.setdefault(event.action, set()).add(None if event.sent is None else len(event.sent))
     requests = {"DoCompare", "DoTruncate", "DoAppend", "DoCheckAppendResponse", "DoCommit"}
     requests |= {"DoBatchAppend", "DoCheckBatchAppendResponse"}
     answers = {"HandleDoCompare", "HandleDoTruncate", "HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"}
     answers |= {"ClearCompareOrTruncateRequests"}
-    for action, counts in told.items():
+    for action, counts in recorded.items():
         allowed = {1} if action in requests else {None, 1} if action in answers else {None}
         assert counts <= allowed, action
         assert action not in answers or 1 in counts
 
 
-def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: Imported) -> None:
+def test_the_header_names_the_system_its_features_and_the_published_flaws(figure8: Imported) -> None:
     header = figure8.header
     assert (header.system, header.version, header.spec) == ("dledger", "0.2.7", "DLedger")
     assert header.nodes == ("n0", "n1", "n2")
     assert header.constants == {
-        "AtomicElection": False,
+        **DEFAULTS,
+        "StepwiseElections": True,
         "Fifo": False,
-        **COARSE.constants(),
-        **PUBLISHED.constants(),
-        "AtomicQuorumCheck": False,
+        "SplitQuorumCheck": True,
         "PendingMap": True,
     }
     assert "figure8" in header.origin
@@ -265,25 +275,25 @@ def test_an_imported_recording_can_be_written_and_read_as_a_trace(figure8: Impor
 
 
 def test_a_request_that_is_delivered_twice_is_handled_twice_and_its_second_answer_is_lost() -> None:
-    told = Continued()
-    told.append()
-    push = told.send("APPEND", 3)
-    twice = told.add("duplicated", "n0", mid=push["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
-    told.receive(push)
-    told.handler("enqueue", push)
-    told.handler("take", push, done=False)
-    stored = told.store_entry(push)
-    answer = told.answer(push, "SUCCESS")
-    told.commit("n1", 2)
-    told.arrive(answer)
-    marked = told.mark("n1", 3)
-    told.receive(push, copy=2)
-    told.handler("enqueue", push)
-    again = told.answer(push, "SUCCESS")
-    checked_at = len(told.lines)
-    told.handler("take", push, done=True)
-    ignored = told.arrive(again, ignored=True)
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    push = recorded.send("APPEND", 3)
+    twice = recorded.add("duplicated", "n0", mid=push["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
+    recorded.receive(push)
+    recorded.handler("enqueue", push)
+    recorded.handler("take", push, done=False)
+    stored = recorded.store_entry(push)
+    answer = recorded.answer(push, "SUCCESS")
+    recorded.commit("n1", 2)
+    recorded.arrive(answer)
+    marked = recorded.mark("n1", 3)
+    recorded.receive(push, copy=2)
+    recorded.handler("enqueue", push)
+    again = recorded.answer(push, "SUCCESS")
+    checked_at = len(recorded.lines)
+    recorded.handler("take", push, done=True)
+    ignored = recorded.arrive(again, ignored=True)
+    imported = import_lines(recorded.recording(), "recorded")
     assert after_the_quiet(imported)[2:] == [
         ("Duplicate", twice),
         ("HandleDoAppend", stored),
@@ -294,19 +304,19 @@ def test_a_request_that_is_delivered_twice_is_handled_twice_and_its_second_answe
     assert checked(imported).verdict == Verdict.HOLDS
 
 
-def test_a_duplicate_told_of_after_the_first_copy_was_handled_was_made_when_it_was_sent() -> None:
-    told = Continued()
-    told.append()
-    push = told.send("APPEND", 3)
-    sent = len(told.lines)
-    told.receive(push)
-    told.handler("enqueue", push)
-    told.handler("take", push, done=False)
-    stored = told.store_entry(push)
-    told.answer(push, "SUCCESS")
-    told.commit("n1", 2)
-    told.add("duplicated", "n0", mid=push["mid"], rpc="push")
-    imported = import_lines(told.recording(), "told")
+def test_a_duplicate_recorded_after_the_first_copy_was_handled_was_made_when_that_was_sent() -> None:
+    recorded = Continued()
+    recorded.append()
+    push = recorded.send("APPEND", 3)
+    sent = len(recorded.lines)
+    recorded.receive(push)
+    recorded.handler("enqueue", push)
+    recorded.handler("take", push, done=False)
+    stored = recorded.store_entry(push)
+    recorded.answer(push, "SUCCESS")
+    recorded.commit("n1", 2)
+    recorded.add("duplicated", "n0", mid=push["mid"], rpc="push")
+    imported = import_lines(recorded.recording(), "recorded")
     assert after_the_quiet(imported)[1:] == [
         ("DoAppend", sent),
         ("Duplicate", sent),
@@ -317,33 +327,33 @@ def test_a_duplicate_told_of_after_the_first_copy_was_handled_was_made_when_it_w
 
 @pytest.mark.parametrize("copied", [False, True], ids=["compare", "compare and a copy that stays under way"])
 def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it(copied: bool) -> None:
-    told = Continued()
-    told.append()
-    told.append()
-    lost = told.send("APPEND", 3)
+    recorded = Continued()
+    recorded.append()
+    recorded.append()
+    lost = recorded.send("APPEND", 3)
     drop = {"mid": lost["mid"], "rpc": "push", "dir": "req", "src": "n0", "dst": "n1", "reason": "loss"}
-    told.lines.append({"kind": "dropped", "node": "n0", **drop})
-    dropped = len(told.lines)
-    beyond = told.send("APPEND", 4)
-    told.receive(beyond)
-    told.handler("enqueue", beyond)
-    told.arrive(told.answer(beyond, "INCONSISTENT_STATE"))
-    changed = told.change("APPEND", "COMPARE", -1, by="net")
-    compare = told.send("COMPARE", 4, compare=4)
+    recorded.lines.append({"kind": "dropped", "node": "n0", **drop})
+    dropped = len(recorded.lines)
+    beyond = recorded.send("APPEND", 4)
+    recorded.receive(beyond)
+    recorded.handler("enqueue", beyond)
+    recorded.arrive(recorded.answer(beyond, "INCONSISTENT_STATE"))
+    changed = recorded.change("APPEND", "COMPARE", -1, by="net")
+    compare = recorded.send("COMPARE", 4, compare=4)
     if copied:
-        told.add("duplicated", "n0", mid=compare["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
-    told.receive(compare)
-    cleared = told.add("handler", "n1", op="clear", q="write", lost=[[4, beyond["mid"]]])
-    told.handler("enqueue", compare)
-    told.handler("take", compare)
-    down = told.arrive(told.answer(compare, "INCONSISTENT_STATE"))
-    compare = told.send("COMPARE", 2, compare=2)
-    told.receive(compare)
-    told.handler("enqueue", compare)
-    told.handler("take", compare)
-    told.arrive(told.answer(compare, "SUCCESS"))
-    again = told.change("COMPARE", "APPEND", 2, by="EntryDispatcher", compare=2)
-    imported = import_lines(told.recording(), "told")
+        recorded.add("duplicated", "n0", mid=compare["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
+    recorded.receive(compare)
+    cleared = recorded.add("handler", "n1", op="clear", q="write", lost=[[4, beyond["mid"]]])
+    recorded.handler("enqueue", compare)
+    recorded.handler("take", compare)
+    down = recorded.arrive(recorded.answer(compare, "INCONSISTENT_STATE"))
+    compare = recorded.send("COMPARE", 2, compare=2)
+    recorded.receive(compare)
+    recorded.handler("enqueue", compare)
+    recorded.handler("take", compare)
+    recorded.arrive(recorded.answer(compare, "SUCCESS"))
+    again = recorded.change("COMPARE", "APPEND", 2, by="EntryDispatcher", compare=2)
+    imported = import_lines(recorded.recording(), "recorded")
     found = after_the_quiet(imported)
     assert ("Lose", dropped) in found
     assert [action for action, _ in found].count("CheckAppendFuture") == 1
@@ -357,18 +367,18 @@ def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_
 
 
 def test_a_request_at_an_occupied_index_is_lost_and_its_refusal_is_noise() -> None:
-    told = Continued()
-    told.append()
-    told.append()
-    told.send("APPEND", 3)
-    first = told.send("APPEND", 4)
-    told.receive(first)
-    told.handler("enqueue", first)
-    second = told.send("APPEND", 3)  # a resend of 3
-    told.receive(second)
-    repeated = told.handler("repeated", second)
-    told.arrive(told.answer(second, "REPEATED_PUSH", by="net"))
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    recorded.append()
+    recorded.send("APPEND", 3)
+    first = recorded.send("APPEND", 4)
+    recorded.receive(first)
+    recorded.handler("enqueue", first)
+    second = recorded.send("APPEND", 3)  # a resend of 3
+    recorded.receive(second)
+    repeated = recorded.handler("repeated", second)
+    recorded.arrive(recorded.answer(second, "REPEATED_PUSH", by="net"))
+    imported = import_lines(recorded.recording(), "recorded")
     found = after_the_quiet(imported)
     assert "DoCheckAppendResponse" in dict(found)
     assert found[-1] == ("Lose", repeated)
@@ -376,28 +386,28 @@ def test_a_request_at_an_occupied_index_is_lost_and_its_refusal_is_noise() -> No
 
 
 def test_an_answer_overtaken_by_a_higher_one_takes_effect_with_it() -> None:
-    told = Continued()
-    told.append()
-    told.append()
-    told.replicate(3)
-    told.replicate(4)
-    marked = told.mark("n1", 4)
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    recorded.append()
+    recorded.replicate(3)
+    recorded.replicate(4)
+    marked = recorded.mark("n1", 4)
+    imported = import_lines(recorded.recording(), "recorded")
     found = after_the_quiet(imported)
     assert found[-2:] == [("HandleAppendResponse", marked)] * 2
     assert checked(imported).verdict == Verdict.HOLDS
 
 
 def test_a_pass_that_read_the_watermarks_before_they_rose_again_stands_before_that() -> None:
-    told = Continued()
-    told.append()
-    told.append()
-    told.replicate(3)
-    first = told.mark("n1", 3)
-    told.replicate(4)
-    second = told.mark("n1", 4)
-    passed = told.commit("n0", 3, by="QuorumAckChecker")
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    recorded.append()
+    recorded.replicate(3)
+    first = recorded.mark("n1", 3)
+    recorded.replicate(4)
+    second = recorded.mark("n1", 4)
+    passed = recorded.commit("n0", 3, by="QuorumAckChecker")
+    imported = import_lines(recorded.recording(), "recorded")
     found = after_the_quiet(imported)
     marked = [found.index(("HandleAppendResponse", line)) for line in (first, second)]
     assert marked[0] < found.index(("QuorumAckChecker", passed)) < marked[1] < found.index(("ActOnQuorumIndex", passed))
@@ -406,15 +416,15 @@ def test_a_pass_that_read_the_watermarks_before_they_rose_again_stands_before_th
 
 
 def test_a_push_that_carries_an_older_committed_index_stands_before_it_rose() -> None:
-    told = Continued()
-    told.append()
-    told.append()
-    told.replicate(3)
-    told.mark("n1", 3)
-    passed = told.commit("n0", 3, by="QuorumAckChecker")
-    told.send("APPEND", 4, commit=2)
-    sent = len(told.lines)
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    recorded.append()
+    recorded.replicate(3)
+    recorded.mark("n1", 3)
+    passed = recorded.commit("n0", 3, by="QuorumAckChecker")
+    recorded.send("APPEND", 4, commit=2)
+    sent = len(recorded.lines)
+    imported = import_lines(recorded.recording(), "recorded")
     found = [line for action, line in after_the_quiet(imported) if action != "QuorumAckChecker"]
     assert found.index(sent) == found.index(passed) - 1
     moved = next(event for event in imported if event.line == sent)
@@ -423,23 +433,23 @@ def test_a_push_that_carries_an_older_committed_index_stands_before_it_rose() ->
 
 
 def test_a_checkpoint_of_an_older_committed_index_stands_before_it_rose() -> None:
-    told = Continued()
-    told.append()
-    told.replicate(3)
-    told.mark("n1", 3)
-    passed = told.commit("n0", 3, by="QuorumAckChecker")
-    written = told.add("checkpoint", "n0", endIndex=3, committedIndex=2)
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    recorded.replicate(3)
+    recorded.mark("n1", 3)
+    passed = recorded.commit("n0", 3, by="QuorumAckChecker")
+    written = recorded.add("checkpoint", "n0", endIndex=3, committedIndex=2)
+    imported = import_lines(recorded.recording(), "recorded")
     found = after_the_quiet(imported)
     assert found.index(("PersistCheckPoint", written)) < found.index(("ActOnQuorumIndex", passed))
     assert checked(imported).verdict == Verdict.HOLDS
 
 
 def test_a_pass_whose_index_no_watermarks_give_is_reported_and_refused_by_the_spec() -> None:
-    told = Continued()
-    told.append()
-    passed = told.commit("n0", 3, by="QuorumAckChecker")
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    passed = recorded.commit("n0", 3, by="QuorumAckChecker")
+    imported = import_lines(recorded.recording(), "recorded")
     assert imported.summary.forced == (passed,)
     verdict = checked(imported)
     assert verdict.deviation is not None
@@ -454,7 +464,7 @@ def test_an_append_that_commits_is_the_spec_s_to_refuse() -> None:
     )
     assert (committed["op"], committed["st"]["committed"]) == ("updateCommittedIndex", 5)
     appended["st"]["committed"] = committed["pre"]["committed"] = 5
-    found = checked(import_lines(encoded(lines), "told")).deviation
+    found = checked(import_lines(encoded(lines), "recorded")).deviation
     assert found is not None
     assert (found.action, found.name, found.recorded_line) == ("AppendAsLeader", "committedIndex", appended["seq"] + 1)
 
@@ -465,7 +475,7 @@ def test_a_pass_that_says_another_index_than_the_watermarks_leaves_no_verdict() 
     passes = [line for line in lines if line.get("by") == "QuorumAckChecker" and "argIndex" in line]
     for line in passes:
         line["argIndex"] = 77
-    imported = import_lines(encoded(lines), "told")
+    imported = import_lines(encoded(lines), "recorded")
     found = checked(imported)
     assert (found.verdict, found.deviation) == (Verdict.INCONCLUSIVE, None)
     assert "the recording contradicts them" in found.reason
@@ -481,11 +491,11 @@ def test_the_header_of_a_later_version_names_what_is_otherwise_in_it() -> None:
 def test_a_version_that_the_spec_does_not_know_is_malformed() -> None:
     lines = lines_of(FIGURE8)
     lines[0]["version"] = "0.4.0"
-    with pytest.raises(TraceError, match=re.escape("told:1: field `version`: '0.4.0' is none of 0.2.7, 0.3.1.2")):
-        import_lines(encoded(lines), "told")
+    with pytest.raises(TraceError, match=re.escape("recorded:1: field `version`: '0.4.0' is none of 0.2.7, 0.3.1.2")):
+        import_lines(encoded(lines), "recorded")
 
 
-def test_a_candidate_of_a_later_version_refuses_what_it_is_pushed_in_a_step_of_its_own() -> None:
+def test_a_candidate_of_a_later_version_refuses_a_push_in_a_step_of_its_own() -> None:
     imported = import_recording(CAPTURED / "dledger-0.3.1.2-leader_partition.ndjson")
     refused = [event for event in imported if event.action == "ClearCompareOrTruncateRequests"]
     assert [(event.args["m"]["type"], event.sent[0]["code"]) for event in refused if event.sent] == [
@@ -495,27 +505,27 @@ def test_a_candidate_of_a_later_version_refuses_what_it_is_pushed_in_a_step_of_i
 
 
 def test_an_orderly_stop_is_a_crash_after_its_checkpoint() -> None:
-    told = Continued()
-    told.add("stopping", "n1", st=told.state("n1"))
-    saved = told.add("checkpoint", "n1", endIndex=2, committedIndex=1)
-    stopped = told.add("stop", "n1", st=told.state("n1"))
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.add("stopping", "n1", st=recorded.state("n1"))
+    saved = recorded.add("checkpoint", "n1", endIndex=2, committedIndex=1)
+    stopped = recorded.add("stop", "n1", st=recorded.state("n1"))
+    imported = import_lines(recorded.recording(), "recorded")
     found = after_the_quiet(imported)
     assert found == [("PersistCheckPoint", saved), ("Crash", stopped)]
     assert checked(imported).verdict == Verdict.HOLDS
 
 
 def test_a_follower_that_dies_before_it_moves_its_committed_index_does_not_show_it() -> None:
-    told = Continued()
-    told.append()
-    push = told.send("APPEND", 3)
-    told.receive(push)
-    told.handler("enqueue", push)
-    told.handler("take", push, done=False)
-    told.store_entry(push)
-    told.answer(push, "SUCCESS")
-    told.add("crash", "n1", st=told.state("n1"))
-    imported = import_lines(told.recording(), "told")
+    recorded = Continued()
+    recorded.append()
+    push = recorded.send("APPEND", 3)
+    recorded.receive(push)
+    recorded.handler("enqueue", push)
+    recorded.handler("take", push, done=False)
+    recorded.store_entry(push)
+    recorded.answer(push, "SUCCESS")
+    recorded.add("crash", "n1", st=recorded.state("n1"))
+    imported = import_lines(recorded.recording(), "recorded")
     assert checked(imported).verdict == Verdict.HOLDS
 
 
@@ -561,9 +571,10 @@ def test_pushes_are_remembered_without_batches_where_something_is_pending(figure
 def test_an_append_that_contradicts_the_config_on_batches_is_malformed(path: Path, other: bool) -> None:
     lines = lines_of(path)
     lines[0]["config"]["enableBatchPush"] = other
-    told = "batches" if other else "no batches"
-    with pytest.raises(TraceError, match=f"told:[0-9]+: field `entries`: by its config this recording has {told}"):
-        list(import_lines(encoded(lines), "told"))
+    batches = "batches" if other else "no batches"
+    problem = f"field `entries`: by its config this recording has {batches}"
+    with pytest.raises(TraceError, match=rf"recorded:[0-9]+: {problem}"):
+        list(import_lines(encoded(lines), "recorded"))
 
 
 @pytest.mark.parametrize("by", [-2, 1])  # at -1 it is that of a full batch, which is pushed before writeIndex rises
@@ -571,6 +582,6 @@ def test_a_batch_that_leaves_the_write_index_elsewhere_leaves_the_spec_there(by:
     lines = lines_of(BATCH_PUSH)
     sent = [line for line in lines if line["kind"] == "send_push" and line["type"] == "APPEND"]
     sent[9]["disp"]["writeIndex"] += by
-    verdict = checked(import_lines(encoded(lines), "told"))
+    verdict = checked(import_lines(encoded(lines), "recorded"))
     assert verdict.deviation is not None
     assert (verdict.deviation.recorded_line, verdict.deviation.action) == (sent[9]["seq"] + 1, "DoBatchAppend")

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from dledger import check_dledger
-from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import OBSERVE, Trace, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.systems.dledger.recording_import import import_lines
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import OBSERVE, trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import Continued
 
 
-def vote(told: Continued, node: str, candidate: str) -> int:
+def vote(recorded: Continued, node: str, candidate: str) -> int:
     """Add the line of a vote by a follower of n0 in term 0; return its number."""
     vote: dict[str, Any] = {"role": "FOLLOWER", "term": 0, "leaderId": "n0", "votedFor": candidate, "knownMaxTerm": 0}
-    ends = {"endIndex": told.end[node], "endTerm": 0}
-    return told.add("role", node, op="setCurrVoteFor", **vote, **ends, by="net")
+    ends = {"endIndex": recorded.end[node], "endTerm": 0}
+    return recorded.add("role", node, op="setCurrVoteFor", **vote, **ends, by="net")
 
 
-def imported(told: Continued) -> Imported:
-    return import_lines(told.recording(), "told")
+def imported(recorded: Continued) -> Imported:
+    return import_lines(recorded.recording(), "recorded")
 
 
 def actions(found: Imported, line: int) -> list[str]:
@@ -32,27 +33,27 @@ def actions(found: Imported, line: int) -> list[str]:
 
 
 def test_a_vote_repeated_after_the_candidate_has_won_is_an_observation() -> None:
-    told = Continued()
-    line = vote(told, "n2", "n0")
-    found = imported(told)
+    recorded = Continued()
+    line = vote(recorded, "n2", "n0")
+    found = imported(recorded)
     assert actions(found, line) == [OBSERVE]
     assert found.summary.forced == ()
-    trace = Trace(trace_lines(found.header, found), "told")
+    trace = Trace(trace_lines(found.header, found), "recorded")
     assert check_dledger(trace, trace_spec(trace.header, trace.source)).verdict is Verdict.HOLDS
 
 
 def test_another_vote_in_the_same_term_is_no_observation() -> None:
-    told = Continued()
-    line = vote(told, "n2", "n1")
-    found = imported(told)
+    recorded = Continued()
+    line = vote(recorded, "n2", "n1")
+    found = imported(recorded)
     assert actions(found, line) == ["SetCurrVoteFor"]
-    trace = Trace(trace_lines(found.header, found), "told")
+    trace = Trace(trace_lines(found.header, found), "recorded")
     assert check_dledger(trace, trace_spec(trace.header, trace.source)).verdict is not Verdict.HOLDS
 
 
 def test_a_vote_repeated_while_the_candidate_is_one_stays_a_vote() -> None:
-    told = Continued()
-    first = next(number for number, line in enumerate(told.lines) if line.get("votedFor") == "n0" != line["node"])
-    told.lines.insert(first + 1, dict(told.lines[first]))
-    found = imported(told)
+    recorded = Continued()
+    first = next(number for number, line in enumerate(recorded.lines) if line.get("votedFor") == "n0" != line["node"])
+    recorded.lines.insert(first + 1, dict(recorded.lines[first]))
+    found = imported(recorded)
     assert [actions(found, line) for line in (first + 1, first + 2)] == [["SetCurrVoteFor"]] * 2

@@ -11,26 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from dledger import interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
-from lockstep.logs.lines import Thread
-from lockstep.systems.dledger.log import UnexplainedError
-from lockstep.systems.dledger.log.hidden import Hidden, compare_index
-from lockstep.systems.dledger.log.lines import LogLine, read_logs
-from lockstep.systems.dledger.log.roles import Roles
-from lockstep.systems.dledger.log.runs import Run
-from lockstep.systems.dledger.log.sightings import Ahead, Sightings
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.logs.log_lines import Thread
+from lockstep.systems.dledger.log_chains import Chain
+from lockstep.systems.dledger.log_hidden_steps import StepProposals, compare_index
+from lockstep.systems.dledger.log_import import UnexplainedError
+from lockstep.systems.dledger.log_lines import LogLine, read_logs
+from lockstep.systems.dledger.log_lookahead import LogLookahead, OrderedLines
+from lockstep.systems.dledger.log_roles import NodeRoles
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import import_trace, imported_file, write_cluster
-from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
-from lockstep_command import lockstep
-from logger_lines import ELECTED, checked, imported, logged, written
-from malformed import CAPTURED
+from lockstep.systems.trace_files import import_trace, imported_file, write_cluster
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.scripts.malformed import CAPTURED
+from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, written
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import interface
+from tests.support.systems.simulated_traces import as_event, header
 
 FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
@@ -75,7 +77,7 @@ def line_of(text: str, words: str) -> int:
     return 1 + text[: text.index(words)].count("\n")
 
 
-def test_the_log_of_figure_8_alone_tells_that_a_committed_entry_is_lost(tmp_path: Path) -> None:
+def test_the_log_of_figure_8_alone_shows_that_a_committed_entry_is_lost(tmp_path: Path) -> None:
     explanation = imported(FIGURE8, tmp_path)
     found = checked(explanation, tmp_path)
     assert found.deviation is None
@@ -104,14 +106,14 @@ def test_what_a_leader_committed_before_it_led_is_committed_by_then(tmp_path: Pa
     shown = "ledgerEnd=16 committed=13 watermarks={4={n0=-1, n1=-1, n2=16}}"
     explanation = imported(text, tmp_path, "0.3.1.2")
     led = next(event.seq for event in explanation if event.line == 226)
-    told = [event.seq for event in explanation if event.node == "n2" and told_committed(event) == 13]
+    seqs = [event.seq for event in explanation if event.node == "n2" and carried_commit_index(event) == 13]
     assert line_of(text, shown) == 248
-    assert told
-    assert max(told) < led
+    assert seqs
+    assert max(seqs) < led
 
 
-def told_committed(event: Event) -> int | None:
-    """The committed index that a leader tells, as an APPEND or a COMMIT is handled."""
+def carried_commit_index(event: Event) -> int | None:
+    """The committed index in an APPEND or a COMMIT that is handled."""
     handled = event.action in ("HandleDoAppend", "HandleDoCommit")
     return event.args["m"]["commitIndex"] if handled else None
 
@@ -120,7 +122,7 @@ def told_committed(event: Event) -> int | None:
 def test_what_was_recorded_is_explained_where_it_is_only_logged(
     recording: str, every_ms: float, tmp_path: Path
 ) -> None:
-    """A recording tells every step; of the log made of it only few are left."""
+    """A recording has every step, and the log made of it only a few."""
     explanation = imported(logged(CAPTURED / recording, every_ms), tmp_path, recording.split("-")[1])
     found = checked(explanation, tmp_path)
     assert found.deviation is None
@@ -132,7 +134,7 @@ def test_what_was_recorded_is_explained_where_it_is_only_logged(
 def test_a_step_that_dledger_logs_cannot_be_hidden() -> None:
     header = imported_header()
     spec = trace_spec(header, "t")
-    run = Run(spec, next(spec.initial_states()))
+    run = Chain(spec, next(spec.initial_states()))
     with pytest.raises(ValueError, match="ChangeToCandidate is not hidden"):
         run.hide("ChangeToCandidate", "n0")
 
@@ -142,7 +144,7 @@ def imported_header() -> Header:
 
 
 def test_every_line_of_a_kind_that_the_spec_knows_is_a_step_or_an_observation() -> None:
-    """But for rounds of votes, of which only the node and the number of members count."""
+    """But for rounds of votes, where only the node and the number of members count."""
     uses = imported_file(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
     for kind, use in uses.items():
         assert ("noise" in use) is (kind in ("other", "vote_response", "vote_result")), kind
@@ -173,7 +175,7 @@ def test_a_line_that_contradicts_role_or_term_is_refuted_where_it_stands(
     assert deviation.name == field
 
 
-def test_who_follows_one_that_was_not_elected_is_refuted(tmp_path: Path) -> None:
+def test_a_line_that_follows_a_leader_which_was_not_elected_is_refuted(tmp_path: Path) -> None:
     text = FIGURE8.replace("leaderId: n0 and currTerm: 1", "leaderId: n2 and currTerm: 1", 1)
     deviation = checked(imported(text, tmp_path), tmp_path).deviation
     assert deviation is not None
@@ -223,7 +225,7 @@ def test_the_command_says_how_many_states_were_carried(tmp_path: Path) -> None:
 
 def parsed(text: str, folder: Path) -> list[LogLine]:
     (folder / "d.log").write_text(text)
-    ((lines,), _) = read_logs([folder / "d.log"], lambda told: pytest.fail(told))
+    ((lines,), _) = read_logs([folder / "d.log"], lambda message: pytest.fail(message))
     return lines
 
 
@@ -243,7 +245,7 @@ def test_a_log_without_a_line_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_process_may_have_died_while_it_wrote_its_term(tmp_path: Path) -> None:
-    """D8: the term is 0 then, and no line tells of it."""
+    """VoteFile: the term is 0 then, and no line shows it."""
     again = "[n0/2] [n0] [ChangeRoleToCandidate] from term: 1 and currTerm: 0"
     explanation = imported(written("[n1] hello", "[n2] hello", *ELECTED[:2], "[n0/2] hello", again), tmp_path)
     assert explanation.summary.refuted is None
@@ -260,7 +262,7 @@ def test_a_process_may_have_died_between_raising_its_term_and_saying_so(tmp_path
     assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
 
 
-def test_a_term_is_not_lower_after_a_restart_than_it_was_told_to_be(tmp_path: Path) -> None:
+def test_a_term_is_not_lower_after_a_restart_than_in_a_line_before(tmp_path: Path) -> None:
     raised = ("[n0] n0_[INCREASE_TERM] from 0 to 1", "[n0] n0_[INCREASE_TERM] from 1 to 2")
     lines = ("[n2] hello", "[n1] hello", *raised, "[n0/2] hello", "[n0/2] n0_[INCREASE_TERM] from 1 to 2")
     explanation = imported(written(*lines), tmp_path)
@@ -283,14 +285,14 @@ def test_a_heartbeat_times_out_at_a_follower_only(tmp_path: Path) -> None:
 def test_a_compare_from_the_end_of_the_log_is_never_hidden_since_it_has_a_line(tmp_path: Path) -> None:
     explanation = imported(written(*ELECTED), tmp_path)
     spec = trace_spec(explanation.header, "t")
-    run: Run | None = Run(spec, next(spec.initial_states()))
+    run: Chain | None = Chain(spec, next(spec.initial_states()))
     for event in explanation:
         run = run and run.take(event.action, event.node, **event.args)
     run = run and run.hide("AppendAsLeader", "n0", value="v")
     assert run is not None
     assert compare_index(run, "n0", "n1") == -1
     assert run.hide("DoCompare", "n0", peer="n1") is not None
-    assert list(Hidden().compare_on(run, "n0", "n1")) == []
+    assert list(StepProposals().compare_on(run, "n0", "n1")) == []
 
 
 def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:
@@ -317,7 +319,7 @@ def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word
 # ---- What must have happened before a line though a later one shows it ----
 
 
-def test_who_votes_and_raises_its_term_before_the_vote_is_counted_has_voted_before(tmp_path: Path) -> None:
+def test_a_voter_that_raises_its_term_before_its_vote_is_counted_has_voted_before(tmp_path: Path) -> None:
     raised = ("[n1] n1_[INCREASE_TERM] from 0 to 1", "[n2] n2_[INCREASE_TERM] from 0 to 1")
     explanation = imported(written(*raised, IN_TERM_0), tmp_path)
     assert explanation.summary.hidden["SetCurrVoteFor"] == 2
@@ -327,8 +329,8 @@ def test_who_votes_and_raises_its_term_before_the_vote_is_counted_has_voted_befo
 def test_a_compare_sent_before_its_leader_steps_down_may_be_handled_afterwards(tmp_path: Path) -> None:
     lines = (*COMPARED, "[n0] [n0] [ChangeRoleToCandidate] from term: 1 and currTerm: 1", DIFFERENT)
     explanation = imported(written(*lines), tmp_path)
-    told = [event.action for event in explanation]
-    assert told[-1] == "HandleDoCompare"
+    actions = [event.action for event in explanation]
+    assert actions[-1] == "HandleDoCompare"
     assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
 
 
@@ -349,13 +351,13 @@ def test_a_compare_may_be_handled_by_one_that_follows_another_leader_by_then(tmp
 def test_a_compare_that_may_be_of_another_leader_does_not_show_where_the_log_of_the_first_ends(tmp_path: Path) -> None:
     lines = parsed(written(*LATE), tmp_path)
     follows_n2 = lines[-2]
-    for told, end in ((lines, None), ([line for line in lines if line is not follows_n2], 3)):
-        ahead = Ahead(Sightings([Thread("d.log", told)]), (0,))
-        assert ahead.goal("n0").end == end
+    for read, end in ((lines, None), ([line for line in lines if line is not follows_n2], 3)):
+        lookahead = LogLookahead(OrderedLines([Thread("d.log", read)]), (0,))
+        assert lookahead.goal("n0").end == end
 
 
 def test_a_leader_has_pushed_as_far_as_its_next_error_says(tmp_path: Path) -> None:
-    """It pushes 1 to 3 of the four entries it holds; the follower misses 1, and says so when it is told of another."""
+    """It pushes 1 to 3 of the four entries it holds; the follower misses 1, and says so when it gets another."""
     lines = (
         *COMPARED[:-2],
         DIFFERENT,
@@ -464,22 +466,22 @@ def test_the_command_says_which_line_is_refuted(tmp_path: Path) -> None:
     assert lockstep("check", "t.ndjson", cwd=tmp_path).returncode == 1
 
 
-def test_an_import_tells_how_far_it_has_come(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_an_import_reports_its_progress(tmp_path: Path) -> None:
+    messages: list[str] = []
     source = CAPTURED / "dledger-0.2.7-leader_partition.log"
-    import_trace(source, tmp_path / "t.ndjson", say=told.append)
-    assert re.fullmatch(r"line 122 of 122: \d states explain those before it", told[-1].removeprefix(f"{source}: "))
+    import_trace(source, tmp_path / "t.ndjson", say=messages.append)
+    assert re.fullmatch(r"line 122 of 122: \d states explain those before it", messages[-1].removeprefix(f"{source}: "))
     recording = source.with_suffix(".ndjson")
-    told.clear()
-    import_trace(recording, tmp_path / "t.ndjson", say=told.append)
-    assert told[:3] == [f"{recording}: line {number}" for number in ("500", "1,000", "1,500")]
-    assert "placing" in told[-1]
+    messages.clear()
+    import_trace(recording, tmp_path / "t.ndjson", say=messages.append)
+    assert messages[:3] == [f"{recording}: line {number}" for number in ("500", "1,000", "1,500")]
+    assert "placing" in messages[-1]
 
 
-def test_a_simulation_tells_how_far_it_has_come(tmp_path: Path) -> None:
-    told: list[str] = []
-    path = write_cluster(tmp_path, "ordered", 1, 1200, say=told.append)
-    assert told == [f"{path}: event {count} of 1,200" for count in ("0", "500", "1,000")]
+def test_a_simulation_reports_its_progress(tmp_path: Path) -> None:
+    messages: list[str] = []
+    path = write_cluster(tmp_path, "ordered", 1, 1200, say=messages.append)
+    assert messages == [f"{path}: event {count} of 1,200" for count in ("0", "500", "1,000")]
 
 
 LOGGED = {
@@ -504,7 +506,7 @@ def actions_that_keep_to_roles(seed: int) -> set[str]:
     head = header(plan)
     events = [as_event(tree) for tree in simulate(seed, plan)]
     spec = trace_spec(head, "t")
-    check, roles = TraceCheck(Trace(trace_lines(head, events), "t"), spec, interface(spec)), Roles()
+    check, roles = TraceCheck(Trace(trace_lines(head, events), "t"), spec, interface(spec)), NodeRoles()
     state, not_logged, silent = check.initial(), last_before_crashes(events), set[str]()
     for number, event in check.trace:
         before = state["node"].d[event.node].d

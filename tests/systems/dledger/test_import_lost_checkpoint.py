@@ -8,31 +8,32 @@ from __future__ import annotations
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.systems.dledger.recording_import import import_lines
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import Continued
 
 
 def restarted(committed: int) -> Imported:
     """n1 writes its checkpoint, stops, and comes back with `committed`."""
-    told = Continued()
-    told.add("checkpoint", "n1", endIndex=2, committedIndex=1)
-    told.add("stop", "n1", st=told.state("n1"))
-    told.add("start", "n1", why="restart", inc=2)
-    entries = {line["index"]: line["val"] for line in told.lines if line.get("op") == "appendAsLeader"}
+    recorded = Continued()
+    recorded.add("checkpoint", "n1", endIndex=2, committedIndex=1)
+    recorded.add("stop", "n1", st=recorded.state("n1"))
+    recorded.add("start", "n1", why="restart", inc=2)
+    entries = {line["index"]: line["val"] for line in recorded.lines if line.get("op") == "appendAsLeader"}
     log = [[index, 0, entries[index]] for index in sorted(entries)]
-    state = told.state("n1") | {"role": "CANDIDATE", "leader": None, "committed": committed}
-    told.add("recovered", "n1", inc=2, currTerm=0, votedFor="n1", st=state, log=log)
-    return import_lines(told.recording(), "told")
+    state = recorded.state("n1") | {"role": "CANDIDATE", "leader": None, "committed": committed}
+    recorded.add("recovered", "n1", inc=2, currTerm=0, votedFor="n1", st=state, log=log)
+    return import_lines(recorded.recording(), "recorded")
 
 
 @pytest.mark.parametrize(("committed", "death"), [(-1, "CrashInPersistCheckPoint"), (1, "Crash")])
 def test_a_checkpoint_is_lost_where_nothing_is_committed_after_it(committed: int, death: str) -> None:
     found = restarted(committed)
     assert [event.action for event in found if "Crash" in event.action] == [death]
-    trace = Trace(trace_lines(found.header, found), "told")
+    trace = Trace(trace_lines(found.header, found), "recorded")
     assert check_dledger(trace, trace_spec(trace.header, trace.source)).verdict is Verdict.HOLDS

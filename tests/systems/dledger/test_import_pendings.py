@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import QUIET, Continued
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from lockstep.trace.imported import Imported
-from raftref.dledger.replication.entry_dispatcher import MAX_PENDING_SIZE
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.systems.dledger.recording_import import import_lines
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from raftref.dledger.pushing import MAX_PENDING_SIZE
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import QUIET, Continued
 
 #: The first entry that is pushed to the follower without an answer.
 FIRST = 3
@@ -46,18 +47,18 @@ class Behind(Continued):
         self.handler("enqueue", push)
         self.handler("take", push, done=False)
         self.store_entry(push)
-        told = self.answer(push, "SUCCESS")
+        recorded = self.answer(push, "SUCCESS")
         if push["commitIndex"] > self.committed["n1"]:
             self.commit("n1", push["commitIndex"])
-        return told
+        return recorded
 
     @functools.cached_property
     def imported(self) -> Imported:
-        return import_lines(self.recording(), "told")
+        return import_lines(self.recording(), "recorded")
 
     @property
     def verdict(self) -> TraceVerdict:
-        trace = Trace(trace_lines(self.imported.header, self.imported), "told")
+        trace = Trace(trace_lines(self.imported.header, self.imported), "recorded")
         return check_dledger(trace, trace_spec(trace.header, trace.source))
 
     def actions(self) -> list[tuple[str, int | None]]:
@@ -65,95 +66,95 @@ class Behind(Continued):
 
 
 def again_while_more_is_left() -> Behind:
-    told = Behind()
-    told.push(FIRST)
-    return told
+    recorded = Behind()
+    recorded.push(FIRST)
+    return recorded
 
 
 def answered_before_the_line() -> Behind:
     """The dispatcher reads the watermark, then the answer takes effect, then the line of the push is written."""
-    told = Behind()
-    told.arrive(told.store(told.pushes[0]))
-    told.mark("n1", FIRST)
-    told.push(FIRST)
-    return told
+    recorded = Behind()
+    recorded.arrive(recorded.store(recorded.pushes[0]))
+    recorded.mark("n1", FIRST)
+    recorded.push(FIRST)
+    return recorded
 
 
 def room_before_the_mark() -> Behind:
     """The callback removes the push from the map before it raises the watermark: the next push may come between."""
-    told = Behind()
-    told.arrive(told.store(told.pushes[0]))
-    told.push(FIRST + MAX_PENDING_SIZE)
-    told.mark("n1", FIRST)
-    return told
+    recorded = Behind()
+    recorded.arrive(recorded.store(recorded.pushes[0]))
+    recorded.push(FIRST + MAX_PENDING_SIZE)
+    recorded.mark("n1", FIRST)
+    return recorded
 
 
 def leaked() -> Behind:
     """The answers to the first two pushes are lost; that to the third raises the watermark above them."""
-    told = Behind()
-    answers = [told.store(push) for push in told.pushes[:3]]
+    recorded = Behind()
+    answers = [recorded.store(push) for push in recorded.pushes[:3]]
     lost = {"rpc": "push", "dir": "resp", "src": "n1", "dst": "n0", "reason": "loss"}
     for answer in answers[:2]:
-        told.lines.append({"kind": "dropped", "node": "n1", "mid": answer["mid"], **lost})
-    told.arrive(answers[2])
-    told.mark("n1", FIRST + 2)
-    told.push(FIRST + MAX_PENDING_SIZE)
-    told.push(FIRST + MAX_PENDING_SIZE + 1)
-    return told
+        recorded.lines.append({"kind": "dropped", "node": "n1", "mid": answer["mid"], **lost})
+    recorded.arrive(answers[2])
+    recorded.mark("n1", FIRST + 2)
+    recorded.push(FIRST + MAX_PENDING_SIZE)
+    recorded.push(FIRST + MAX_PENDING_SIZE + 1)
+    return recorded
 
 
 def beyond_a_full_map() -> Behind:
-    told = Behind()
-    told.push(FIRST + MAX_PENDING_SIZE)
-    return told
+    recorded = Behind()
+    recorded.push(FIRST + MAX_PENDING_SIZE)
+    return recorded
 
 
 def test_a_full_dispatcher_pushes_again_while_more_is_left_to_push() -> None:
-    told = again_while_more_is_left()
-    assert told.imported.header.constants["PendingMap"] is True
-    assert told.actions()[-1] == ("DoCheckAppendResponse", len(told.lines))
-    assert (told.imported.summary.moved, told.imported.summary.forced) == ((), ())
+    recorded = again_while_more_is_left()
+    assert recorded.imported.header.constants["PendingMap"] is True
+    assert recorded.actions()[-1] == ("DoCheckAppendResponse", len(recorded.lines))
+    assert (recorded.imported.summary.moved, recorded.imported.summary.forced) == ((), ())
 
 
 def test_a_push_is_repeated_before_the_answer_after_which_the_map_is_not_full() -> None:
-    told = answered_before_the_line()
-    again, raised = len(told.lines), len(told.lines) - 1
-    found = told.actions()
+    recorded = answered_before_the_line()
+    again, raised = len(recorded.lines), len(recorded.lines) - 1
+    found = recorded.actions()
     assert found.index(("DoCheckAppendResponse", again)) < found.index(("HandleAppendResponse", raised))
-    assert told.imported.summary.forced == ()
+    assert recorded.imported.summary.forced == ()
 
 
 def test_the_next_push_follows_the_answer_that_made_room_for_it() -> None:
-    told = room_before_the_mark()
-    raised, sent = len(told.lines), len(told.lines) - 1
-    found = told.actions()
+    recorded = room_before_the_mark()
+    raised, sent = len(recorded.lines), len(recorded.lines) - 1
+    found = recorded.actions()
     assert found.index(("HandleAppendResponse", raised)) < found.index(("DoAppend", sent))
-    assert told.imported.summary.forced == ()
+    assert recorded.imported.summary.forced == ()
 
 
 def test_what_leaked_from_the_map_is_forgotten_where_the_next_push_needs_its_place() -> None:
-    told = leaked()
-    second = len(told.lines)  # for the first, the answer that came has made room
-    assert told.imported.summary.hidden["CheckLeak"] == 1
-    found = told.actions()
+    recorded = leaked()
+    second = len(recorded.lines)  # for the first, the answer that came has made room
+    assert recorded.imported.summary.hidden["CheckLeak"] == 1
+    found = recorded.actions()
     assert found[found.index(("DoAppend", second)) - 1] == ("CheckLeak", second)
-    assert told.imported.summary.forced == ()
+    assert recorded.imported.summary.forced == ()
 
 
 def test_a_push_that_no_recorded_answer_makes_room_for_is_forced() -> None:
-    """The answer had arrived, and the recording ends before the line that tells its effect."""
-    told = Behind()
-    told.arrive(told.store(told.pushes[0]))
-    told.push(FIRST + MAX_PENDING_SIZE)
-    assert told.imported.summary.forced == (len(told.lines),)
+    """The answer had arrived, and the recording ends before the line that shows its effect."""
+    recorded = Behind()
+    recorded.arrive(recorded.store(recorded.pushes[0]))
+    recorded.push(FIRST + MAX_PENDING_SIZE)
+    assert recorded.imported.summary.forced == (len(recorded.lines),)
 
 
 def test_a_recording_in_which_nothing_is_ever_pending_does_not_say_that_there_is_a_map() -> None:
-    told = Continued()
-    for line in told.lines:
+    recorded = Continued()
+    for line in recorded.lines:
         if line.get("disp"):
             line["disp"]["pending"] = 0
-    assert import_lines(told.recording(), "told").header.constants["PendingMap"] is False
+    assert import_lines(recorded.recording(), "recorded").header.constants["PendingMap"] is False
 
 
 @pytest.mark.nightly
@@ -168,9 +169,9 @@ def test_a_group_with_a_follower_a_thousand_entries_behind_conforms(play: Callab
 
 @pytest.mark.nightly
 def test_a_push_beyond_a_full_map_is_refused_by_the_spec() -> None:
-    told = beyond_a_full_map()
-    found = told.verdict
+    recorded = beyond_a_full_map()
+    found = recorded.verdict
     assert found.deviation is not None
-    assert (found.deviation.action, found.deviation.recorded_line) == ("DoAppend", len(told.lines))
+    assert (found.deviation.action, found.deviation.recorded_line) == ("DoAppend", len(recorded.lines))
     assert "~IsFull(dispatcher)" in found.deviation.details[0]
     assert found.verdict is Verdict.VIOLATED

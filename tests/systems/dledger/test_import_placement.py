@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from lockstep.systems.dledger.recording.placement import History, PlacedStep, Placement, place
+from lockstep.systems.dledger.step_placement import History, PlacedStep, Placement, place
 
 
 def step(line: int, *after: PlacedStep, node: str = "n1", **fields: Any) -> PlacedStep:
@@ -143,21 +143,21 @@ def test_a_recording_without_rings_is_disputed_nowhere() -> None:
 
 def test_a_ring_of_thousands_of_steps_is_broken_at_once() -> None:
     """Each fifth step has read a value that the step before replaced, and the last one what the first replaced."""
-    steps = 20_000
+    count = 20_000
     committed, end = History(0), History(0)
-    told = [step(1)]
-    end.write(told[0], 1)
-    for number in range(2, steps):
-        told.append(step(number, told[-1]) if number % 5 else step(number))
+    steps = [step(1)]
+    end.write(steps[0], 1)
+    for number in range(2, count):
+        steps.append(step(number, steps[-1]) if number % 5 else step(number))
         if number % 5:
-            committed.write(told[-1], number)
+            committed.write(steps[-1], number)
         else:
             last = committed.now
-            committed.read(told[-1], lambda value, last=last: value != last and value == last - 1)
-    told.append(step(steps, told[-1]))
-    end.read(told[-1], lambda value: value == 0)
+            committed.read(steps[-1], lambda value, last=last: value != last and value == last - 1)
+    steps.append(step(count, steps[-1]))
+    end.read(steps[-1], lambda value: value == 0)
     begin = time.process_time()
-    assert place(told, [committed, end]).forced == [told[-1]]
+    assert place(steps, [committed, end]).forced == [steps[-1]]
     assert time.process_time() - begin < 2
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.log import UnexplainedError, import_log
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import TraceError
-from lockstep.trace.imported import Imported
-from lockstep_command import lockstep
-from logger_lines import ELECTED, checked, imported, logged, split_by_node, written
-from malformed import CAPTURED
-from sampling import sampled
+from lockstep.systems.dledger.log_import import UnexplainedError, import_log
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from tests.scripts.malformed import CAPTURED
+from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, split_by_node, written
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 LOGS = sorted(CAPTURED.glob("*.log"))
 PARTITION = CAPTURED / "dledger-0.2.7-leader_partition.log"
@@ -67,7 +67,7 @@ def test_what_was_recorded_is_explained_where_stamps_are_of_whole_seconds(name: 
     assert checked(explanation, tmp_path).violations.keys() == checked(expected, tmp_path).violations.keys()
 
 
-def test_clocks_may_differ_by_the_skew_that_is_told_and_by_no_more(tmp_path: Path) -> None:
+def test_clocks_may_differ_by_the_given_skew_and_by_no_more(tmp_path: Path) -> None:
     paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
     late = next(path for path in paths if "n1" in path.name)
     late.write_text(re.sub(r"(?<=:\d\d,)\d{3}", lambda ms: f"{min(999, int(ms[0]) + 30):03d}", late.read_text()))
@@ -76,7 +76,7 @@ def test_clocks_may_differ_by_the_skew_that_is_told_and_by_no_more(tmp_path: Pat
     assert checked(of_nodes(paths, skew=30_000_000), tmp_path).verdict is Verdict.HOLDS
 
 
-def test_who_follows_a_leader_that_only_another_log_elects_is_no_contradiction(tmp_path: Path) -> None:
+def test_a_follower_of_a_leader_that_only_another_log_elects_is_no_contradiction(tmp_path: Path) -> None:
     """The clock of the leader may be late: its line may have come before."""
     paths = split_by_node(written(*ELECTED[:-1], FOLLOWS, ELECTED[-1]), "log4j2", tmp_path)
     with pytest.raises(UnexplainedError, match="follower of n1"):
@@ -94,7 +94,7 @@ def test_a_process_that_may_be_another_one_is_not_refuted_by_the_role_of_the_las
         of_nodes(split_by_node(written(*lines), "log4j2", tmp_path))
 
 
-def test_a_process_that_says_that_it_has_started_is_another_one_if_one_said_so_before(tmp_path: Path) -> None:
+def test_a_second_line_of_a_start_is_of_another_process(tmp_path: Path) -> None:
     """DLedger.main writes it; a process whose files hold no entry does not say that it recovers them."""
     started = "[n0] [n0] group g start ok with config {}"
     voted = "[n0] n0_[INCREASE_TERM] from 1 to 2"
@@ -105,7 +105,7 @@ def test_a_process_that_says_that_it_has_started_is_another_one_if_one_said_so_b
         of_nodes(split_by_node(written(*ELECTED, started, voted), "log4j2", tmp_path))
 
 
-def test_a_process_that_recovers_its_files_and_then_says_that_it_has_started_is_one(tmp_path: Path) -> None:
+def test_recovery_and_the_line_of_a_start_after_it_are_of_one_process(tmp_path: Path) -> None:
     """Its threads may write before that."""
     text = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
     lines, processes = [], set[str]()
@@ -145,7 +145,7 @@ def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_lead
         (("[n0] [Push-n1]Change state from COMPARE to APPEND, matchIndex: 3, writeIndex: 4",), "DLedger 0.4.0"),
     ],
 )
-def test_a_log_that_tells_no_node_is_of_one_that_its_lines_name(
+def test_a_log_without_nodes_in_brackets_is_of_the_node_that_its_lines_name(
     lines: tuple[str, ...], problem: str, tmp_path: Path
 ) -> None:
     untagged = re.sub(r"seq<\d+ \[n\d/1\] ", "", written(*lines))
@@ -154,7 +154,7 @@ def test_a_log_that_tells_no_node_is_of_one_that_its_lines_name(
 
 
 @pytest.mark.nightly
-def test_rotated_and_gzipped_files_are_one_log_and_a_last_line_without_an_end_is_told_of(tmp_path: Path) -> None:
+def test_rotated_and_gzipped_files_are_one_log_and_a_last_line_without_an_end_is_reported(tmp_path: Path) -> None:
     paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
     lines = paths[0].read_text().splitlines(keepends=True)
     with gzip.open(paths[0].with_name(f"{paths[0].name}.1.gz"), "wt") as older:

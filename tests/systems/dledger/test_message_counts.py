@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from dledger_lines import FAULT_FREE
-from lockstep.conformance.incremental import Evaluation, Incremental, Literal
-from lockstep.systems.dledger.recording import import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.conformance.property_evaluation import EvaluationMode, IncrementalEvaluation, LiteralEvaluation
+from lockstep.systems.dledger.recording_import import import_recording
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.values.kinds import Fcn
+from tests.support.systems.dledger_lines import FAULT_FREE
 
 MESSAGE = Fcn(
     {"kind": "request", "type": "COMMIT", "src": "n0", "dst": "n1", "term": 0, "commitIndex": -1, "awaited": False}
 )
 
 
-@pytest.mark.parametrize("evaluation", Evaluation)
+@pytest.mark.parametrize("evaluation", EvaluationMode)
 @pytest.mark.parametrize(("copies", "violated"), [(1, False), (2, False), (0, True)])
-def test_a_message_is_under_way_once_at_least(copies: int, violated: bool, evaluation: Evaluation) -> None:
+def test_a_message_is_under_way_once_at_least(copies: int, violated: bool, evaluation: EvaluationMode) -> None:
     spec = trace_spec(import_recording(FAULT_FREE).header, "recorded")
     initial = next(iter(spec.initial_states()))
     values = dict(zip(spec.variables, initial, strict=True))
     network = values["network"]
     channels = Fcn({**network.d["n0"].d, "n1": Fcn({MESSAGE: copies})})
     after = spec.state({**values, "network": Fcn({**network.d, "n0": channels})})
-    properties = Literal(spec) if evaluation is Evaluation.LITERAL else Incremental(spec)
+    properties = LiteralEvaluation(spec) if evaluation is EvaluationMode.LITERAL else IncrementalEvaluation(spec)
     properties.begin(initial)
     assert ("TypeOK" in properties.violated(initial, after)) is violated

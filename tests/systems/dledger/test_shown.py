@@ -1,4 +1,4 @@
-"""What a trace shows of the queues and of what clients were told: a mistake there is noticed at its own step."""
+"""Queues and answers to clients in a trace: a mistake there is noticed at its own step."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from dledger import check_dledger
-from lockstep.conformance.check import Finding
+from lockstep.conformance.trace_verdict import Finding
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from raftref.dledger.effects import Effects
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from raftref.dledger.follower import EntryHandler
 from raftref.dledger.messages import Index, Term
-from raftref.dledger.replication.client_futures import ClientFutures, Future
-from raftref.dledger.replication.entry_handler import EntryHandler
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import simulate
-from simulated_traces import as_event, header
+from raftref.dledger.state import ClientFutures, Future
+from raftref.dledger.steps import Effects
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def deviation(seed: int) -> Finding | None:
@@ -28,11 +29,11 @@ def deviation(seed: int) -> Finding | None:
     return check_dledger(trace, trace_spec(trace.header, "t")).deviation
 
 
-def test_as_it_is_the_run_conforms() -> None:
+def test_an_unchanged_run_conforms() -> None:
     assert deviation(1) is None
 
 
-def test_a_client_that_is_not_told_is_noticed_where_it_should_have_been(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_without_an_answer_is_noticed_where_it_should_have_had_one(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = ClientFutures.answer
 
     def silent(self: ClientFutures, term: Term, indexes: Collection[Index]) -> tuple[Future, ...]:

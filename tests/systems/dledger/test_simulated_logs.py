@@ -1,6 +1,6 @@
 """Simulated clusters logged as DLedger logs: none is blamed for what it did not do, and lies are not believed.
 
-What is made up here is the cluster; the lines are those that DLedger writes (tests/support/simulated_logs.py).
+What is made up here is the cluster; the lines are those that DLedger writes (tests/support/logs/simulated_logs.py).
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from dledger_lines import CAPTURED
-from lockstep.systems.dledger.log.lines import read_logs
-from log_trials import Outcome, lied, merged, run, trial
+from lockstep.systems.dledger.log_lines import read_logs
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_logs import log_of
+from tests.scripts.log_trials import Outcome, lied, merged, run, trial
+from tests.support.logs.simulated_logs import log_of
+from tests.support.sampling import sampled
+from tests.support.systems.dledger_lines import CAPTURED
 
 #: The thousand clusters, in parts; the sample has one of every second plan.
 PARTS = [range(first, first + 125) for first in range(0, 1000, 125)]
 SAMPLE = range(0, 16, 2)
-#: Of the logs that are whole, and whose messages did not come twice, so many must be explained.
+#: The share of whole logs, whose messages did not come twice, that must be explained.
 FLOOR = 0.6
 DOUBLED = ("late_truncate", "commit_past_end")
 
@@ -68,7 +68,7 @@ LIES = [
 
 
 @pytest.mark.parametrize(("seed", "lie"), sampled(LIES, LIES[:2]))
-def test_a_lie_about_who_leads_and_in_which_term_is_refuted(seed: int, lie: str, tmp_path: Path) -> None:
+def test_a_lie_about_the_leader_and_its_term_is_refuted(seed: int, lie: str, tmp_path: Path) -> None:
     assert run(trial(seed), tmp_path).outcome is Outcome.HOLDS
     found = lied(trial(seed), lie, tmp_path)
     assert found is not None
@@ -95,7 +95,7 @@ def shape(text: str) -> str:
 
 def shapes(path: Path) -> dict[str, set[str]]:
     """The shapes of the lines of a log, by what they are to the reader."""
-    ((lines,), _) = read_logs([path], lambda told: pytest.fail(told))
+    ((lines,), _) = read_logs([path], lambda message: pytest.fail(message))
     found: dict[str, set[str]] = {}
     for line in lines:
         found.setdefault(line.kind, set()).add(shape(line.text.partition(" - ")[2]))

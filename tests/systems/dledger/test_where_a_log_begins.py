@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.log import UnexplainedError
-from lockstep.trace.format import TraceError
-from logger_lines import ELECTED, checked, imported, logged, written
-from malformed import CAPTURED
-from sampling import sampled
+from lockstep.systems.dledger.log_import import UnexplainedError
+from lockstep.trace.json_lines import TraceError
+from tests.scripts.malformed import CAPTURED
+from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, written
+from tests.support.sampling import sampled
 
 LOGS = sorted(CAPTURED.glob("*.log"))
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
@@ -98,8 +98,8 @@ def test_a_line_of_a_leader_a_moment_before_the_one_that_makes_it_leader_is_no_l
         imported(written(early, *IN_TERM_0), tmp_path)
 
 
-def test_who_follows_a_leader_whose_election_may_be_cut_off_is_not_refuted(tmp_path: Path) -> None:
-    """Of n0 no line tells of a term before 0; in term 1 it would have told how it came there."""
+def test_a_follower_of_a_leader_whose_election_may_be_cut_off_is_not_refuted(tmp_path: Path) -> None:
+    """No line of n0 has a term before 0; in term 1 there would be a line of how it came there."""
     with pytest.raises(UnexplainedError, match=r"d\.log:2: follower of n1"):
         imported(written("[n0] hello", *IN_TERM_0[1:]), tmp_path)
     later = re.sub(r"leaderId: n0", "leaderId: n1", IN_TERM_0[1].replace("n1", "n2").replace("term: 0", "term: 1"))

@@ -10,20 +10,22 @@ from typing import Any
 
 import pytest
 
-from hashicorp_recordings import recording, written
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.recording import import_lines
-from lockstep.systems.hashicorp.recording.importer import _CHANGES, _READERS
-from lockstep.systems.hashicorp.recording.lines.reading import AnyLine
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, TraceError, trace_lines
-from lockstep.trace.imported import Imported
-from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature, Flaw
-from recording_lies import LIES, renumbered, with_lie
-from sampling import sampled
+from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
+from lockstep.systems.hashicorp.recording_reader import AnyLine
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
+from tests.support.sampling import sampled
+from tests.support.systems.hashicorp_recordings import recording, written
+from tests.support.systems.recording_lies import LIES, renumbered, with_lie
 
 CAPTURED = traces_dir() / "captured" / "hashicorp"
 Lines = list[dict[str, Any]]
@@ -138,7 +140,7 @@ def test_most_lies_are_noticed() -> None:
 
 
 def too_few(tried: Counter[str], found: Counter[str]) -> dict[str, str]:
-    """The lies of which too few were noticed, or of which none could be planted, so that nothing is shown of them."""
+    """The lies that were noticed too seldom, or could not be planted, so that nothing is shown of them."""
     said = {kind: f"{found[kind]} of {tried[kind]}" for kind in LIES}
     return {kind: said[kind] for kind in LIES if not tried[kind] or found[kind] < LEAST_SHARE[kind] * tried[kind]}
 
@@ -193,7 +195,7 @@ BAD: dict[str, tuple[Callable[[Lines], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
+def test_a_file_that_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
     change, said = BAD[name]
     lines = quiet()
     change(lines)

@@ -7,17 +7,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.progress import Say
-from lockstep.conformance.interface import Outbox
+from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.systems.dledger.facts import FACTS
 from lockstep.systems.dledger.picture import FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.dledger.reference import reference_location
 from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
 from lockstep.tla.spec import Spec
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
@@ -27,32 +25,41 @@ def _is_recording(path: Path, begin: bytes) -> bool:
 
 
 def _is_log(path: Path, begin: bytes) -> bool:
-    """Tell DLedger's own log: it is named so, as `a.log` or, rotated, `a.log.1.gz`, or its lines begin with a time."""
+    """Return whether a file is DLedger's own log, by its name (`a.log`, or rotated `a.log.1.gz`) or its first line."""
     return path.suffix == ".log" or ".log." in path.name or begin[:1] in _DIGITS
 
 
 def _read_recording(paths: Sequence[Path], _untold: Untold, _compile: Compile, say: Say) -> Imported:
-    # What places the steps of a recording is slow to import, and only this needs it.
-    from lockstep.systems.dledger.recording import import_recording
+    # Slow to import, and only this needs it.
+    from lockstep.systems.dledger.recording_import import import_recording
 
     (path,) = paths
     return import_recording(path, say)
 
 
 def _read_log(paths: Sequence[Path], untold: Untold, compile_: Compile, say: Say) -> Imported:
-    from lockstep.systems.dledger.log import import_log
+    from lockstep.systems.dledger.log_import import import_log
 
     return import_log(paths, untold.version or LOGGED_VERSION, compile_, say, untold.skew)
 
 
 def _floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
-    # Only fleets have floors; what is argued there of each plan is slow to import, too.
+    # Slow to import, and only fleets have floors.
     from lockstep.systems.dledger.floors import floors
 
     return floors(plan, spec)
 
 
-#: The version that a log is of where nothing else is said: the log does not say it.
+def _locate(action: str) -> str:
+    """Return FILE:LINE of the reference's method for an action, or "" where it has none, as of Lose and Duplicate."""
+    # Slow to import, and only a finding names an action of the reference.
+    from raftref.action import declared_at
+    from raftref.dledger.server import Server
+
+    return declared_at(Server, action)
+
+
+#: The version of a log, which the log does not say, unless the command does.
 LOGGED_VERSION = "0.2.7"
 
 DLEDGER = System(
@@ -66,7 +73,7 @@ DLEDGER = System(
     null="NoNode",
     least_integer=-1,
     codes=CODES,
-    locate=reference_location,
+    locate=_locate,
     formats=(
         RawFormat("a log", _is_log, _read_log, is_explained=True),
         RawFormat("a recording", _is_recording, _read_recording),
@@ -76,9 +83,8 @@ DLEDGER = System(
     floors=_floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(
-        {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
+        {"index_order_inductive": "lockstep.systems.dledger.index_order_inductive"},
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

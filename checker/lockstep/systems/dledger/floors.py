@@ -1,27 +1,27 @@
-"""What clusters of each plan must reach of the protocol.
+"""Floors: the parts of the protocol that clusters of each plan must reach.
 
-All there is comes from the spec: its actions, the answers that its sets of messages have, the states of a dispatcher,
-what a client may be told. A plan must reach all of it but for what is out of reach and what is too seldom, each with
-its reason (lockstep.systems.dledger.beyond).
+All parts come from the spec: its actions, the answers that its sets of messages have, the states of a dispatcher,
+the answers to a client. A plan must reach all of them but for the unreachable ones and those that are too seldom, each
+with its reason (lockstep.systems.dledger.unreachable).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.dledger.beyond import actions, of, out_of_reach, seldom
-from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, TOLD, kind_of_action
+from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, WAITING_ANSWERS, kind_of_action
+from lockstep.systems.dledger.unreachable import actions, parts, seldom, unreachable
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
+from lockstep.tla.values.constructed_sets import RcdSet
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.lazy.algebra import Union2
-from lockstep.tla.values.lazy.constructed import RcdSet
+from lockstep.tla.values.lazy_set_algebra import Union2
 
-#: A fleet of this size has a floor for every plan: so many clusters, of so many events each.
+#: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 20, 900
-#: What `lockstep verify` runs of each of its plans. So few clusters have a floor of what is essential.
+#: Those that `lockstep verify` runs of each of its plans. Their floor has the essential parts alone.
 FEW_CLUSTERS, FEW_EVENTS = 5, 400
-#: In so few clusters of these there may be no second leader, or nothing appended: they have the larger floor alone.
+#: Plans that have the larger floor alone: in few clusters there may be no second leader, or nothing appended.
 SLOW = ("restless", "four_published")
 
 #: The sets of messages in the spec that have answers, and that of a dispatcher's states.
@@ -31,14 +31,14 @@ MESSAGES, DISPATCHER = ("ResponseMessage", "BatchResponseMessage", "ElectionMess
 # ---- All there is ----
 
 
-def universe(spec: Spec) -> frozenset[Reached]:
-    """Return all that a trace can reach of a spec, whether its constants allow it or not."""
+def all_parts(spec: Spec) -> frozenset[Reached]:
+    """Return all parts that a trace can reach of a spec, whether its constants allow it or not."""
     (initial,) = spec.initial_states()
     taken = {(kind_of_action(action), action) for action in spec.actions}
     states = spec.evaluate(DISPATCHER).fields["type"]
     dispatchers = {("dispatcher", f"{before} -> {after}") for before in states for after in states if before != after}
     refusals = {args["code"] for args in spec.arguments(initial, "RefuseAppend")}
-    clients = {("client", code) for code in (*refusals, *TOLD)}
+    clients = {("client", code) for code in (*refusals, *WAITING_ANSWERS)}
     return frozenset({*taken, *_answers(spec), *dispatchers, *clients, *(("log", what) for what in LOGS)})
 
 
@@ -63,7 +63,7 @@ def _record_sets(messages: Value) -> Iterator[RcdSet]:
 
 # ---- The floors ----
 
-#: What makes a cluster one of a replicated log at all: a leader is elected, brings a follower in line, pushes, commits.
+#: The parts without which nothing is replicated: a leader is elected, brings a follower in line, pushes, commits.
 ESSENTIAL: frozenset[Reached] = frozenset(
     {
         *actions(*ELECTIONS, PARSED, "AppendAsLeader", "QuorumAckChecker", "ActOnQuorumIndex"),
@@ -71,10 +71,10 @@ ESSENTIAL: frozenset[Reached] = frozenset(
         *actions("DoTruncate", "HandleDoTruncate", "HandleTruncateResponse"),
         *actions("DoAppend", "HandleDoAppend", "DoBatchAppend", "HandleDoBatchAppend", "HandleAppendResponse"),
         *actions("HandlePush", "DoCommit", "Restart", "PersistCheckPoint", "Lose", "PushTimeOut"),
-        *of("answer", "COMPARE INCONSISTENT_STATE", "TRUNCATE SUCCESS", "APPEND SUCCESS"),
-        *of("dispatcher", "COMPARE -> TRUNCATE", "TRUNCATE -> APPEND"),
-        *of("client", "SUCCESS", "NOT_LEADER"),
-        *of("log", "another leader", "entries committed", "commit learnt"),
+        *parts("answer", "COMPARE INCONSISTENT_STATE", "TRUNCATE SUCCESS", "APPEND SUCCESS"),
+        *parts("dispatcher", "COMPARE -> TRUNCATE", "TRUNCATE -> APPEND"),
+        *parts("client", "SUCCESS", "NOT_LEADER"),
+        *parts("log", "another leader", "entries committed", "commit learnt"),
     }
 )
 
@@ -84,8 +84,9 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    beyond, rare = out_of_reach(spec), seldom(plan)
-    must = universe(spec) - beyond.keys() - rare.keys()
-    whole = Floor(CLUSTERS, EVENTS, must, beyond, {what: why for what, why in rare.items() if what not in beyond})
-    few = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, beyond, {})
+    ruled_out = unreachable(spec)
+    rare = {part: why for part, why in seldom(plan).items() if part not in ruled_out}
+    must = all_parts(spec) - ruled_out.keys() - rare.keys()
+    whole = Floor(CLUSTERS, EVENTS, must, ruled_out, rare)
+    few = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, ruled_out, {})
     return (whole,) if plan in SLOW else (few, whole)

@@ -1,10 +1,10 @@
-"""How a node of DLedger is drawn."""
+"""Pictures of nodes of DLedger."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.systems.node_picture import Entry, Look, Mark, Picture, Variables, shown
 from lockstep.tla.values.kinds import Value
 
 
@@ -50,7 +50,7 @@ def _marks(mine: dict[str, Value], is_leader: bool) -> Iterator[Mark]:
 
 
 def _by_peer(table: Value) -> list[tuple[Value, Value]]:
-    """List what a node keeps of each of its peers; of a group of one there are none."""
+    """List the rows of a node's table of its peers; a group of one has none."""
     return [] if isinstance(table, tuple) else sorted(table.d.items(), key=lambda each: shown(each[0]))
 
 
@@ -70,7 +70,7 @@ PICTURE = Picture(
     changes=frozenset({"awaited"}),
 )
 
-#: What the network, a process or a machine does to the nodes, and the recovery from it.
+#: The faults of the network, of a process or of a machine, and the recovery from them.
 FAULTS = (
     PICTURE.loses
     | PICTURE.doubles

@@ -1,4 +1,4 @@
-"""What a trace of DLedger reaches of the protocol: actions, faults, answers, changes of dispatchers, of logs."""
+"""Parts of the protocol that a trace of DLedger reaches: actions, faults, answers, changes of dispatchers and logs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 #: The actions of the environment that are faults.
 FAULTS = (
@@ -25,9 +25,10 @@ ELECTIONS = ("ChangeToLeader", "ElectLeader")
 PARSED = "ParseVoteResponses"
 #: The actions by which a leader commits.
 COMMITS = ("QuorumAckChecker", "ActOnQuorumIndex")
-#: What a client that waits is told. The spec has no set of these: it says who waits no more, and who was told.
-TOLD = ("SUCCESS", "TERM_CHANGED", "WAIT_QUORUM_ACK_TIMEOUT")
-#: What may become of a log, and of who leads.
+#: The answers to a client that waits. The spec has no set of these: it has the clients that still wait, and the
+#: entries that were acknowledged.
+WAITING_ANSWERS = ("SUCCESS", "TERM_CHANGED", "WAIT_QUORUM_ACK_TIMEOUT")
+#: The changes of logs and leaders.
 LOGS = (
     "another leader",
     "leader change and cut",
@@ -42,10 +43,10 @@ LOGS = (
 
 
 def reached(events: Iterable[Event]) -> Iterator[Reached]:
-    """Yield what a trace reaches, again and again where it is reached again.
+    """Yield each part that a trace reaches, as often as it does.
 
     Actions; the code of each answer that is sent, and of each that a client gets; a dispatcher's change of state, as
-    `COMPARE -> TRUNCATE`; and of the log what `_Logs` says of it.
+    `COMPARE -> TRUNCATE`; and the changes of logs (`_Logs`).
     """
     dispatchers: dict[tuple[str, str], str] = {}
     clients, logs = _Clients(), _Logs()
@@ -59,23 +60,23 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
             if before != shown["type"]:
                 yield "dispatcher", f"{before} -> {shown['type']}"
             dispatchers[event.node, peer] = shown["type"]
-        yield from (("client", code) for code in clients.told(event))
-        yield from (("log", what) for what in logs.became(event))
+        yield from (("client", code) for code in clients.answers(event))
+        yield from (("log", what) for what in logs.changes(event))
 
 
 def kind_of_action(action: str) -> str:
-    """Return whether an action counts as a fault."""
+    """Return the kind of an action: "fault" or "action"."""
     return "fault" if action in FAULTS else "action"
 
 
 class _Clients:
-    """What clients are told, event by event: why nothing is appended, and what became of an entry they wait for."""
+    """Answers to clients, event by event: refusals, and the end of waiting."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[dict[str, Any]]] = {}
         self._acknowledged = 0
 
-    def told(self, event: Event) -> Iterator[str]:
+    def answers(self, event: Event) -> Iterator[str]:
         if event.action == "RefuseAppend":
             yield event.args["code"]
         if event.action == "CheckResponseFuturesTimeout":
@@ -92,7 +93,7 @@ class _Clients:
 
 
 class _Logs:
-    """What becomes of logs and leaders, event by event."""
+    """Changes of logs and leaders, event by event."""
 
     def __init__(self) -> None:
         self._ends: dict[str, int] = {}
@@ -102,8 +103,8 @@ class _Logs:
         self._led = False
         self._seen: set[str] = set()
 
-    def became(self, event: Event) -> Iterator[str]:
-        """Yield what an event does to logs.
+    def changes(self, event: Event) -> Iterator[str]:
+        """Yield the changes of an event.
 
         "entries cut" where TRUNCATE shortens one, "late TRUNCATE cuts" where it cuts what its own leader appended
         behind the entry, "late TRUNCATE passes" where that stays; "cut entries back" where a restart brings entries
@@ -131,9 +132,9 @@ class _Logs:
         yield from self._leaders(event)
 
     def _is_late(self, event: Event, end: int) -> bool:
-        """Tell whether a TRUNCATE keeps an entry behind which its own leader has appended more.
+        """Return whether a TRUNCATE keeps an entry behind which its own leader has appended more.
 
-        It is told from the trace alone: the spec's IsLateTruncate never holds where a plan runs as published.
+        It follows from the trace alone: the spec's IsLateTruncate never holds where a plan runs as published.
         """
         m, log = event.args["m"], self._logs.get(event.node, [])
         keeps = m["index"] < end and log[m["index"]] == m["entry"]

@@ -1,4 +1,4 @@
-"""Reading TLC's configuration files."""
+"""TLC's configuration files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.text import unescape
-from lockstep.tlc.unicode import SYMBOLS
+from lockstep.tla.values.printed_values import unescape
+from lockstep.tlc.unicode_symbols import SYMBOLS
 
 __all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
@@ -24,7 +24,7 @@ class CfgError(BadInputError):
 
 @dataclass
 class Cfg:
-    """What a configuration says.
+    """The content of a configuration.
 
     Attributes:
         constants: values given to constants (or to defined operators without parameters).
@@ -40,10 +40,10 @@ class Cfg:
         action_constraints: names of action constraints.
         symmetry: name of the symmetry set, if any.
         view: name of the view, if any.
-        alias: name of what TLC shows instead of a counterexample's states, if any.
-        postcondition: name of what must hold once a search is complete, if any.
+        alias: name of the record that TLC shows instead of a counterexample's states, if any.
+        postcondition: name of the formula that must hold once a search is complete, if any.
         check_deadlock: whether deadlock is an error.
-        start: name of the predicate of the states to begin in, instead of the initial predicate; no cfg says it.
+        start: name of the predicate of the states to begin in, instead of the initial predicate; not from a cfg.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
         places: where each word stands first, as LINE:COLUMN.
@@ -71,10 +71,7 @@ class Cfg:
     places: dict[str, str] = field(default_factory=dict)
 
     def given_for_nothing(self, known: Container[str]) -> list[str]:
-        """List the names that are given a value and are not among the known ones.
-
-        A model value that is given to its own name is none of them: it stands in the values of others.
-        """
+        """List the names that are given a value and are not among the known ones, nor model values of their own."""
         own = {name for name, value in self.constants.items() if type(value) is ModelValue and value.name == name}
         return [name for name in self.constants if name not in known and name not in own]
 
@@ -115,14 +112,14 @@ _TOKEN = re.compile(
 
 
 #: A longer number has more than 32 bits, or zeros before it.
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
-#: How deep the sets of a value may be nested.
-_DEEPEST = 32
+#: The depth to which the sets of a value may be nested.
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
-class _Token:
+class _CfgToken:
     kind: str
     text: str
     place: str
@@ -132,7 +129,7 @@ def _refused(file: str, place: str, problem: str) -> CfgError:
     return CfgError(f"{file}:{place}: {WRONG_CFG} {problem}")
 
 
-def _tokens(text: str, file: str) -> list[_Token]:
+def _tokens(text: str, file: str) -> list[_CfgToken]:
     tokens, position, line, begin = [], 0, 1, 0
     while position < len(text):
         place = f"{line}:{position - begin + 1}"
@@ -148,7 +145,7 @@ def _tokens(text: str, file: str) -> list[_Token]:
                 raise _refused(file, place, f"cannot read {text[position : position + 20].splitlines()[0]!r}")
             if kind != "space":
                 said = SYMBOLS.get(match[0], match[0])
-                tokens.append(_Token(kind, said, place))
+                tokens.append(_CfgToken(kind, said, place))
             end = match.end()
         line += text.count("\n", position, end)
         begin = max(begin, text.rfind("\n", position, end) + 1)
@@ -174,14 +171,14 @@ class _Parser:
         for token in reversed(self.tokens):
             self.cfg.places[token.text] = token.place
 
-    def fail(self, message: str, token: _Token | None) -> CfgError:
+    def fail(self, message: str, token: _CfgToken | None) -> CfgError:
         at = token or (self.tokens[-1] if self.tokens else None)
         return _refused(self.file, "1:1" if at is None else at.place, message)
 
-    def peek(self) -> _Token | None:
+    def peek(self) -> _CfgToken | None:
         return self.tokens[self.index] if self.index < len(self.tokens) else None
 
-    def take(self, kind: str = "", text: str = "", near: str = "") -> _Token:
+    def take(self, kind: str = "", text: str = "", near: str = "") -> _CfgToken:
         token = self.peek()
         if token is None:
             raise self.fail(f"the file ends where {text or kind or 'more'} was expected", None)
@@ -195,7 +192,7 @@ class _Parser:
         token = self.peek()
         return token is not None and token.kind in ("word", "symbol") and token.text not in KEYWORDS
 
-    def operator(self) -> _Token:
+    def operator(self) -> _CfgToken:
         """Read the name of an operator, which may be a sign such as ++."""
         return self.take("symbol" if (token := self.peek()) is not None and token.kind == "symbol" else "word")
 
@@ -216,7 +213,7 @@ class _Parser:
                 raise self.fail(f"unknown statement {token.text!r}{did_you_mean(token.text, KEYWORDS)}", token)
         return self.cfg
 
-    def single(self, statement: _Token) -> None:
+    def single(self, statement: _CfgToken) -> None:
         attribute = _SINGLES[statement.text]
         if getattr(self.cfg, attribute) is not None:
             raise self.fail(f"a second {statement.text}", statement)
@@ -261,10 +258,10 @@ class _Parser:
 
     def value(self, depth: int = 0) -> Value:
         token = self.take()
-        if depth > _DEEPEST:
-            raise self.fail(f"nested deeper than {_DEEPEST} levels", token)
+        if depth > _MAX_DEPTH:
+            raise self.fail(f"nested deeper than {_MAX_DEPTH} levels", token)
         if token.kind == "number":
-            if len(token.text) > _MOST_DIGITS or not -(2**31) <= int(token.text) < 2**31:
+            if len(token.text) > _MAX_DIGITS or not -(2**31) <= int(token.text) < 2**31:
                 raise self.fail("a number of more than 32 bits is not supported: TLC has none", token)
             return int(token.text)
         if token.kind == "string":
@@ -279,7 +276,7 @@ class _Parser:
         self.cfg.names.append(name)
         return name
 
-    def set_value(self, opening: _Token, depth: int) -> Value:
+    def set_value(self, opening: _CfgToken, depth: int) -> Value:
         elements: list[Value] = []
         while (token := self.peek()) is not None and token.text != "}":
             if elements:

@@ -49,7 +49,6 @@ WINDOWS = [OLD, OLD, OLD, OLD, OLD, NOTHING, NEW]
 
 @pytest.mark.parametrize(("steps", "found"), list(enumerate(WINDOWS)))
 def test_only_between_delete_and_rename_are_term_and_vote_forgotten(steps: int, found: TermAndVote) -> None:
-    """D8."""
     disk = written()
     disk.stop_after(steps)
     if steps < len(WINDOWS) - 1:
@@ -111,7 +110,7 @@ class TestCheckPoint:
         disk.write("checkpoint", 0, content)
         assert CheckPointFile(disk).load() == -1
 
-    def test_between_delete_and_rename_it_is_forgotten(self) -> None:
+    def test_between_delete_and_rename_the_checkpoint_is_forgotten(self) -> None:
         disk = SimulatedDisk()
         CheckPointFile(disk).persist(Index(5), Index(3))
         disk.stop_after(5)

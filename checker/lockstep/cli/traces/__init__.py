@@ -1,1 +1,0 @@
-"""Commands that make other traces of a trace."""

@@ -1,0 +1,169 @@
+"""The exercises of the course, as their folders describe them.
+
+Each folder has an `exercise.toml`, which is for the grader, and beside it the files that a student gets.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.package_data import course_dir
+from lockstep.base.spelling import did_you_mean
+
+#: What the grader reads; students do not get it.
+DESCRIPTION = "exercise.toml"
+
+#: The trace of an exercise, and the file that its answers go into.
+TRACE, ANSWER = "steps.trace.ndjson", "answer.toml"
+
+
+class UnknownExerciseError(BadInputError):
+    """There is no exercise of that name; the message names those there are."""
+
+
+class Mistake(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A wrong answer that many give, and what it overlooks."""
+
+    answer: Any
+    says: str
+
+
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One thing to predict of the steps that are given.
+
+    After the event `after` (-1: at the beginning) either `field`, which `node` shows; or whether `node` may take
+    `action` with `args`. Or, of all steps, which event is the first to violate `property` ("never": none).
+    """
+
+    name: str
+    hint: str
+    after: int = -1
+    node: str = ""
+    field: str = ""
+    action: str = ""
+    args: dict[str, Any] = {}
+    property: str = ""
+    mistakes: tuple[Mistake, ...] = ()
+
+
+class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+    title: str
+    page: str
+
+
+class Predict(_Described, frozen=True, tag="predict"):
+    """Say what nodes show after some of the steps of a trace."""
+
+    questions: tuple[Question, ...] = msgspec.field(name="question")
+
+    @property
+    def file(self) -> str:
+        """The file that the student fills in."""
+        return ANSWER
+
+
+class FindBug(_Described, frozen=True, tag="find", kw_only=True):
+    """Find the expression of a reference that was changed, and mend it.
+
+    In `method` of `module` the expression `changed` stands in the place of `expression`; `plan`, `seeds` and `events`
+    are of the clusters that show it, the first of which the student gets as a trace. `hints` are said of a method that
+    is wrong, by its name, `hint` of any other.
+    """
+
+    module: str
+    method: str
+    expression: str
+    changed: str
+    plan: str
+    seeds: tuple[int, ...]
+    events: int
+    hint: str
+    hints: dict[str, str] = {}
+
+    @property
+    def file(self) -> str:
+        """The file that the student fills in."""
+        return ANSWER
+
+
+class WriteGuard(_Described, frozen=True, tag="guard", kw_only=True):
+    """Write the guard that a module leaves open.
+
+    `module` names the file, and its cfg beside it; what is below `library`, a folder of spec/, may be extended. In some
+    state `witness` must be true: of a guard that forbids too much `too_strict` is said; `hint` of one that forbids too
+    little. `rule` is the guard that is meant. Both are compared in all states of this model, and of another one whose
+    cfg has the lines of `other_model` in place of those that begin with the same word. Where they differ, `shows` names
+    the fields of each node that are printed.
+    """
+
+    module: str
+    library: str
+    witness: str
+    hint: str
+    too_strict: str
+    rule: str
+    other_model: tuple[str, ...]
+    shows: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """The file that the student fills in."""
+        return f"{self.module}.tla"
+
+
+Exercise: TypeAlias = Predict | FindBug | WriteGuard
+
+
+def exercise_names() -> list[str]:
+    """Name the exercises in the order of the course."""
+    return sorted((each.parent.name for each in course_dir().glob(f"*/{DESCRIPTION}")), key=_place)
+
+
+def _place(name: str) -> tuple[int, str]:
+    number = re.match(r"\d+", name)
+    return (int(number[0]) if number else 0, name)
+
+
+def load_exercise(name: str) -> Exercise:
+    """Return the exercise of a name; raises UnknownExerciseError where there is none."""
+    known = exercise_names()
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise UnknownExerciseError(f"there is no exercise {name!r}{near}; there are {', '.join(known)}")
+    text = (course_dir() / name / DESCRIPTION).read_bytes()
+    found: Exercise = msgspec.toml.decode(text, type=Exercise)
+    return found
+
+
+def files_of(name: str) -> Iterator[Path]:
+    """Yield the files that a student gets."""
+    for path in sorted((course_dir() / name).iterdir()):
+        if path.is_file() and path.name != DESCRIPTION:
+            yield path
+
+
+def copy_files(name: str, folder: Path) -> list[Path]:
+    """Copy the files of an exercise into a folder, which is made if it is not there; return the copies.
+
+    Raises BadInputError where one of them is there already: nothing is overwritten, and nothing copied then.
+    """
+    targets = [folder / each.name for each in files_of(name)]
+    refuse_overwriting(targets)
+    folder.mkdir(parents=True, exist_ok=True)
+    for source, target in zip(files_of(name), targets, strict=True):
+        shutil.copyfile(source, target)
+    return targets
+
+
+def refuse_overwriting(targets: list[Path]) -> None:
+    """Raise BadInputError where one of the files is there."""
+    for target in targets:
+        if target.exists():
+            raise BadInputError(f"{target} is there already: remove it, or start the exercise in another folder")

@@ -1,0 +1,85 @@
+"""The answers of a student: a TOML file with a value for each question, and "?" where there is none yet."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.spelling import did_you_mean
+from lockstep.base.text_files import text_of
+
+#: What stands where nothing is answered yet.
+OPEN = "?"
+
+#: What is said of it then.
+UNANSWERED = "not answered yet"
+
+_AT = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+class AnswerError(BadInputError):
+    """An answer that cannot be graded; the message names file, line and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers in a file, and the line of each."""
+
+    path: Path
+    values: Mapping[str, Any]
+    lines: Mapping[str, int]
+
+    def malformed(self, name: str, problem: str) -> AnswerError:
+        """Make the error of an answer."""
+        return AnswerError(f"{self.path}:{self.lines.get(name, 1)}: field `{name}`: {problem}")
+
+
+def read_answers(path: Path, names: Sequence[str]) -> Answers:
+    """Read the answers to questions of these names.
+
+    Raises AnswerError where the file is no TOML, or has other fields, or lacks one; NotUtf8Error and OSError where it
+    cannot be read.
+    """
+    text = text_of(path)
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a ValueError of an integer with thousands of digits, too
+        at = _AT.search(str(error))
+        line = int(at[1]) if at else len(text.splitlines()) or 1
+        raise AnswerError(f"{path}:{line}: no TOML: {_AT.sub('', str(error))}") from error
+    answers = Answers(path, values, {name: _line_of(name, text) for name in values})
+    for name in values:
+        if name not in names:
+            near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+            raise answers.malformed(name, f"the exercise asks for no such thing{near}")
+    for name in names:
+        if name not in values:
+            raise answers.malformed(name, 'missing; "?" says that you do not know yet')
+    return answers
+
+
+def _line_of(name: str, text: str) -> int:
+    key = re.compile(rf'\s*\[*\s*(["\']?){re.escape(name)}\1\s*[\].=]')
+    return next((number for number, line in enumerate(text.splitlines(), 1) if key.match(line)), 1)
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a value is of a kind that specs have: integers of 32 bits, texts, true and false, nested."""
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    return isinstance(value, bool | str) or (isinstance(value, int) and abs(value) < 2**31)
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Whether an exercise is solved, and the lines that say why."""
+
+    solved: bool
+    lines: tuple[str, ...]

@@ -1,0 +1,93 @@
+"""The floor of a fleet: what its clusters had to reach, what they missed, and what they reached that they could not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from lockstep.base.verdict import Verdict
+from lockstep.jobs.fleet_coverage import Coverage
+from lockstep.systems.registry import simulators
+from lockstep.systems.system import Floor, Reached
+from lockstep.systems.trace_specs import trace_spec
+
+
+@dataclass(frozen=True, slots=True)
+class FloorVerdict:
+    """What a plan's clusters made of its floor; `required` is how much they had to reach.
+
+    `refuted` is what is argued to be out of reach, and was reached, each with the argument; `empty` is a floor that
+    is stated and asks for nothing.
+    """
+
+    plan: str
+    verdict: Verdict
+    required: int
+    missing: tuple[Reached, ...] = ()
+    refuted: tuple[tuple[Reached, str], ...] = ()
+    too_small: str = ""
+    empty: bool = False
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """The row of FLOOR_HEADS."""
+        return (self.plan, self.required - len(self.missing), self.required, self.result)
+
+    @property
+    def result(self) -> str:
+        """Say whether it was reached, and what was not."""
+        said = [f"{name} was reached, though {why}" for (_, name), why in self.refuted]
+        if self.empty:
+            said.append("the floor asks for nothing")
+        if self.missing:
+            missing = "missing " + ", ".join(name for _, name in self.missing)
+            said.append(f"{missing} ({self.too_small})" if self.too_small else missing)
+        return "; ".join(said) or (str(self.verdict) if self.required else self.too_small)
+
+
+FLOOR_HEADS = ("plan", "reached", "of", "floor")
+
+
+def judge_floor(
+    plan: str, floors: Sequence[Floor], reached: Collection[Reached], clusters: int, events: int
+) -> FloorVerdict:
+    """Hold what clusters of a plan reached against its floor.
+
+    The floor is that of the largest fleet that is no larger than this one. A fleet that is smaller than any is held
+    against that of the smallest, but what it misses does not condemn it: then nothing can be said, and so where no
+    floor is stated.
+
+    Arguments: `floors`, in the order of their size; `reached`, by all clusters together; `clusters`, how many there
+    are, of so many `events` each.
+    """
+    if not floors:
+        return FloorVerdict(plan, Verdict.INCONCLUSIVE, 0, too_small="no floor is stated")
+    stated = [floor for floor in floors if clusters >= floor.clusters and events >= floor.events]
+    floor = stated[-1] if stated else floors[0]
+    found = frozenset(reached)
+    missing = tuple(sorted(floor.must - found))
+    refuted = tuple((what, why) for what, why in sorted(floor.out_of_reach.items()) if what in found)
+    too_small = "" if stated else f"the floor is that of {floor.clusters} clusters of {floor.events} events"
+    verdict = Verdict.HOLDS
+    if missing:
+        verdict = Verdict.VIOLATED if stated else Verdict.INCONCLUSIVE
+    empty = not floor.must
+    if refuted or empty:
+        verdict = Verdict.VIOLATED
+    return FloorVerdict(plan, verdict, len(floor.must), missing, refuted, too_small, empty)
+
+
+def judge_plan(plan: str, coverage: Coverage, events: int) -> FloorVerdict:
+    """Hold what the clusters of a plan reached against the floor that its system states.
+
+    Arguments: `coverage`, of all clusters of the plan; `events`, how many each of them had to take.
+    """
+    return judge_reached(plan, coverage.times, len(coverage.events), events)
+
+
+def judge_reached(plan: str, reached: Collection[Reached], clusters: int, events: int) -> FloorVerdict:
+    """Do so by what they reached together; `clusters` is how many there are."""
+    system, simulator = simulators()[plan]
+    spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
+    floors = system.floors(plan, spec) if system.floors else ()
+    return judge_floor(plan, floors, reached, clusters, events)

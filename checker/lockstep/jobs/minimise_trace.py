@@ -1,0 +1,311 @@
+"""A shorter trace with the same verdict, and how short a model's counterexample of the same is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.progress import Say, silent
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.causal_past import PlacedEvent, cut_to_past, take_placed
+from lockstep.conformance.delta_debugging import minimise_steps
+from lockstep.conformance.json_values import to_tree
+from lockstep.conformance.rebinding import Rebinding, RecordedStep
+from lockstep.conformance.rerun_minimiser import RerunMinimiser
+from lockstep.conformance.run_search import CandidateRun, RunReplay, RunSearch
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.model_manifest import ModelEntry, load_manifest
+from lockstep.report.verdict_text import verdict_text
+from lockstep.systems.system import System
+from lockstep.systems.trace_files import Watched
+from lockstep.systems.trace_specs import spec_hash
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Fcn, Value, sort_key
+from lockstep.trace.trace_format import REFERENCE, Event, Header
+from lockstep.trace.trace_reader import Trace
+
+__all__ = ["Minimised", "NothingToMinimiseError", "minimise", "shortest_known"]
+
+#: How a system that has a flaw is told in the header of its traces.
+_PUBLISHED = "published"
+
+T = TypeVar("T")
+
+
+class NothingToMinimiseError(BadInputError):
+    """Nothing is wrong with the trace, or not what was asked for; the message says what is."""
+
+
+class NoVerdictError(GaveUpError):
+    """The check of the trace came to no verdict; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Minimised:
+    """A shorter trace, and what became of the one that was given.
+
+    `wrong` says what is wrong with both, and `properties` names what they violate, if it is that. `given` is the number
+    of events of the one that was given, and `first` of its steps up to what is wrong. `is_minimal`: no part can go;
+    else the time was over before that was known. `is_cut`: it is a part of the given one, and every value is as it was
+    told. `is_again`: the reference took its steps again, and this is what it told. `tried`: so many runs were tried.
+    """
+
+    header: Header
+    events: tuple[Event, ...]
+    wrong: str
+    properties: tuple[str, ...]
+    given: int
+    first: int
+    is_minimal: bool
+    is_cut: bool
+    tried: int
+    is_again: bool = False
+
+
+def minimise(
+    trace: Trace,
+    spec: Spec,
+    system: System,
+    *,
+    only: str | None = None,
+    action: str | None = None,
+    deadline: Deadline = NEVER,
+    say: Say = silent,
+) -> Minimised:
+    """Return a 1-minimal trace with the same verdict.
+
+    A trace that violates properties is taken again on the spec, step by step, without the steps that can go. One that
+    leaves the spec, or was imported from a recording, tells what a system did: it is cut to what happened before; but
+    where it is of a reference that does the same again, that takes fewer and fewer of its steps.
+    Arguments: `trace`, opened; `spec`, compiled for it; `only`, the property that is to stay violated, if not what the
+    first finding says; `action`, at which it is to stay so, if not at any; `deadline`, after which the shortest so far
+    is returned.
+    Raises NothingToMinimiseError where nothing is wrong, TraceError and UnreadableError where the trace is malformed,
+    NoVerdictError where the check came to none.
+    """
+    told = _Listed(trace.source, tuple(Watched(trace, say, deadline)), trace.header)
+    interface = system.interface(spec)
+    verdict = _refused_unless_violated(check_trace(told, spec, interface), only)
+    check = TraceCheck(told, spec, interface)
+    properties = None if only is None else {only}
+    leaves = only is None and verdict.findings[0].kind != "property"
+    is_cut = any(event.line is not None for _, event in told) or leaves
+    if leaves and (again := _run_again(told, verdict, spec, system, deadline, say)) is not None:
+        return again
+    if is_cut:
+        all_told = [PlacedEvent(place, line, event) for place, (line, event) in enumerate(told)]
+        replay, whole = _until_wrong(RunReplay(spec, partial(take_placed, check), properties), check, all_told)
+        past = RunSearch(replay, whole, deadline, say, ends=lambda told: told is whole.steps[-1])
+        first, is_minimal = len(past.best.steps), cut_to_past(past, check)
+        events, wrong, tried = [each.event for each in past.best.steps], past.wanted, past.tried
+    else:
+        taken = [_step(check, line, event) for line, event in told if not check.reading.is_observation(event)]
+        begun = _until_wrong(RunReplay(spec, Rebinding(spec).take, properties), check, taken)
+        steps = RunSearch(*begun, deadline, say, ends=lambda step: action in (None, step.action))
+        first, is_minimal = len(steps.best.steps), minimise_steps(steps, partial(_seen, check))
+        nodes = frozenset(trace.header.nodes)
+        events, wrong, tried = list(_events(steps.best, check, nodes)), steps.wanted, steps.tried
+    left = verdict.findings[0] if only is None and verdict.findings[0].kind != "property" else None
+    names = () if left is not None else tuple(sorted(name for (name,) in wrong))
+    found = Minimised(
+        header=_header(trace.header, system, is_cut),
+        events=tuple(events),
+        wrong=f"violates {', '.join(names)}" if left is None else f"leaves the spec at {left.action} ({left.code})",
+        properties=names,
+        given=len(told.events),
+        first=first,
+        is_minimal=is_minimal,
+        is_cut=is_cut,
+        tried=tried,
+    )
+    _confirm(found, verdict, spec, interface, only)
+    return found
+
+
+def _run_again(
+    told: _Listed, verdict: TraceVerdict, spec: Spec, system: System, deadline: Deadline, say: Say
+) -> Minimised | None:
+    """Let the reference take fewer steps again; None where the trace is of something else, or it does otherwise now."""
+    if system.simulator is None or told.header.system != REFERENCE or any(event.line for _, event in told):
+        return None
+    simulator, wanted, interface = system.simulator, _first(verdict), system.interface(spec)
+
+    def run(steps: Sequence[Event]) -> Sequence[Event]:
+        return list(simulator.again(header, steps))
+
+    def cut(events: Sequence[Event]) -> Sequence[Event] | None:
+        found = check_trace(_Listed("", tuple(enumerate(events, 2)), header), spec, interface)
+        is_same = found.verdict is Verdict.VIOLATED and _first(found) == wanted
+        return events[: found.findings[0].line - 1] if is_same else None
+
+    constants = {} if system.constants is None else system.constants.defaults
+    header = msgspec.structs.replace(told.header, constants={**constants, **told.header.constants})
+    first = verdict.findings[0]
+    steps = [event for line, event in told if line <= first.line]
+    search = RerunMinimiser(run, cut, deadline, say)
+    if not search.begin(steps):
+        return None
+    is_minimal = search.shorten()
+    origin = f"minimised by running the reference again, from: {told.header.origin or 'a trace'}"
+    return Minimised(
+        header=msgspec.structs.replace(told.header, origin=origin),
+        events=tuple(search.best),
+        wrong=f"leaves the spec at {first.action} ({first.code})",
+        properties=(),
+        given=len(told.events),
+        first=len(steps),
+        is_minimal=is_minimal,
+        is_cut=False,
+        tried=search.tried,
+        is_again=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The events of a trace, read; `source` names its file, `header` stands before them."""
+
+    source: str
+    events: Sequence[tuple[int, Event]]
+    header: Header
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        return iter(self.events)
+
+
+def _refused_unless_violated(verdict: TraceVerdict, only: str | None) -> TraceVerdict:
+    """Return a verdict of which there is something to keep; raise the error that says why there is not."""
+    said = verdict_text(verdict).splitlines()[0]
+    if verdict.verdict is Verdict.MALFORMED:
+        raise BadInputError(verdict.reason)
+    if all(finding.disputed for finding in verdict.findings):
+        if verdict.verdict is Verdict.HOLDS:
+            raise NothingToMinimiseError(f"nothing to minimise: {said}")
+        raise NoVerdictError(said)
+    if only is not None and only not in verdict.violations:
+        others = ", ".join(verdict.violations) or "no property"
+        raise NothingToMinimiseError(f"{verdict.source}: nothing to minimise: it violates {others}, not {only}")
+    return verdict
+
+
+def _until_wrong(replay: RunReplay[T], check: TraceCheck, steps: Iterable[T]) -> tuple[RunReplay[T], CandidateRun[T]]:
+    """Take steps from the initial state to the first thing that is wrong."""
+    begin = replay.begin(check.initial())
+    return replay, begin if begin.wrong else replay.after(begin, 0, steps)
+
+
+def _step(check: TraceCheck, line: int, event: Event) -> RecordedStep:
+    args = check.reading.arguments(line, event)
+    return RecordedStep(event.node, event.action, args, tuple(event.shows), event.sent is not None)
+
+
+def _observed(check: TraceCheck, state: State, step: RecordedStep) -> Value:
+    return check.observable(state, 0, Event(seq=0, node=step.node, action=step.action))
+
+
+def _sent(check: TraceCheck, before: State, after: State, step: RecordedStep) -> list[Value]:
+    """Return the messages that a step sent, in the order of TLC; none where the spec does not say that."""
+    if not step.node or not check.interface.has_outbox(check.spec):
+        return []
+    node = check.reading.node(Event(seq=0, node=step.node, action=step.action))
+    return sorted((check.outbox(after, node) - check.outbox(before, node)).elements(), key=sort_key)
+
+
+def _seen(check: TraceCheck, before: State, after: State, step: RecordedStep) -> tuple[Value, list[Value]]:
+    return _observed(check, after, step), _sent(check, before, after, step)
+
+
+def _events(run: CandidateRun[RecordedStep], check: TraceCheck, nodes: frozenset[str]) -> Iterator[Event]:
+    """Yield the events of a run: what was shown before is shown again, as the spec has it now; by node in order."""
+    words = check.reading.words
+    for number, step in enumerate(run.steps):
+        before, after = run.states[number : number + 2]
+        params = check.spec.actions[step.action].params[1:] if step.node else tuple(step.args)
+        shows: dict[str, object] = {}
+        if step.shows:
+            seen = _observed(check, after, step)
+            record = seen.d if isinstance(seen, Fcn) else {}
+            told = {words.strings.get(name, name): name for name in step.shows}
+            shows = {told[key]: to_tree(record[key], words) for key in told if key in record}
+        event = Event(
+            seq=number,
+            node=step.node,
+            action=step.action,
+            args={name: _by_node(to_tree(step.args[name], words), nodes) for name in params},
+            shows=_by_node(shows, nodes),
+        )
+        if step.has_sent:
+            sent = tuple(_by_node(to_tree(message, words), nodes) for message in _sent(check, before, after, step))
+            event = msgspec.structs.replace(event, sent=sent)
+        yield event
+
+
+def _by_node(tree: Any, nodes: frozenset[str]) -> Any:
+    """Return a tree in which objects by node have the nodes in order, and not by the hashes of their names."""
+    if isinstance(tree, list):
+        return [_by_node(each, nodes) for each in tree]
+    if not isinstance(tree, dict):
+        return tree
+    names = sorted(tree) if tree.keys() <= nodes else list(tree)
+    return {name: _by_node(tree[name], nodes) for name in names}
+
+
+def _header(header: Header, system: System, is_cut: bool) -> Header:
+    if is_cut:
+        return msgspec.structs.replace(header, origin=f"a part of: {header.origin or 'a trace'}")
+    known = spec_hash(system) if system.constants is not None else ""
+    return msgspec.structs.replace(
+        header, origin=f"minimised on the spec from: {header.origin or 'a trace'}", spec_hash=known
+    )
+
+
+def _confirm(found: Minimised, given: TraceVerdict, spec: Spec, interface: Interface, only: str | None) -> None:
+    """Check what was found as any trace is; raise RuntimeError where the verdict is another one."""
+    again = check_trace(_Listed("", tuple(enumerate(found.events, 2)), found.header), spec, interface)
+    if only is not None:
+        is_same = only in again.violations and again.violations[only].seq == found.events[-1].seq
+    else:
+        is_same = _first(again) == _first(given)
+    if not is_same:
+        raise RuntimeError(f"the minimised trace has another verdict: {again.reason}")
+
+
+def _first(verdict: TraceVerdict) -> set[tuple[str, str, str, str]]:
+    """Return what is found first: every property that fails there, or the action and how it leaves the spec."""
+    line = verdict.findings[0].line if verdict.findings else 0
+    return {
+        (each.kind, each.code, each.name, "" if each.kind == "property" else each.action)
+        for each in verdict.findings
+        if each.line == line
+    }
+
+
+def shortest_known(system: System, header: Header, names: Iterable[str]) -> tuple[ModelEntry, int] | None:
+    """Return the model with the shortest counterexample to one of some properties, and the number of its steps.
+
+    Only models of a flaw count that the header's system has; their counterexamples are found breadth-first, the
+    shortest within the bounds of the model.
+    """
+    if system.manifest is None or system.constants is None:
+        return None
+    chosen: Mapping[str, object] = {**system.constants.defaults, **header.constants}
+    violated = set(names)
+    known = [
+        (entry.depth - 1, entry.name, entry)
+        for entry in load_manifest(system.manifest).models
+        if entry.switch is not None and entry.depth is not None and entry.violates in violated
+        if chosen.get(entry.switch) == _PUBLISHED and entry.mode == "check"
+    ]
+    if not known:
+        return None
+    count, _, entry = min(known, key=lambda each: each[:2])
+    return entry, count

@@ -1,0 +1,301 @@
+"""A session: the tree of the states that somebody has reached, and what can be done in each of them.
+
+The tree only grows. A step from the last state goes on, one from an earlier state makes a branch, and to undo a step is
+to look at the state before it. No state is ever changed, and nothing here knows of pages or of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.spelling import did_you_mean
+from lockstep.conformance.property_evaluation import PropertyEvaluator, Standing
+from lockstep.tla.explain import Explanation
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import ArgumentError, ModelValue, TlaError, Value
+from lockstep.tla.values.quantifier_bounds import UnknownArgumentError
+from lockstep.trace.trace_format import Event
+
+__all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Visit"]
+
+#: So many initial states can be chosen from, and so many steps are offered in a state.
+MOST_INITIAL, MOST_OFFERS = 200, 2_000
+
+#: For so many arguments of an action the reason is told why it is not enabled.
+MOST_ARGUMENTS = 40
+
+
+class CannotPlayError(BadInputError):
+    """There is nothing to play: the spec has no initial state, or evaluates none."""
+
+
+class NoSuchStateError(BadInputError):
+    """A number is that of no state of the session."""
+
+
+class StepRefusedError(Exception):
+    """A step cannot be taken; `lines` say why: the first false conjunct of each branch, with both sides' values."""
+
+    def __init__(self, title: str, lines: Sequence[str] = ()) -> None:
+        """Say which step, and why."""
+        super().__init__(title)
+        self.lines = tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A state of the session, with the step that led to it.
+
+    `number` is its place in the order in which the states were reached, `parent` that of the state before, None for an
+    initial state; `depth` counts the steps to it. `choice` tells which of several successors it is, where action and
+    arguments leave that open. `failed` names the properties that are false of the step or of the state. A step of a
+    trace has its `line` there, and its `event`.
+    """
+
+    number: int
+    parent: int | None
+    depth: int
+    action: str
+    args: Mapping[str, Value]
+    state: State
+    known: Standing
+    failed: frozenset[str]
+    choice: int = 0
+    line: int | None = None
+    event: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A step that the spec allows: action, arguments, the state after it, and which it is of several such states."""
+
+    action: str
+    args: Mapping[str, Value]
+    after: State
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The steps that the spec allows in a state; `notes` say what keeps others from being listed."""
+
+    steps: tuple[Offer, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def enabled(self) -> frozenset[str]:
+        """The names of the actions with a step."""
+        return frozenset(step.action for step in self.steps)
+
+
+class Session:
+    """The states that were reached, and the steps between them."""
+
+    def __init__(self, spec: Spec) -> None:
+        """Begin in the first initial state of a spec.
+
+        Raises CannotPlayError where there is none, and TlaError where a property has no value there.
+        """
+        self.spec = spec
+        self.initial: tuple[State, ...] = ()
+        if spec.has_behaviour:
+            self.initial = tuple(dict.fromkeys(islice(spec.initial_states(), MOST_INITIAL)))
+        if not self.initial:
+            raise CannotPlayError(f"{spec.name} has no initial state to play from")
+        self.visits: list[Visit] = []
+        self._properties = PropertyEvaluator(spec)
+        self._offers: dict[int, Offers] = {}
+        self._children: dict[tuple[int | None, State, str, tuple[Value, ...]], int] = {}
+        self.begin()
+
+    # ---- The tree ----
+
+    def visit(self, number: int) -> Visit:
+        """Return a state by its number; raises NoSuchStateError."""
+        if not 0 <= number < len(self.visits):
+            raise NoSuchStateError(f"there is no state {number}; there are {len(self.visits)}, from 0 on")
+        return self.visits[number]
+
+    def path(self, number: int) -> tuple[Visit, ...]:
+        """Return the states from the initial one to this, both included; raises NoSuchStateError."""
+        found = [self.visit(number)]
+        while found[-1].parent is not None:
+            found.append(self.visits[found[-1].parent])
+        return tuple(reversed(found))
+
+    def ends(self) -> tuple[Visit, ...]:
+        """Return the states from which no step was taken yet: the ends of the branches."""
+        inner = {each.parent for each in self.visits}
+        return tuple(each for each in self.visits if each.number not in inner)
+
+    def begin(self, choice: int = 0) -> Visit:
+        """Go to an initial state, by its place among them; raises NoSuchStateError."""
+        if not 0 <= choice < len(self.initial):
+            raise NoSuchStateError(f"there is no initial state {choice}; there are {len(self.initial)}, from 0 on")
+        state = self.initial[choice]
+        known = self._properties.standing(state)
+        at_first = {name for name, holds in self.spec.initial_properties.items() if not holds(state)}
+        return self._reached(None, Offer("Init", {}, state, choice), known.failed | at_first, known)
+
+    def take(self, at: int, offer: Offer, line: int | None = None, event: Event | None = None) -> Visit:
+        """Take a step that the spec allows in a state; one that was taken there before leads to the same state.
+
+        Arguments: `line` and `event`, of a trace that tells the step.
+        Raises NoSuchStateError, and TlaError where a property has no value.
+        """
+        before = self.visit(at)
+        failed, known = self._properties.step(before.state, before.known, offer.after)
+        return self._reached(before, offer, failed, known, line, event)
+
+    def _reached(
+        self,
+        before: Visit | None,
+        offer: Offer,
+        failed: frozenset[str],
+        known: Standing,
+        line: int | None = None,
+        event: Event | None = None,
+    ) -> Visit:
+        parent = None if before is None else before.number
+        key = (parent, offer.after, offer.action, tuple(offer.args.values()))
+        if key not in self._children:
+            self._children[key] = len(self.visits)
+            depth = 0 if before is None else before.depth + 1
+            made = Visit(
+                len(self.visits),
+                parent,
+                depth,
+                offer.action,
+                offer.args,
+                offer.after,
+                known,
+                failed,
+                offer.choice,
+                line,
+                event,
+            )
+            self.visits.append(made)
+        return self.visits[self._children[key]]
+
+    # ---- What can be done ----
+
+    def offers(self, at: int) -> Offers:
+        """Return the steps that the spec allows in a state, within the bounds of its cfg; raises NoSuchStateError."""
+        if at not in self._offers:
+            self._offers[at] = self._found(self.visit(at).state)
+        return self._offers[at]
+
+    def _found(self, state: State) -> Offers:
+        if not self.spec.constraint(state):
+            return Offers((), ("the cfg's CONSTRAINT is false in this state: a search does not go on from it",))
+        notes: list[str] = []
+        try:
+            steps = list(islice(self.spec.successors(state), MOST_OFFERS + 1))
+        except TlaError:  # one action has no value, or a set without an end; the others are asked one by one
+            steps = list(islice(self._by_action(state, notes), MOST_OFFERS + 1))
+        if len(steps) > MOST_OFFERS:
+            notes.append(f"there are more than {MOST_OFFERS:,} steps; the first are offered")
+        return Offers(tuple(self._told_apart(state, steps[:MOST_OFFERS])), tuple(notes))
+
+    def _by_action(self, state: State, notes: list[str]) -> Iterator[tuple[str, dict[str, Value], State]]:
+        for name in self.spec.actions:
+            try:
+                for args in self.spec.arguments(state, name):
+                    for after in self.spec.steps(state, name, args):
+                        yield name, args, after
+            except UnknownArgumentError as error:
+                notes.append(f"the arguments of {name} must be written: {error}")
+            except TlaError as error:
+                notes.append(f"{name} has no value here: {error}")
+
+    def _told_apart(self, state: State, steps: Sequence[tuple[str, Mapping[str, Value], State]]) -> Iterator[Offer]:
+        """Yield each step once, numbering the states after it where action and arguments leave them open."""
+        afters: dict[tuple[str, tuple[Value, ...]], list[State]] = {}
+        for action, args, after in steps:
+            known = afters.setdefault((action, tuple(args.values())), [])
+            if after not in known:
+                known.append(after)
+                if self.spec.action_constraint(state, after):
+                    yield Offer(action, args, after, len(known) - 1)
+
+    def asked(self, at: int, action: str, args: Mapping[str, Value], choice: int = 0) -> Offer:
+        """Return the step of an action with given arguments.
+
+        Raises StepRefusedError where the spec does not allow it, or the cfg's constraints do not; ArgumentError where
+        an argument cannot be compared with the set that it is from; BadInputError where there is no such action, or
+        these are not its arguments.
+        """
+        state = self.visit(at).state
+        self._refuse_unknown(action, args)
+        if not self.spec.constraint(state):
+            raise StepRefusedError("the cfg's CONSTRAINT is false in the state before")
+        try:
+            afters = list(dict.fromkeys(self.spec.steps(state, action, args)))
+        except ArgumentError:
+            raise
+        except TlaError as error:
+            raise StepRefusedError(f"{action} has no value with these arguments", [str(error)]) from error
+        if not afters:
+            branches = self.spec.explain(state, action, args).branches
+            lines = [line for branch in branches for line in str(branch).split("\n")]
+            raise StepRefusedError(f"{action} is not enabled with these arguments", lines)
+        if not 0 <= choice < len(afters):
+            raise StepRefusedError(f"{action} leads to {len(afters)} states with these arguments, not {choice + 1}")
+        if not self.spec.action_constraint(state, afters[choice]):
+            raise StepRefusedError("the cfg's ACTION_CONSTRAINT is false of this step")
+        return Offer(action, {name: args[name] for name in self.spec.actions[action].params}, afters[choice], choice)
+
+    def why_not(self, at: int, action: str, args: Mapping[str, Value]) -> Explanation:
+        """Say why an action is not enabled with given arguments; raises BadInputError as asked does."""
+        self._refuse_unknown(action, args)
+        return self.spec.explain(self.visit(at).state, action, args)
+
+    def _refuse_unknown(self, action: str, args: Mapping[str, Value] | None = None) -> None:
+        known = self.spec.actions.get(action)
+        if known is None:
+            raise BadInputError(f"the spec has no action {action!r}{did_you_mean(action, self.spec.actions)}")
+        if args is not None and args.keys() != set(known.params):
+            raise BadInputError(f"{action} takes ({', '.join(known.params)}), not ({', '.join(args)})")
+
+    def arguments(self, at: int, action: str) -> tuple[list[dict[str, Value]], bool]:
+        """List what an action may be asked with in a state, and tell whether there is more.
+
+        These are what its quantifiers bind. Where one of them ranges over nothing, such as the messages of an empty
+        channel, the name of the parameter stands for whatever might be there; that there is none is what the action
+        fails at.
+        """
+        state = self.visit(at).state
+        self._refuse_unknown(action)
+        listed: list[dict[str, Value]] = []
+        with suppress(TlaError):
+            for args in self.spec.arguments(state, action):
+                if args not in listed:
+                    listed.append(args)
+                if len(listed) > MOST_ARGUMENTS:
+                    return listed[:MOST_ARGUMENTS], True
+        return listed or list(self._made_up(state, action)), False
+
+    def _made_up(self, state: State, action: str) -> Iterator[dict[str, Value]]:
+        """Yield arguments in which a name stands for what there is none of; the first parameter is as in other actions.
+
+        Other actions that begin with the same parameter, such as the node, tell what it ranges over.
+        """
+        params = self.spec.actions[action].params
+        first = dict.fromkeys(self._first_arguments(state, params[0])) if params else {}
+        rest = {name: ModelValue(name) for name in params}
+        if not first:
+            yield rest
+        for value in islice(first, MOST_ARGUMENTS):
+            yield {**rest, params[0]: value}
+
+    def _first_arguments(self, state: State, name: str) -> Iterator[Value]:
+        for action in self.spec.actions.values():
+            if action.params == (name,):
+                with suppress(TlaError):
+                    yield from (args[name] for args in self.spec.arguments(state, action.name))
+                    return

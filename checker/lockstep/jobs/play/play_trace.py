@@ -1,0 +1,214 @@
+"""A path through a session as a trace of the format that `lockstep check` reads.
+
+Not every path has one. A trace begins in the one initial state of the system's spec, each of its steps is that of a
+node, and it is checked without the bounds of a model. So the trace is checked before it is handed out, against the spec
+and the cfg that it will be checked with: if that says anything else than the session shows, there is no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lockstep.base.errors import BadInputError
+from lockstep.conformance.json_values import to_tree
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.play.play_game import Game
+from lockstep.jobs.play.play_session import Visit
+from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled, spec_hash
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
+
+__all__ = ["NoTraceError", "SavedTrace", "as_trace"]
+
+#: How the header of a trace calls what no system ran, and how many nodes it may name.
+_VERSION, MOST_NODES = "model", 64
+
+
+class NoTraceError(BadInputError):
+    """A path has no form as a trace; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTrace:
+    """The text of a trace, and what `lockstep check` says of it; `notes` name what that does not evaluate."""
+
+    text: bytes
+    verdict: TraceVerdict
+    notes: tuple[str, ...] = ()
+
+
+def as_trace(game: Game, at: int) -> SavedTrace:
+    """Return the path to a state as a trace, with the verdict that its check gives.
+
+    The verdict is the session's: the same properties fail first at the same steps, but for those of a model's own cfg.
+    Raises NoTraceError where there is no such trace, NoSuchStateError where there is no such state.
+    """
+    path = game.session.path(at)
+    if len(path) == 1:
+        raise NoTraceError("a trace has at least one step; take one first")
+    header = _header(game, path)
+    spec = _spec_of_traces(game, header)
+    _refuse_other_states(game, spec, header)
+    events = tuple(_events(game, header, path))
+    listed = _Listed(f"{game.name}.trace.ndjson", tuple(enumerate(events, start=2)))
+    verdict = check_trace(listed, spec, game.system.interface(spec))
+    return SavedTrace(b"".join(trace_lines(header, events)), verdict, tuple(_notes(path, spec, verdict)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    source: str
+    events: Sequence[tuple[int, Event]]
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        return iter(self.events)
+
+
+def _header(game: Game, path: Sequence[Visit]) -> Header:
+    if game.header is not None:
+        return game.header
+    if game.system.constants is None:
+        return Header(FORMAT, game.name, _VERSION, game.system.spec, _names(game, path), {}, origin="lockstep play")
+    try:
+        nodes, chosen = game.system.constants.told(game.session.spec.constants)
+    except (KeyError, TypeError) as error:
+        raise NoTraceError(f"{game.name} is no model of the whole of {game.system.title}: it has no traces") from error
+    known = spec_hash(game.system)
+    return Header(FORMAT, game.name, _VERSION, game.system.spec, nodes, chosen, known, f"lockstep play {game.name}")
+
+
+def _names(game: Game, path: Sequence[Visit]) -> tuple[str, ...]:
+    """Return who takes the steps of a spec of the reader's own: the first arguments, which must be names."""
+    names = {_node(game, visit) for visit in path[1:]}
+    if len(names) > MOST_NODES:
+        raise NoTraceError(f"{len(names)} nodes take steps, and a trace has at most {MOST_NODES}")
+    return tuple(sorted(names))
+
+
+def _node(game: Game, visit: Visit) -> str:
+    """Return the node that takes a step, as a trace names it; raises NoTraceError where none does."""
+    params = game.session.spec.actions[visit.action].params
+    if not params:
+        return game.name  # whoever it is, it is no argument
+    node = visit.args[params[0]]
+    told = to_tree(node, game.interface.words) if isinstance(node, str | ModelValue) else None
+    if not isinstance(told, str) or not told:
+        what = f"the first argument of {visit.action} is {format_value(node)}"
+        raise NoTraceError(f"{what}, which names no node, and in a trace each step is one of a node")
+    return told
+
+
+def _spec_of_traces(game: Game, header: Header) -> Spec:
+    """Return the spec that the trace will be checked against."""
+    if game.is_own:
+        if len(game.session.initial) > 1:
+            raise NoTraceError("a trace begins in the one initial state of its spec, and this one has several")
+        return game.session.spec
+    if game.header is not None:
+        return game.session.spec
+    try:
+        return compiled(game.system, header, game.name)
+    except TraceError as error:
+        raise NoTraceError(f"{game.name} has constants that no trace has: {error.problem}") from error
+
+
+def _refuse_other_states(game: Game, spec: Spec, header: Header) -> None:
+    """Raise NoTraceError where a model has other variables than traces are told in, or begins in another state."""
+    if spec is game.session.spec:
+        return
+    if set(spec.variables) != set(game.session.spec.variables):
+        raise NoTraceError(f"{game.name} has other variables than {game.system.title}, so that it has no traces")
+    here, there = _seen(game.system, game, header), _seen_at_first(game.system, spec, header)
+    if here != there:
+        raise NoTraceError(f"{game.name} does not begin as a trace does: its Init sets up a later state")
+
+
+def _seen(system: System, game: Game, header: Header) -> list[object]:
+    words, state = game.interface.words, game.session.visit(0).state
+    nodes = [words.strings.get(node, node) for node in header.nodes]
+    return [to_tree(game.session.spec.evaluate(system.observe, state, node), words) for node in nodes]
+
+
+def _seen_at_first(system: System, spec: Spec, header: Header) -> list[object]:
+    state, words = next(iter(spec.initial_states())), system.interface(spec).words
+    return [to_tree(spec.evaluate(system.observe, state, node), words) for node in header.nodes]
+
+
+def _events(game: Game, header: Header, path: Sequence[Visit]) -> Iterator[Event]:
+    """Yield the events: a step of a trace as it was told, another with what its node shows, and what it sent."""
+    check = TraceCheck(_Listed(game.name, ()), game.session.spec, game.interface)
+    shown: dict[str, dict[str, object]] = {}
+    for number, visit in enumerate(path[1:]):
+        if visit.event is not None:
+            told = visit.event
+            yield msgspec.structs.replace(told, seq=number, line=None)
+        else:
+            yield _event(check, game, path[number], visit, number, shown)
+
+
+def _event(
+    check: TraceCheck, game: Game, before: Visit, visit: Visit, number: int, shown: dict[str, dict[str, object]]
+) -> Event:
+    """Make the event of a step: what its node shows is what has changed since that was told."""
+    words, node = check.reading.words, _node(game, visit)
+    if visit.choice:
+        problem = f"the arguments of {visit.action} leave open what it does, as no trace may"
+        raise NoTraceError(f"step {visit.depth}: {problem}")
+    params = game.session.spec.actions[visit.action].params
+    args = {name: _told(value, check) for name, value in visit.args.items() if name != params[0]}
+    event = Event(number, node, visit.action, args)
+    try:
+        seen = check.observable(visit.state, 0, event)
+    except TlaError as error:
+        raise NoTraceError(f"step {visit.depth}: what {node} shows has no value: {error}") from error
+    record = seen.d if isinstance(seen, Fcn) else {}
+    now = {str(to_tree(name, words)): to_tree(value, words) for name, value in record.items()}
+    known = shown.setdefault(node, {})
+    shows = {name: value for name, value in now.items() if name not in known or known[name] != value}
+    known.update(now)
+    sent = None
+    if check.interface.has_outbox(check.spec):
+        who = check.reading.node(event)
+        fresh = (check.outbox(visit.state, who) - check.outbox(before.state, who)).elements()
+        sent = tuple(to_tree(message, words) for message in sorted(fresh, key=sort_key))
+    return Event(number, node, visit.action, args, shows, sent)
+
+
+def _told(value: Value, check: TraceCheck) -> object:
+    """Return a value as JSON of a trace; raises NoTraceError where that would be read as another value."""
+    tree = to_tree(value, check.reading.words)
+    if check.reading.value(tree, 0, "args") != value:
+        raise NoTraceError(f"{format_value(value)} is told in a trace as another value, too")
+    return tree
+
+
+def _notes(path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator[str]:
+    """Yield what the check does not evaluate; raise NoTraceError where its verdict is not what the session shows."""
+    if verdict.deviation is not None:
+        found = verdict.deviation
+        said = f"step {found.seq + 1}, {found.action}, is none there ({found.code} {found.name})"
+        raise NoTraceError(f"the spec that traces are checked with says something else: {said}")
+    here: dict[str, int] = {}
+    for visit in path:
+        for name in sorted(visit.failed):
+            here.setdefault(name, visit.depth)
+    there = {name: 0 if found.action == "Init" else found.seq + 1 for name, found in verdict.violations.items()}
+    evaluated = {*spec.invariants, *spec.action_properties, *spec.initial_properties}
+    for name, depth in here.items():
+        if name not in evaluated:
+            alone = "it is a property of this model alone, and `lockstep check` does not evaluate it"
+            yield f"note: {name} is false after step {depth}; {alone}"
+    common = {name: depth for name, depth in here.items() if name in evaluated}
+    own = {*here, *there} & evaluated
+    differing = sorted(name for name in own if name in common and there.get(name) != common[name])
+    if differing:
+        raise NoTraceError(f"the check of traces finds {differing[0]} false elsewhere than this session")
+    for name in sorted(there.keys() - here.keys()):
+        yield f"note: `lockstep check` finds {name} false after step {there[name]}; this model's cfg does not have it"

@@ -1,1 +1,0 @@
-"""Traces as tests: what the plugin for pytest does."""

@@ -1,1 +1,0 @@
-"""Behaviours in the forms of other tools."""

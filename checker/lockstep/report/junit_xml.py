@@ -1,0 +1,51 @@
+"""Verdicts as JUnit XML, for the reports of a CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from lockstep.base.characters import xml_text
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.report.verdict_text import finding_text
+
+
+def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
+    """Return one test suite with a test case for each trace.
+
+    A violation is a failure; a trace that is malformed, without a verdict, or met by an internal error is an error:
+    nothing is skipped, since a check that was not made is no pass.
+    """
+    failed = sum(each.verdict is Verdict.VIOLATED for each in verdicts)
+    broken = sum(each.verdict not in (Verdict.HOLDS, Verdict.VIOLATED) for each in verdicts)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="lockstep check",
+        tests=str(len(verdicts)),
+        failures=str(failed),
+        errors=str(broken),
+        time=f"{sum(each.seconds for each in verdicts):.3f}",
+    )
+    for verdict in verdicts:
+        _case(suite, verdict)
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
+
+
+def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
+    told = {"classname": "lockstep", "name": xml_text(verdict.source), "time": f"{verdict.seconds:.3f}"}
+    case = ElementTree.SubElement(suite, "testcase", told)
+    if verdict.verdict is Verdict.VIOLATED:
+        for finding in verdict.findings:
+            what = {
+                "type": finding.code,
+                "message": xml_text(f"line {finding.line}: {finding.name}"),
+            }
+            ElementTree.SubElement(case, "failure", what).text = xml_text(finding_text(verdict.source, finding))
+    elif verdict.verdict is not Verdict.HOLDS:
+        what = {"type": str(verdict.verdict), "message": xml_text(verdict.reason)}
+        found = "\n".join(finding_text(verdict.source, finding) for finding in verdict.findings)
+        ElementTree.SubElement(case, "error", what).text = xml_text(found) or None
+    if verdict.notes:
+        ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(verdict.notes))

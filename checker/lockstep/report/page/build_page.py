@@ -1,0 +1,70 @@
+"""The page: one HTML file, whose policy lets the browser run and load only what is written here.
+
+Nothing of a trace is ever markup. It stands in one block of JSON, in which no character can end the block, and the
+script puts it into the page as text. Were a mistake in that, the Content-Security-Policy is there still: it names the
+page's scripts and style sheets by their hashes, and allows nothing else; a page that is played may also ask the server
+that it comes from.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from lockstep.base.extras import extra
+from lockstep.report.page.page_content import Tree, as_json
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def page(tree: Tree) -> str:
+    """Return the page that shows a behaviour; raises MissingExtraError where the package that fills it is missing."""
+    return _filled(tree, _policy(("page.js",), ("page.css",)), ("page.js",), ("page.css",), "")
+
+
+def live_page(tree: Tree) -> str:
+    """Return the page on which a behaviour is played: it asks the server that it comes from; raises as page does."""
+    return _filled(tree, live_policy(), _LIVE_SCRIPTS, _LIVE_STYLES, _static("play.html"))
+
+
+def live_policy() -> str:
+    """Return the policy of that page: it may ask where it comes from, and may stand in no frame."""
+    return f"{_policy(_LIVE_SCRIPTS, _LIVE_STYLES)}; connect-src 'self'; frame-ancestors 'none'"
+
+
+#: The files of the page on which a behaviour is played.
+_LIVE_SCRIPTS, _LIVE_STYLES = ("page.js", "play.js"), ("page.css", "play.css")
+
+
+def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    allowed = [" ".join(f"'{_hash(_static(name))}'" for name in names) for names in (scripts, styles)]
+    return f"default-src 'none'; script-src {allowed[0]}; style-src {allowed[1]}; base-uri 'none'; form-action 'none'"
+
+
+def _filled(tree: Tree, policy: str, scripts: Sequence[str], styles: Sequence[str], controls: str) -> str:
+    return _template().render(
+        title=tree["title"],
+        policy=policy.partition("; frame-ancestors")[0],  # which only a header may say
+        scripts=list(map(_static, scripts)),
+        styles=list(map(_static, styles)),
+        controls=controls,
+        data=as_json(tree),
+    )
+
+
+def _template() -> Template:
+    with extra("draw"):
+        from jinja2 import Environment, StrictUndefined
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_static("page.html"))
+
+
+def _static(name: str) -> str:
+    return files("lockstep.report.page").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,263 @@
+"""The parts of the protocol that clusters of a plan need not reach, each with the reason.
+
+Unreachable parts are ruled out by the constants of the plan's spec. The compiled spec knows most of them itself; the
+rest is argued here, and a cluster that reaches one all the same refutes the argument. Seldom are the parts that a fleet
+of the stated size may miss: another plan must reach them, or a model shows that they can be reached. Two answers a
+larger fleet alone has shown; the tests of the floors name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lockstep.systems.dledger.constants import header_constants
+from lockstep.systems.dledger.plans import PLANS
+from lockstep.systems.dledger.reached import WAITING_ANSWERS, kind_of_action
+from lockstep.systems.system import Reached
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Value
+
+_Where: TypeAlias = Callable[[Mapping[str, Value]], bool]
+
+
+# ---- Unreachable ----
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Parts that are unreachable where a condition on the constants of a header holds, and why."""
+
+    what: tuple[Reached, ...]
+    why: str
+    where: _Where = lambda _: True
+
+
+def actions(*names: str) -> tuple[Reached, ...]:
+    """Return the parts that are these actions."""
+    return tuple((kind_of_action(name), name) for name in names)
+
+
+def parts(kind: str, *names: str) -> tuple[Reached, ...]:
+    """Return the parts of a kind with these names."""
+    return tuple((kind, name) for name in names)
+
+
+_NO_MESSAGES: _Where = lambda has: not has["VoteMessages"]  # noqa: E731 - it is a name for a condition.
+
+#: Those that do not follow from the compiled spec, which knows the actions that its constants make false.
+UNREACHABLE: tuple[Unreachable, ...] = (
+    Unreachable(
+        actions("ActOnQuorumIndex"),
+        "a pass of one step leaves nothing to act on",
+        lambda has: not has["SplitQuorumCheck"],
+    ),
+    Unreachable(actions("DoCommitted"), "there is no state machine", lambda has: not has["Applies"]),
+    Unreachable(
+        (*actions("CheckResponseFuturesTimeout"), *parts("client", *WAITING_ANSWERS)),
+        "no client waits for anything",
+        lambda has: not has["Clients"],
+    ),
+    Unreachable(
+        parts("client", "NOT_LEADER", "LEADER_TRANSFERRING"),
+        "there are no clients",
+        lambda has: not has["Clients"],
+    ),
+    Unreachable(parts("client", "REQUEST_WITH_EMPTY_BODYS"), "no client has a batch", lambda has: not has["Batches"]),
+    Unreachable(
+        parts("client", "LEADER_PENDING_FULL"), "more than MaxPendingRequests clients would have to wait: 10,000"
+    ),
+    Unreachable(
+        (
+            *actions("HandleOwnVote", "ParseVoteResponses", "ParseHeartBeatResponses"),
+            *parts("answer", "VOTE ACCEPT", "VOTE REJECT_EXPIRED_LEDGER_TERM", "VOTE REJECT_SMALL_LEDGER_END_INDEX"),
+            *parts("answer", "VOTE REJECT_EXPIRED_VOTE_TERM", "VOTE REJECT_ALREADY_HAS_LEADER"),
+            *parts("answer", "VOTE REJECT_ALREADY_VOTED", "VOTE REJECT_TERM_NOT_READY"),
+            *parts("answer", "HEARTBEAT SUCCESS", "HEARTBEAT EXPIRED_TERM", "HEARTBEAT TERM_NOT_READY"),
+        ),
+        "neither votes nor heartbeats are messages",
+        _NO_MESSAGES,
+    ),
+    Unreachable(
+        (
+            *actions("HandleTakeLeadership", "TakeLeadershipTimeOut", "TransferTimeOut"),
+            *parts("answer", "TRANSFER SUCCESS", "TRANSFER INCONSISTENT_LEADER", "TRANSFER INCONSISTENT_TERM"),
+            *parts("answer", "TRANSFER EXPIRED_TERM", "TRANSFER TAKE_LEADERSHIP_FAILED"),
+            *parts("client", "LEADER_TRANSFERRING"),
+        ),
+        "no leader hands over",
+        _NO_MESSAGES,
+    ),
+    Unreachable(
+        parts("answer", "VOTE REJECT_UNKNOWN_LEADER", "HEARTBEAT UNKNOWN_MEMBER"), "no stranger takes part in a group"
+    ),
+    Unreachable(
+        parts("answer", "VOTE REJECT_UNEXPECTED_LEADER", "HEARTBEAT UNEXPECTED_MEMBER"),
+        "nobody sends a request to itself; its own vote is no message",
+    ),
+    Unreachable(
+        parts("answer", "VOTE REJECT_TAKING_LEADERSHIP"), "PreferredLeaders is empty, as it is by default in the code"
+    ),
+    Unreachable(
+        parts("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER", "HEARTBEAT INCONSISTENT_LEADER"),
+        "a node must lose its term file, and be in a lower term than its last entry, or vote twice in a term",
+        lambda has: has["VoteFile"] == "repaired" or _NO_MESSAGES(has),
+    ),
+    Unreachable(
+        parts("answer", "TRANSFER INTERNAL_ERROR"),
+        "a transferee changes its role in the term it is to take or in a later one, but to follow in an earlier one",
+    ),
+    Unreachable(
+        parts("answer", "COMPARE NOT_FOLLOWER", "TRUNCATE NOT_FOLLOWER"),
+        "until 0.2.7 a request waits for its node to follow",
+        lambda has: not has["NotFollower"],
+    ),
+    Unreachable(parts("answer", "APPEND NOT_FOLLOWER"), "an APPEND waits for its node to follow, in every version"),
+    Unreachable(
+        parts("answer", "APPEND REPEATED_PUSH"),
+        "no APPEND waits for a second one to find it there",
+        lambda has: not has["RequestQueues"],
+    ),
+    Unreachable(
+        parts("answer", "COMPARE REPEATED_PUSH", "TRUNCATE REPEATED_PUSH"), "only an APPEND waits under its index"
+    ),
+    Unreachable(
+        parts("answer", "COMPARE INCONSISTENT_TERM"),
+        "a COMPARE is obeyed whatever its term",
+        lambda has: has["PushTermCheck"] == "published",
+    ),
+    Unreachable(
+        parts("answer", "TRUNCATE INCONSISTENT_TERM", "APPEND INCONSISTENT_TERM"),
+        "one of another term or leader is answered by INCONSISTENT_STATE",
+    ),
+    Unreachable(parts("dispatcher", "APPEND -> TRUNCATE"), "a TRUNCATE follows from a COMPARE"),
+    Unreachable(
+        parts("log", "late TRUNCATE cuts"),
+        "what a leader appended behind the entry stays",
+        lambda has: has["LateTruncate"] == "repaired",
+    ),
+    Unreachable(
+        parts("log", "cut entries back"),
+        "nothing that was cut stays in the file",
+        lambda has: has["TruncatedTail"] == "repaired",
+    ),
+    Unreachable(
+        parts("log", "commit past the end"),
+        "nothing is cut below the committed index",
+        lambda has: has["CommitPastEnd"] == "repaired",
+    ),
+)
+
+
+def unreachable(spec: Spec) -> dict[Reached, str]:
+    """Return the parts that no cluster of a spec with these constants can reach, each with its reason."""
+    found = dict.fromkeys(actions(*sorted(spec.never)), "the constants of the spec make it false")
+    has = header_constants(spec.constants)
+    for each in UNREACHABLE:
+        if each.where(has):
+            found |= {what: each.why for what in each.what if what not in found}
+    return found
+
+
+# ---- Seldom ----
+
+
+@dataclass(frozen=True, slots=True)
+class Seldom:
+    """Parts that less than a third of the clusters of some plans reach at the stated size, and why."""
+
+    what: tuple[Reached, ...]
+    plans: Collection[str]
+    why: str
+
+
+def _all_but(*plans: str) -> frozenset[str]:
+    return frozenset(PLANS) - set(plans)
+
+
+_PUBLISHED = ("published", "fine_published", "four_published", "batches_published", "votes_published")
+_MESSAGES = ("whole", "four_published", "votes", "votes_published", "handover")
+
+SELDOM: tuple[Seldom, ...] = (
+    Seldom(
+        parts("answer", "TRUNCATE INCONSISTENT_STATE"),
+        _all_but("restless"),
+        "the follower must leave a leader for another while a TRUNCATE of the first comes, and is awaited",
+    ),
+    Seldom(
+        parts("answer", "COMPARE INCONSISTENT_TERM"),
+        ("whole", "votes", "handover", "not_follower"),
+        "a COMPARE of a term that its receiver has left is mostly answered, or lost, before that",
+    ),
+    Seldom(
+        (
+            *actions("CheckAppendFuture", "CheckLeak", "DoCheckAppendResponse", "DoCommit", "HandleDoCommit"),
+            *parts("answer", "APPEND REPEATED_PUSH", "APPEND INCONSISTENT_STATE"),
+            *parts("client", "SUCCESS"),
+            *parts("log", "entries committed", "commit learnt", "entries cut", "leader change and cut"),
+        ),
+        ("restless",),
+        "leaders change too often for much to be appended, and committed",
+    ),
+    Seldom(
+        parts("answer", "TRANSFER SUCCESS"),
+        ("whole", "four_published", "votes_published"),
+        "leaders change too often for a transfer to come to its end",
+    ),
+    Seldom(
+        parts("answer", "TRANSFER EXPIRED_TERM"),
+        ("whole", "four_published", "votes", "votes_published"),
+        "leaders change too often for a transfer to come to its end",
+    ),
+    Seldom(
+        parts("answer", "TRANSFER INCONSISTENT_TERM"),
+        _MESSAGES,
+        "a transferee that waits must enter a higher term and then still reach the index",
+    ),
+    Seldom(
+        parts("answer", "HEARTBEAT TERM_NOT_READY"),
+        ("four_published",),
+        "a leader must win without a voter that then stands behind its term: three of four voted",
+    ),
+    Seldom(
+        parts("client", "TERM_CHANGED"),
+        ("whole", "four_published"),
+        "a leader with clients that wait must lead again in another term, before it crashes",
+    ),
+    Seldom(
+        parts("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER", "HEARTBEAT INCONSISTENT_LEADER"),
+        ("four_published", "votes_published"),
+        "a quorum must be deceived by term files that were lost within a few steps of each other",
+    ),
+    Seldom(
+        parts("log", "late TRUNCATE cuts"),
+        ("batches_published", "fine_published", "four_published"),
+        "an answer that lets the leader append mostly comes after all copies of the TRUNCATE",
+    ),
+    Seldom(
+        parts("log", "commit past the end"),
+        _PUBLISHED,
+        "what is behind a late TRUNCATE must be committed before it comes",
+    ),
+    Seldom(
+        parts("log", "entries cut", "leader change and cut"),
+        ("four_published",),
+        "a candidate needs three of four, who mostly hold what the others hold",
+    ),
+    Seldom(
+        parts("log", "late TRUNCATE passes"),
+        _all_but("late_truncate"),
+        "without delay on purpose a TRUNCATE seldom comes late; as published it cuts",
+    ),
+    Seldom(
+        parts("log", "cut entries back"),
+        _PUBLISHED,
+        "entries must be cut, and the node start again before others are written over them",
+    ),
+)
+
+
+def seldom(plan: str) -> dict[Reached, str]:
+    """Return the parts of a plan that a fleet of the stated size may miss, each with its reason."""
+    return {what: each.why for each in SELDOM if plan in each.plans for what in each.what}

@@ -1,0 +1,118 @@
+"""The command as a user runs it, without the half second that Python takes to import it.
+
+Each run is a process of its own, forked from one that has imported the command and done nothing else. The tests of how
+a process starts and ends, and of signals, start one from nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TypedDict
+
+SECONDS = 120
+
+#: What nearly every command imports.
+COMMON = (
+    "lockstep.cli.check_command",
+    "lockstep.cli.model",
+    "lockstep.cli.import_command",
+    "lockstep.cli.print_commands",
+)
+
+
+class Run(TypedDict):
+    """One run, as it is told to the process that forks."""
+
+    args: list[str]
+    cwd: str
+    environ: dict[str, str]
+    out: str
+    err: str
+
+
+def lockstep(*args: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run `lockstep` with these arguments in a folder, with these variables beside its environment."""
+    words = list(map(str, args))
+    with tempfile.TemporaryDirectory(prefix="command-") as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        run = Run(args=words, cwd=str(cwd), environ={**os.environ, **environ}, out=str(out), err=str(err))
+        status = _Forks.of_this_process().ran(run)
+        return subprocess.CompletedProcess(
+            words, status, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+        )
+
+
+class _Forks:
+    """The process that has imported the command, and forks one for each run."""
+
+    _this: _Forks | None = None
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        atexit.register(self._process.kill)
+
+    @classmethod
+    def of_this_process(cls) -> _Forks:
+        if cls._this is None:
+            cls._this = cls()
+        return cls._this
+
+    def ran(self, run: Run) -> int:
+        """Return the exit status of a run."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(run) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
+def _serve() -> None:
+    """Fork for each line of standard input, and print the exit status."""
+    from importlib import import_module
+
+    for module in COMMON:
+        import_module(module)
+    for line in sys.stdin:
+        run: Run = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _become(run)
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _become(run: Run) -> None:
+    """Be the command: its folder, its variables, its files, its exit status."""
+    import signal
+
+    from lockstep.__main__ import main
+
+    signal.alarm(SECONDS)
+    os.chdir(run["cwd"])
+    os.environ.clear()
+    os.environ.update(run["environ"])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, run["out"]), (2, run["err"])):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+    sys.argv = ["lockstep", *run["args"]]
+    status = 1
+    try:
+        main()
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    _serve()
