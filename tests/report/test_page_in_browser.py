@@ -14,10 +14,11 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from browsers import CHROMIUM, NO_CHROMIUM, chromium
-from lockstep.jobs.view.log_view import of_own_spec
-from lockstep.jobs.view.trace_view import of_trace
-from lockstep.report.page.build_page import page
-from lockstep.report.page.page_content import content
+from lockstep.jobs.view.counterexample_view import view_own_spec
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.build_page import build_page
+from lockstep.report.page.page_content import page_content
+from lockstep.systems.spec_options import SpecOptions
 from lockstep.systems.traces import write_cluster
 from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 from places import ROOT
@@ -299,17 +300,17 @@ def test_a_search_finds_fields_values_lines_and_messages(opened: Page) -> None:
 
 def test_a_search_finds_what_is_wrong_by_its_code_and_by_its_words(browser: Browser, tmp_path: Path) -> None:
     trace, file = write_cluster(tmp_path, "published", 4, 120), tmp_path / "wrong.html"
-    tree = content(*of_trace(trace, {}))
-    file.write_text(page(tree), encoding="utf-8")
-    (said,) = tree["said"]
-    code = said["title"].split()[0]
+    tree = page_content(*view_trace(trace, {}))
+    file.write_text(build_page(tree), encoding="utf-8")
+    (remark,) = tree["remarks"]
+    code = remark["title"].split()[0]
     assert re.fullmatch(r"[A-Z]+\d+", code)
     tab = browser.new_page()
     tab.goto(file.as_uri() + "#step=0")
-    for wanted in (code, said["lines"][-1], "VoteOncePerTermProp"):
+    for wanted in (code, remark["lines"][-1], "VoteOncePerTermProp"):
         tab.fill("#search", wanted)
         tab.press("#search", "Enter")
-        assert (tab.inner_text("#hits"), at(tab)) == ("1 step", str(said["number"]))
+        assert (tab.inner_text("#hits"), at(tab)) == ("1 step", str(remark["number"]))
         tab.evaluate("location.hash = '#step=0'")
         tab.wait_for_function("document.getElementById('position').textContent.startsWith('0 ')")
     tab.close()
@@ -346,7 +347,9 @@ def test_one_property_holds_and_two_hold(browser: Browser, tmp_path: Path) -> No
         spec, config = counter(tmp_path, cfg)
         spec.write_text(spec.read_text().replace("Small ==", "Natural == x >= 0\nBit == y < 2\nSmall =="))
         file = tmp_path / "counter.html"
-        file.write_text(page(content(*of_own_spec(spec, config))), encoding="utf-8")
+        file.write_text(
+            build_page(page_content(*view_own_spec(SpecOptions(module=spec, cfg=config)))), encoding="utf-8"
+        )
         tab = browser.new_page()
         tab.goto(file.as_uri())
         found.append(tab.inner_text("#strip summary"))
@@ -410,7 +413,10 @@ def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
     browser: Browser, tmp_path: Path
 ) -> None:
     file = tmp_path / "counter.html"
-    file.write_text(page(content(*of_own_spec(*counter(tmp_path, COUNTS_TOO_FAR)))), encoding="utf-8")
+    file.write_text(
+        build_page(page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))),
+        encoding="utf-8",
+    )
     tab = browser.new_page()
     tab.goto(file.as_uri() + "#step=1")
     assert not tab.is_visible("#diagram")
@@ -420,7 +426,7 @@ def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
         assert at(tab) == place
         assert [row.split() for row in tab.locator("#state tr").all_inner_texts()] == [["x", value], ["y", "0"]]
         assert tab.locator("#state tr.new").all_inner_texts()[0].split() == ["x", value]
-    assert "invariant Small is violated" in tab.inner_text("#said")
+    assert "invariant Small is violated" in tab.inner_text("#remarks")
     assert Axe().run(tab).violations_count == 0
     tab.close()
 
@@ -434,7 +440,7 @@ def size(png: bytes) -> tuple[int, ...]:
 def test_a_screenshot_of_the_readme_can_be_taken_anew(name: str, browser: Browser, tmp_path: Path) -> None:
     """`python tests/support/screenshots.py` takes them."""
     with page_with(browser, SHOTS[name], tmp_path) as tab:
-        assert SHOTS[name].says in tab.inner_text("#said")
+        assert SHOTS[name].says in tab.inner_text("#remarks")
         assert tab.locator("#canvas .wrong").count() > 0
         assert size(tab.screenshot()) == size((FOLDER / name).read_bytes())
 

@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, Page, expect
 
 import lockstep
 from browsers import CHROMIUM, NO_CHROMIUM, chromium
-from lockstep.jobs.play.page_requests import Answers
-from lockstep.jobs.play.play_game import Game, of_trace
+from lockstep.jobs.play.page_requests import RequestHandler
+from lockstep.jobs.play.play_game import Game, play_trace
 from lockstep.jobs.play.play_scenario import play, read_scenario
-from lockstep.jobs.play.play_server import Server
+from lockstep.jobs.play.play_server import PlayServer
 from pages import HOSTILE, hostile_trace
 from plays import STEPS, VIOLATED, flawed, played, ways
 
@@ -32,13 +32,13 @@ def browser() -> Iterator[Browser]:
 
 
 #: A machine that does much else answers late, and the first trace that is saved may need the spec to be compiled.
-MOST_MS = 120_000
-expect.set_options(timeout=MOST_MS)
+MAX_MS = 120_000
+expect.set_options(timeout=MAX_MS)
 
 
 @contextmanager
-def served(game: Game) -> Iterator[Server]:
-    server = Server(Answers(game, game.begin))
+def served(game: Game) -> Iterator[PlayServer]:
+    server = PlayServer(RequestHandler(game, game.begin))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -50,13 +50,13 @@ def served(game: Game) -> Iterator[Server]:
 
 
 @contextmanager
-def opened(browser: Browser, game: Game, scheme: str = "light") -> Iterator[tuple[Page, Server]]:
+def opened(browser: Browser, game: Game, scheme: str = "light") -> Iterator[tuple[Page, PlayServer]]:
     """The page of a session; nothing may go wrong on it, nor be asked of anybody but the server that it comes from."""
     context = browser.new_context(
         viewport={"width": 1200, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
     )
     tab = context.new_page()
-    tab.set_default_timeout(MOST_MS)
+    tab.set_default_timeout(MAX_MS)
     told: list[str] = []
     tab.on("console", lambda message: told.append(message.text))
     tab.on("pageerror", lambda error: told.append(str(error)))
@@ -89,7 +89,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
             tab.click(f'[data-offer="{offer}"]')
             stands_at(tab, number + 1)
         assert tab.inner_text("#verdict") == f"violated: {VIOLATED} fails after step {STEPS}."
-        assert f"{VIOLATED} is violated" in tab.inner_text("#said")
+        assert f"{VIOLATED} is violated" in tab.inner_text("#remarks")
         assert tab.inner_text("#live").endswith(f". False: {VIOLATED}")
         assert tab.evaluate("document.activeElement.id") == "next"
 
@@ -100,7 +100,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
         (found,) = lockstep.check(tmp_path / "saved.ndjson").findings
         assert (found.name, found.line) == (VIOLATED, STEPS + 1)
         assert f"lockstep check says: violated: a behaviour of the spec that violates {VIOLATED}" in tab.inner_text(
-            "#told"
+            "#notice"
         )
         with tab.expect_download() as scenario:
             tab.click("#save-scenario")
@@ -180,7 +180,7 @@ def test_axe_finds_nothing_where_something_is_played(browser: Browser, scheme: s
 
 @pytest.mark.nightly
 def test_a_hostile_trace_runs_nothing_while_it_is_played(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, of_trace(hostile_trace(tmp_path, 60))) as (tab, _):
+    with opened(browser, play_trace(hostile_trace(tmp_path, 60))) as (tab, _):
         assert HOSTILE in (tab.text_content("#offers") or "")
         tab.click("#offers button[data-offer]")
         stands_at(tab, 61)
@@ -197,7 +197,7 @@ def test_a_server_that_was_stopped_is_told_on_the_page(browser: Browser) -> None
     with served(ways()) as server:
         tab.goto(server.url)
     tab.click("#offers button[data-offer]")
-    expect(tab.locator("#told")).to_have_text("lockstep play does not answer: was it stopped?")
+    expect(tab.locator("#notice")).to_have_text("lockstep play does not answer: was it stopped?")
     tab.close()
 
 

@@ -17,8 +17,8 @@ from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.shown.compare import to_value
 from lockstep.conformance.shown.words import Words
 from lockstep.jobs.minimise_trace import minimise
-from lockstep.jobs.view.trace_view import of_trace
-from lockstep.report.page.page_content import content
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.page_content import page_content
 from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import trace_spec
@@ -168,8 +168,8 @@ def test_the_file_is_what_the_tool_makes(switch: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("switch", sampled(ROWS, (*SAMPLE[1:], "MatchWithoutRecalculate")))
 def test_its_page_shows_every_step(switch: str) -> None:
-    shown, subject = of_trace(ROWS[switch].path, {})
-    assert len(content(shown, subject)["steps"]) == ROWS[switch].steps + 1
+    shown, subject = view_trace(ROWS[switch].path, {})
+    assert len(page_content(shown, subject)["steps"]) == ROWS[switch].steps + 1
     assert shown.count == ROWS[switch].steps
     assert [step.line for step in shown.steps[1:]] == list(range(2, ROWS[switch].steps + 2))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -13,7 +15,15 @@ from lockstep.base.terminal import wipe_line
 from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
+    from lockstep.report.page.page_content import PageContext
+    from lockstep.report.page.shown_behaviour import ShownBehaviour
+    from lockstep.systems.spec_options import SpecOptions
     from lockstep.tla.behaviour import Behaviour
+
+#: A command's function, whose options click passes by name.
+Command: TypeAlias = Callable[..., int]
+
+_NO_SWITCHES: Mapping[str, bool | str | int] = MappingProxyType({})
 
 EXIT_CODES = """
 Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
@@ -133,6 +143,42 @@ SWITCH = click.option(
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own.")
 OWN_CFG = click.option("--cfg", type=FILE, help="Its cfg (default: the one of the same name beside it).")
+MAPPING = click.option(
+    "--mapping", type=FILE, help="With --spec: a TOML file that says which action each line of your log is."
+)
+
+
+def spec_options(*, with_switch: bool = True, with_mapping: bool = True) -> Callable[[Command], Command]:
+    """Add the options that choose the spec of traces; the command gets them as one SpecOptions, `spec_options`."""
+    options = [SWITCH] * with_switch + [OWN_SPEC, OWN_CFG, LIBRARY] + [MAPPING] * with_mapping + [TLA_TOOLS]
+
+    def with_options(command: Command) -> Command:
+        @functools.wraps(command)
+        def called(
+            own: Path | None,
+            cfg: Path | None,
+            library: tuple[Path, ...],
+            tla_tools: Path | None,
+            switches: Mapping[str, bool | str | int] = _NO_SWITCHES,
+            mapping: Path | None = None,
+            **others: Any,
+        ) -> int:
+            from lockstep.systems.spec_options import SpecOptions
+
+            if own is None and (cfg or mapping or library):
+                names = "--cfg, -I and --mapping" if with_mapping else "--cfg and -I"
+                raise click.UsageError(f"{names} go with --spec")
+            if own is not None:
+                if switches:
+                    raise click.UsageError("--switch is for traces of a system that lockstep knows")
+                cfg_of(own, cfg)
+            return command(spec_options=SpecOptions(switches, own, cfg, library, mapping, tla_tools), **others)
+
+        for option in reversed(options):
+            called = option(called)
+        return called
+
+    return with_options
 
 
 def cfg_of(spec: Path, cfg: Path | None) -> Path:
@@ -141,6 +187,36 @@ def cfg_of(spec: Path, cfg: Path | None) -> Path:
     if not found.is_file():
         raise click.UsageError(f"there is no {found}: name the cfg with --cfg")
     return found
+
+
+def behaviour_named(
+    words: Sequence[str], options: SpecOptions, *, whole: bool = False
+) -> tuple[ShownBehaviour, PageContext]:
+    """Return what the words of `view` and `export` name: a trace, logs, or the counterexample of a model or a spec.
+
+    Arguments: `whole`, all steps of a trace, not only the part around what is wrong.
+    """
+    from lockstep.jobs.view.counterexample_view import view_model, view_own_spec
+    from lockstep.jobs.view.trace_view import view_own_logs, view_trace
+    from lockstep.systems.models import UnknownModelError
+
+    paths = [Path(word) for word in words]
+    if options.module is not None:
+        if paths:
+            return view_own_logs(paths, options, progress, whole=whole)
+        if options.mapping is not None:
+            raise click.UsageError("--mapping goes with the logs that it describes")
+        return view_own_spec(options, progress)
+    if len(paths) != 1:
+        raise click.UsageError("give one trace, or the name of one model; or a spec of your own with --spec")
+    if paths[0].exists():
+        return view_trace(paths[0], options.switches, progress, whole=whole)
+    if options.switches:
+        raise click.UsageError(f"no file {words[0]!r}; --switch is for traces, and a model has its own cfg")
+    try:
+        return view_model(words[0], progress)
+    except UnknownModelError as error:
+        raise UnknownModelError(f"no file {words[0]!r}, and {error}") from error
 
 
 def note_translation(spec: Path, jar: Path | None) -> None:
