@@ -14,7 +14,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.report.code_explanation import codes, rule, told_by_the_spec
+from lockstep.report.code_explanation import codes, property_text, rule
 from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
@@ -78,7 +78,7 @@ def test_explain_lists_the_codes_and_refuses_others(folder: Path) -> None:
 
 def test_a_property_that_the_spec_does_not_define_cannot_be_explained() -> None:
     with pytest.raises(AssertionError, match=r"DLedger.tla does not define Nothing"):
-        told_by_the_spec(DLEDGER, "Nothing")
+        property_text(DLEDGER, "Nothing")
 
 
 # ---- Many traces ----

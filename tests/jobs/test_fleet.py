@@ -123,9 +123,11 @@ def test_a_share_counts_traces_and_not_times() -> None:
 # ---- The fleet ----
 
 
-def fleet(*plans: str, seeds: int, asked: int = 0) -> tuple[Fleet, list[str]]:
+def fleet(*plans: str, seeds: int, both_ways: int = 0) -> tuple[Fleet, list[str]]:
     said: list[str] = []
-    return Fleet(plans, range(1, seeds + 1), 400, said.append, lambda _: None, master="local[2]", asked=asked), said
+    return Fleet(
+        plans, range(1, seeds + 1), 400, said.append, lambda _: None, master="local[2]", both_ways_steps=both_ways
+    ), said
 
 
 @pytest.mark.nightly
@@ -166,8 +168,8 @@ def test_a_fleet_in_which_no_leader_ever_pushes_is_below_its_floor() -> None:
 
 @pytest.mark.nightly
 def test_a_fleet_is_asked_both_ways_where_that_is_wanted() -> None:
-    job, said = fleet("four", seeds=5, asked=1)
+    job, said = fleet("four", seeds=5, both_ways=1)
     assert job.run() is Verdict.HOLDS
-    (asked,) = job.both_ways
-    assert (asked.plan, asked.verdict, asked.steps) == ("four", Verdict.HOLDS, 5)
+    (plan,) = job.both_ways
+    assert (plan.plan, plan.verdict, plan.steps) == ("four", Verdict.HOLDS, 5)
     assert any(text.startswith("  plan") and "refused" in text for text in said)

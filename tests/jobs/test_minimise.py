@@ -19,8 +19,8 @@ from lockstep.conformance.incremental import Literal
 from lockstep.conformance.minimise.past import Told, causes, take_told
 from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
 from lockstep.conformance.minimise.runs import Replay, Run
-from lockstep.jobs.course.plant_expression import Method
-from lockstep.jobs.minimise_trace import Minimised, NothingToMinimiseError, minimise, shortest_known
+from lockstep.jobs.course.plant_expression import ReferenceMethod
+from lockstep.jobs.minimise_trace import MinimisedTrace, NothingToMinimiseError, minimise, shortest_known
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import compiled
@@ -57,7 +57,7 @@ def opened(header: Header, events: Iterable[Event]) -> Trace:
 
 
 @functools.cache
-def shortened(plan: str, seed: int, events: int) -> Minimised:
+def shortened(plan: str, seed: int, events: int) -> MinimisedTrace:
     header, told, spec, system = cluster(plan, seed, events)
     return minimise(opened(header, told), spec, system)
 
@@ -155,7 +155,7 @@ def event(seq: int, node: str, action: str, **args: Any) -> Event:
     return Event(seq, node, action, args)
 
 
-def of_shop(*told: tuple[Any, ...], **options: Any) -> Minimised:
+def of_shop(*told: tuple[Any, ...], **options: Any) -> MinimisedTrace:
     """Minimise a trace of the shop: node and action, then the arguments by name."""
     header, spec, system = shop()
     events = [event(seq, node, action, **dict(args)) for seq, (node, action, *args) in enumerate(told)]
@@ -166,7 +166,7 @@ def ticket(by: str, number: int) -> dict[str, Any]:
     return {"by": by, "number": number}
 
 
-def taken(found: Minimised) -> list[tuple[str, str, dict[str, Any]]]:
+def taken(found: MinimisedTrace) -> list[tuple[str, str, dict[str, Any]]]:
     return [(event.node, event.action, event.args) for event in found.events]
 
 
@@ -333,7 +333,7 @@ def test_what_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
     found = minimise(opened(header, told), spec, system)
     assert found.is_cut
     assert found.events[-1] == lied
-    assert not found.is_again  # a lie that no reference told
+    assert not found.is_rerun  # a lie that no reference told
     assert len(found.events) < found.first
     assert {event.seq for event in found.events} < {event.seq for event in told}
     deviation = verdict(found.header, found.events, spec, system).deviation
@@ -369,11 +369,11 @@ def deviation(header: Header, events: Iterable[Event], spec: Spec, system: Syste
 def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> None:
     (module, method), (there, other), (plan, seed, count) = PLANTED[name]
     system, simulator = simulators()[plan]
-    with Method(module, method).planted(there, ast.parse(other, mode="eval").body):
+    with ReferenceMethod(module, method).planted(there, ast.parse(other, mode="eval").body):
         header, run = simulator.cluster(plan, seed, count)
         told, spec = list(run), compiled(system, header, plan)
         found = minimise(opened(header, told), spec, system)
-        assert found.is_again
+        assert found.is_rerun
         assert found.is_minimal
         # It is what the reference tells, and without any step the reference does not leave the spec so any more.
         assert list(simulator.again(header, found.events)) == list(found.events)
@@ -387,7 +387,7 @@ def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> 
     # Without what was planted the reference does not do so, and what it did is only cut.
     cut = minimise(opened(header, told), spec, system)
     assert cut.is_cut
-    assert not cut.is_again
+    assert not cut.is_rerun
     assert len(found.events) < len(cut.events)
 
 
@@ -398,7 +398,7 @@ def test_a_trace_that_only_says_that_it_is_of_a_reference_is_cut() -> None:
     trace = Trace(iter(text.splitlines(keepends=True)), "t")
     found = minimise(trace, compiled(system, trace.header, "t"), system)
     assert found.is_cut
-    assert not found.is_again
+    assert not found.is_rerun
     assert list(system.simulator.again(trace.header, found.events) if system.simulator else [1]) == []
 
 

@@ -14,7 +14,7 @@ from lockstep.report.page import page_content as pages
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, fit_to_page, json_for_html, page_content
 from lockstep.systems.judge import judge_known
-from lockstep.systems.spec_options import SpecOptions
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.traces import write_cluster
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import events_at_end

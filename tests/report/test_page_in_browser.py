@@ -18,7 +18,7 @@ from lockstep.jobs.view.counterexample_view import view_own_spec
 from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
-from lockstep.systems.spec_options import SpecOptions
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.traces import write_cluster
 from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 from places import ROOT

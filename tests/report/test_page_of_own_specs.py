@@ -14,7 +14,7 @@ from lockstep.jobs.view.counterexample_view import view_own_spec
 from lockstep.jobs.view.trace_view import view_own_logs
 from lockstep.report.page.page_content import PageContext, page_content
 from lockstep.report.page.shown_behaviour import NothingToShowError, ShownBehaviour
-from lockstep.systems.spec_options import SpecOptions
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep_command import lockstep
 from pages import COUNTS_TOO_FAR, counter, tree_in
 from places import ROOT

@@ -8,7 +8,7 @@ from pathlib import Path
 from lockstep.jobs.play.play_game import Game, play_model, play_own_spec
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.jobs.play.play_session import Visit
-from lockstep.systems.spec_options import SpecOptions
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.values.kinds import Value
 from places import ROOT, SPECS
 

@@ -11,7 +11,7 @@ from lockstep.base.terminal import write_bytes
 from lockstep.cli.options import behaviour_named, completing, model_names, progress_end, spec_options
 
 if TYPE_CHECKING:
-    from lockstep.systems.spec_options import SpecOptions
+    from lockstep.systems.trace_opening import SpecOptions
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What the commands share: options, exit codes, progress on a terminal."""
+"""Options, exit codes and progress on a terminal, as all commands have them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from raftref.limits import EVENTS_MAX
 if TYPE_CHECKING:
     from lockstep.report.page.page_content import PageContext
     from lockstep.report.page.shown_behaviour import ShownBehaviour
-    from lockstep.systems.spec_options import SpecOptions
+    from lockstep.systems.trace_opening import SpecOptions
     from lockstep.tla.behaviour import Behaviour
 
 #: A command's function, whose options click passes by name.
@@ -32,7 +32,7 @@ internal error.
 """
 
 FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print the result."
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the result."
 )
 
 
@@ -50,7 +50,7 @@ LOCAL_MASTER = click.option(
     default="local[*]",
     show_default=True,
     callback=_local,
-    help="On how many cores of this machine Spark runs: local[N].",
+    help="The cores of this machine that Spark uses: local[N].",
 )
 TLA_TOOLS = click.option(
     "--tla-tools",
@@ -66,9 +66,9 @@ LIBRARY = click.option(
     help="With --spec: a further folder with modules; may be given several times.",
 )
 PARALLEL = click.option(
-    "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
+    "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="The number of TLC processes at once."
 )
-FULL = click.option("--full", is_flag=True, help="Of a counterexample show every state as a whole, not changes alone.")
+FULL = click.option("--full", is_flag=True, help="Show every state of a counterexample in full, not only its changes.")
 ITF = click.option(
     "--itf",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -79,43 +79,43 @@ EVENTS = click.option(
     type=click.IntRange(1, EVENTS_MAX),
     default=400,
     show_default=True,
-    help="How many events each cluster runs for.",
+    help="The number of events of each cluster.",
 )
 
 
 def progress(text: str) -> None:
-    """Show what is going on, on a terminal only."""
+    """Show progress, on a terminal only."""
     if sys.stderr.isatty():
         wipe_line()
         click.echo(f"{text} ...", nl=False, err=True)
 
 
 def progress_end() -> None:
-    """Wipe what progress showed."""
+    """Wipe the progress line."""
     wipe_line()
 
 
 def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return what completes a word of the command line by those that there are."""
+    """Return a completion of a word by a list of words."""
     return lambda _context, _parameter, begun: [word for word in words() if word.startswith(begun)]
 
 
 def model_names() -> list[str]:
-    """Name the bounded models of all systems."""
+    """Return the names of the bounded models of all systems."""
     from lockstep.systems.models import model_names as names
 
     return names()
 
 
 def plan_names() -> list[str]:
-    """Name the plans of faults of all systems."""
+    """Return the names of the fault plans of all systems."""
     from lockstep.systems.registry import simulators
 
     return list(simulators())
 
 
 def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> dict[str, bool | str | int]:
-    if not words:  # what knows the systems is slow to import
+    if not words:  # the registry of systems is slow to import
         return {}
     from lockstep.base.errors import BadInputError
     from lockstep.systems.specs import switches_of
@@ -163,7 +163,7 @@ def spec_options(*, with_switch: bool = True, with_mapping: bool = True) -> Call
             mapping: Path | None = None,
             **others: Any,
         ) -> int:
-            from lockstep.systems.spec_options import SpecOptions
+            from lockstep.systems.trace_opening import SpecOptions
 
             if own is None and (cfg or mapping or library):
                 names = "--cfg, -I and --mapping" if with_mapping else "--cfg and -I"
@@ -220,7 +220,7 @@ def behaviour_named(
 
 
 def note_translation(spec: Path, jar: Path | None) -> None:
-    """Say on standard error that the PlusCal of a spec was changed after it was translated, if it was."""
+    """Print a note if the PlusCal of a spec was changed after it was translated."""
     from lockstep.tla.loading.pluscal import note_of_translation
 
     note = note_of_translation(spec, jar)
@@ -237,7 +237,7 @@ def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
 
 
 def keep_counterexample(behaviour: Behaviour | None, path: Path | None, source: Path, violated: str) -> None:
-    """Write a counterexample into the file that --itf names, or say that there is none."""
+    """Write a counterexample into the file that --itf names, or print that there is none."""
     from lockstep.report.counterexample_steps import write_itf
 
     if path is None:

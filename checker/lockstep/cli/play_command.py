@@ -16,7 +16,7 @@ from lockstep.cli.options import FILE, completing, model_names, note_translation
 if TYPE_CHECKING:
     from lockstep.jobs.play.play_game import Game
     from lockstep.jobs.play.play_scenario import Scenario
-    from lockstep.systems.spec_options import SpecOptions
+    from lockstep.systems.trace_opening import SpecOptions
 
 
 @click.command()

@@ -12,7 +12,7 @@ from lockstep.cli.options import behaviour_named, completing, model_names, progr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lockstep.systems.spec_options import SpecOptions
+    from lockstep.systems.trace_opening import SpecOptions
 
 
 @click.command()

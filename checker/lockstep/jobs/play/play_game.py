@@ -15,9 +15,9 @@ from lockstep.report.page.page_content import PageContext
 from lockstep.systems.models import model_named
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own.traces import load_own_spec, not_checked, own_system
-from lockstep.systems.spec_options import SpecOptions
 from lockstep.systems.specs import compiled, system_of
 from lockstep.systems.system import System
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
 from lockstep.trace.format import Header, Trace

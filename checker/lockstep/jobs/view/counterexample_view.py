@@ -17,8 +17,8 @@ from lockstep.systems.models import model_named
 from lockstep.systems.own.traces import own_system
 from lockstep.systems.picture import shown
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.spec_options import SpecOptions
 from lockstep.systems.system import System
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts

@@ -25,8 +25,8 @@ from lockstep.systems.judge import header_of_states, judge_known
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own.subject import own_subject
 from lockstep.systems.own.traces import check_own, of_own
-from lockstep.systems.spec_options import SpecOptions
 from lockstep.systems.specs import Switches, compiled, expanded, system_of
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.loading.project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.trace.format import Header
@@ -74,24 +74,24 @@ def view_own_logs(
     Raises NothingToShowError where a line is malformed, NoVerdictError where the check gave up, and as own_subject.
     """
     assert options.module is not None
-    held = own_subject(options.module, options.own_cfg, options.mapping, search_path=options.library, jar=options.jar)
-    context = PageContext(held.system, held.spec, module_texts(held.system.module, options.library))
-    title = f"{', '.join(path.name for path in paths)}, {held.system.title}"
-    if len(paths) == 1 and not held.always:
+    own = own_subject(options.module, options.own_cfg, options.mapping, search_path=options.library, jar=options.jar)
+    context = PageContext(own.system, own.spec, module_texts(own.system.module, options.library))
+    title = f"{', '.join(path.name for path in paths)}, {own.system.title}"
+    if len(paths) == 1 and not own.always:
         (path,) = paths
         if is_itf(path):
             return _states(title, read_itf(path), context, whole=whole), context
         window = TraceWindow(whole=whole)
-        verdict = check_own(path, held.spec, held.interface, held.mapping, follower=window, say=say)
-        if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
+        verdict = check_own(path, own.spec, own.interface, own.mapping, follower=window, say=say)
+        if own.searched is None or TWO_SUCCESSORS not in verdict.reason:
             refuse_no_verdict(verdict)
-            return _behaviour(title, verdict, tuple(window.steps(held.spec)), window.count, context), context
-    if held.searched is None or (len(paths) > 1 and held.searched.mapping.files != "together"):
+            return _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context), context
+    if own.searched is None or (len(paths) > 1 and own.searched.mapping.files != "together"):
         raise NothingToShowError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
-    verdict, found = explain_logs(paths, held.searched, say=say)
+    verdict, found = explain_logs(paths, own.searched, say=say)
     refuse_no_verdict(verdict)
     assert found is not None, "logs without a verdict were refused"
-    steps = list(_explaining_steps(told_best(found), held.spec))
+    steps = list(_explaining_steps(told_best(found), own.spec))
     return _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context), context
 
 

@@ -121,8 +121,8 @@ def _shown_beside_spec(check: TraceCheck, after: State, line: int, event: Event)
 def _way(number: int, branch: Branch) -> tuple[str, ...]:
     false = f"{branch.failed.loc}: {' '.join(branch.failed.text.split())}"
     bound = ", ".join(f"{name} = {format_value(value)}" for name, value in branch.bound)
-    held = "; ".join(" ".join(each.text.split()) for each in branch.held) or "nothing"
-    return str(number), held, false, _side(branch.left), branch.error or _side(branch.right), bound
+    true = "; ".join(" ".join(each.text.split()) for each in branch.held) or "nothing"
+    return str(number), true, false, _side(branch.left), branch.error or _side(branch.right), bound
 
 
 def _side(value: tuple[Value] | None) -> str:

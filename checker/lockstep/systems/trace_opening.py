@@ -1,4 +1,4 @@
-"""The options that say which spec traces are checked against, the same for every command that opens a trace."""
+"""Opening a trace with the spec that it is checked against, and the options that choose the spec."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstep.systems.specs import Switches, variants
+from lockstep.systems.opening import open_trace
+from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.systems.specs import Switches, compiled, system_of, variants
+from lockstep.systems.system import System
+from lockstep.tla.spec import Spec
+from lockstep.trace.format import Trace, TraceError, read_trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +47,21 @@ class SpecOptions:
         words = [("--switch", word) for word in self.switch_words()]
         paths = [(option, str(path)) for option, path in [*own, ("--mapping", self.mapping)] if path is not None]
         return tuple(part for pair in [*words, *paths] for part in pair)
+
+
+def open_with_spec(path: Path, options: SpecOptions) -> tuple[Trace, Spec, System]:
+    """Open a trace, and compile the spec that it is checked against; return also the system of the spec.
+
+    Raises TraceError where the trace is malformed or of another spec, UnreadableError where it cannot be read, and as
+    load_spec does.
+    """
+    if options.module is None:
+        trace = open_trace(path)
+        system = system_of(trace.header, trace.source)
+        return trace, compiled(system, trace.header, trace.source, options.switches, options.jar), system
+    system = own_system(options.module, options.own_cfg)
+    spec = load_own_spec(system, options.library, options.jar)
+    trace = read_trace(path)
+    if trace.header.spec != system.spec:
+        raise TraceError(trace.source, 1, f"field `spec`: {trace.header.spec!r} is not {system.spec!r}")
+    return trace, spec, system
