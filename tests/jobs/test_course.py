@@ -267,7 +267,7 @@ def test_for_a_wrong_correction_the_first_deviation_of_its_cluster_is_printed(ex
     assert (code, f"expression: with `{expression}` seed " in printed) == (1, True)
 
 
-def test_another_expression_that_says_the_same_is_right(tmp_path: Path) -> None:
+def test_an_equivalent_expression_is_right(tmp_path: Path) -> None:
     same = "new_index if new_index < self.end_index else self.end_index"
     assert ran("course", "check", "4-bug", claim(tmp_path, STORE, same))[0] == 0
 

@@ -95,10 +95,10 @@ def test_a_state_that_is_changed_in_the_itf_is_refused(
     assert "no list has all steps" in refused.details[0]
 
 
-def test_an_action_that_the_itf_tells_is_not_believed(folder: Path) -> None:
+def test_the_action_in_an_itf_file_is_only_a_hint(folder: Path) -> None:
     """Where the spec's steps can be listed, another one that leads to the state is found."""
-    trace = own_trace(folder, "told", [("Lock", 1), ("Unlock", 1)])
-    file = folder / "told.itf.json"
+    trace = own_trace(folder, "named", [("Lock", 1), ("Unlock", 1)])
+    file = folder / "named.itf.json"
     done = command("export", "--spec", SERVICE / "LockService.tla", trace, "--to", "itf", "-o", file, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     tree = json.loads(file.read_text())
@@ -185,8 +185,8 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Diagram, folder: 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         tab = browser.new_page()
-        asked: list[str] = []
-        tab.on("request", lambda request: asked.append(request.url))
+        requests: list[str] = []
+        tab.on("request", lambda request: requests.append(request.url))
         tab.goto(file.as_uri())
         box = tab.locator("g.step").last.bounding_box()
         titles = tab.locator("title").all_text_contents()
@@ -195,14 +195,14 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Diagram, folder: 
     assert box is not None
     assert box["width"] > 100
     assert HOSTILE in titles
-    assert (hacked, asked) == (None, [file.as_uri()])
+    assert (hacked, requests) == (None, [file.as_uri()])
 
 
 # ---- The command ----
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "problem"),
     [
         (("nowhere", "--to", "svg"), 2, "no file 'nowhere', and no model 'nowhere'"),
         (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
@@ -212,12 +212,12 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Diagram, folder: 
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_nothing_is_written(
-    words: tuple[str, ...], code: int, said: str, violating: Path, folder: Path
+    words: tuple[str, ...], code: int, problem: str, violating: Path, folder: Path
 ) -> None:
     (folder / "torn").write_bytes(violating.read_bytes()[:3_000])
     had = violating.read_bytes()
     done = command("export", *(word.replace("{}", str(violating)) for word in words), cwd=folder)
-    assert (done.returncode, done.stdout, said in done.stderr) == (code, "", True), done.stderr
+    assert (done.returncode, done.stdout, problem in done.stderr) == (code, "", True), done.stderr
     assert violating.read_bytes() == had
 
 

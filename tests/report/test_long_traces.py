@@ -140,9 +140,9 @@ def _fields(shown: Any) -> dict[str, Any]:
 
 def test_the_check_says_how_many_events_there_are(tmp_path: Path) -> None:
     trace = write_cluster(tmp_path, "ordered", 3, 1_100)
-    said: list[str] = []
-    judge_known({}, say=said.append)(trace)
-    assert said == [f"{trace}: event {count} of 1,100" for count in ("0", "500", "1,000")]
+    reported: list[str] = []
+    judge_known({}, say=reported.append)(trace)
+    assert reported == [f"{trace}: event {count} of 1,100" for count in ("0", "500", "1,000")]
     torn = tmp_path / "torn.ndjson"
     torn.write_bytes(trace.read_bytes()[:-20])
     assert (events_at_end(trace), events_at_end(torn), events_at_end(tmp_path)) == (1_100, None, None)

@@ -104,8 +104,9 @@ def test_a_node_is_drawn_anew_where_it_changes_and_the_log_is_what_it_shows(
         look = step["looks"].get(str(step["node"]))
         log = event.get("shows", {}).get("log")
         if look is not None and log is not None:
-            told = list(enumerate(log)) if isinstance(log, list) else log["#map"]  # hashicorp/raft's has its indexes
-            assert [entry[:2] for entry in logs[step["node"]]] == [[index, entry["term"]] for index, entry in told]
+            # hashicorp/raft's log has its indexes
+            entries = list(enumerate(log)) if isinstance(log, list) else log["#map"]
+            assert [entry[:2] for entry in logs[step["node"]]] == [[index, entry["term"]] for index, entry in entries]
             compared += 1
     assert compared > 20
 
@@ -142,8 +143,8 @@ def test_a_property_that_fails_in_a_trace_is_shown_with_what_it_is_false_for_and
 
 
 def test_a_search_for_a_counterexample_tells_how_many_states_it_has_found() -> None:
-    tree, told = model_tree("late_truncate_bug")
-    counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in told]
+    tree, progress = model_tree("late_truncate_bug")
+    counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in progress]
     assert 5 < len(counts) < tree["count"]  # of each level up to 500 states, and of tables now and then
     assert counts == sorted(set(counts))
 
@@ -291,11 +292,11 @@ def test_where_a_trace_shows_something_else_all_that_it_shows_stands_beside_what
     trace.write_text("\n".join([*lines[:place], json.dumps(event), *lines[place + 1 :]]) + "\n", encoding="utf-8")
     tree = tree_of(trace)
     (table,) = tree["remarks"][0]["tables"]
-    rows = {path: (shown, said) for path, shown, said in table["rows"]}
+    rows = {path: (shown, expected) for path, shown, expected in table["rows"]}
     assert {path.partition(".")[0] for path in rows} == event["shows"].keys()
     assert [table["rows"][number][0] for number in table["marked"]] == ["currTerm"]
     assert rows["currTerm"] == (str(event["shows"]["currTerm"]), str(event["shows"]["currTerm"] - 7))
-    assert all(shown == said for path, (shown, said) in rows.items() if path != "currTerm")
+    assert all(shown == expected for path, (shown, expected) in rows.items() if path != "currTerm")
 
 
 @pytest.mark.parametrize("browsers", [(), ("chromium",)])

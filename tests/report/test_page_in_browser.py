@@ -53,14 +53,14 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Page]:
     """The page of a trace of DLedger; nothing may go wrong on it, nor be asked of any network."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     tab = context.new_page()
-    told: list[str] = []
-    tab.on("console", lambda message: told.append(message.text))
-    tab.on("pageerror", lambda error: told.append(str(error)))
-    tab.on("request", lambda request: None if request.url.startswith("file:") else told.append(request.url))
+    events: list[str] = []
+    tab.on("console", lambda message: events.append(message.text))
+    tab.on("pageerror", lambda error: events.append(str(error)))
+    tab.on("request", lambda request: None if request.url.startswith("file:") else events.append(request.url))
     tab.goto(files["published"].as_uri())
     yield tab
     context.close()
-    assert told == []
+    assert events == []
 
 
 def at(tab: Page) -> str:
@@ -115,19 +115,19 @@ def test_the_address_keeps_the_step(opened: Page, files: dict[str, Path]) -> Non
 
 def test_what_a_step_does_is_announced(opened: Page) -> None:
     opened.keyboard.press("ArrowRight")
-    said = opened.inner_text("#live")
-    assert said.startswith("Step 1: ")
+    announced = opened.inner_text("#live")
+    assert announced.startswith("Step 1: ")
     assert opened.get_attribute("#live", "aria-live") == "polite"
-    assert opened.get_attribute("#scrubber", "aria-valuetext") in said.lower() or "step 1:" in said.lower()
+    assert opened.get_attribute("#scrubber", "aria-valuetext") in announced.lower() or "step 1:" in announced.lower()
 
 
 def test_a_message_tells_its_fields(opened: Page) -> None:
     while not opened.locator("#changes button").count():
         opened.keyboard.press("ArrowRight")
     opened.locator("#changes button").first.click()
-    told = opened.inner_text("#message")
-    assert "src = " in told
-    assert "sent by step " in told
+    events = opened.inner_text("#message")
+    assert "src = " in events
+    assert "sent by step " in events
 
 
 def test_a_click_on_a_step_shows_it_and_one_on_an_arrow_shows_its_message(opened: Page) -> None:
@@ -146,11 +146,11 @@ def test_the_question_mark_tells_the_keys_and_what_the_signs_mean(opened: Page) 
     opened.keyboard.press("?")
     assert opened.is_visible("#keys")
     assert opened.get_attribute("#help", "aria-expanded") == "true"
-    told = opened.inner_text("#keys")
+    events = opened.inner_text("#keys")
     signs = set(opened.locator("#canvas .glyph").all_text_contents()) - {"down"}
     assert signs
-    assert [sign for sign in signs if sign not in told] == []
-    assert all(key in told for key in ("Home", "End", "n, p", "/ search", "#step="))
+    assert [sign for sign in signs if sign not in events] == []
+    assert all(key in events for key in ("Home", "End", "n, p", "/ search", "#step="))
 
 
 def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[str, Path]) -> None:

@@ -74,7 +74,7 @@ def test_the_counterexample_of_a_spec_is_shown_step_by_step(
         assert [step.action for step in shown.steps[1:]] == actions
 
 
-def test_every_variable_is_told_at_first_and_then_those_that_change(tmp_path: Path) -> None:
+def test_the_first_state_has_every_variable_and_the_others_those_that_change(tmp_path: Path) -> None:
     tree = page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))
     assert [step["values"] for step in tree["steps"]] == [{"x": "0", "y": "0"}, {"x": "1"}, {"x": "2"}, {"x": "3"}]
     assert (tree["nodes"], tree["messages"]) == ([], [])
@@ -87,14 +87,14 @@ def test_a_spec_without_a_violation_has_no_page(tmp_path: Path) -> None:
 
 def test_a_behaviour_in_itf_is_shown_with_the_actions_that_lead_to_its_states(tmp_path: Path) -> None:
     spec, cfg = counter(tmp_path, COUNTS_TOO_FAR)
-    told = [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 3, "y": 0}]
+    states = [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 3, "y": 0}]
     file = tmp_path / "x.itf.json"
-    file.write_text(json.dumps({"vars": ["x", "y"], "states": told}), encoding="utf-8")
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": states}), encoding="utf-8")
     shown, _ = view_own_logs([file], SpecOptions(module=spec, cfg=cfg))
     assert [step.action for step in shown.steps] == ["Init", "Up", "", "Up", "Up"]
     assert [sorted(step.failed) for step in shown.steps] == [[]] * 4 + [["Small"]]
     assert [remark.number for remark in shown.remarks] == [4]
-    file.write_text(json.dumps({"vars": ["x", "y"], "states": [*told[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": [*states[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
     shown, _ = view_own_logs([file], SpecOptions(module=spec, cfg=cfg))
     assert [step.action for step in shown.steps] == ["Init", "Up", ""]
     assert any("x: the file has 9, the spec 2" in line for line in shown.remarks[0].lines)
@@ -111,9 +111,9 @@ def test_logs_that_are_explained_are_shown_with_the_steps_that_are_in_no_line(
     assert set(hidden) == {"Acknowledge"}
     assert len(hidden) > 20
     for log in logs:
-        told = [step.line for step in shown.steps if step.source == str(log)]
-        assert told == sorted(told)
-        assert told == list(range(1, len(log.read_text(encoding="utf-8").splitlines()) + 1))
+        lines = [step.line for step in shown.steps if step.source == str(log)]
+        assert lines == sorted(lines)
+        assert lines == list(range(1, len(log.read_text(encoding="utf-8").splitlines()) + 1))
     tree = page_content(shown, context)
     lines = [step.get("line") for step in tree["steps"]]
     assert lines.count("in no line") == len(hidden)

@@ -57,19 +57,19 @@ def opened(browser: Browser, game: Game, scheme: str = "light") -> Iterator[tupl
     )
     tab = context.new_page()
     tab.set_default_timeout(MAX_MS)
-    told: list[str] = []
-    tab.on("console", lambda message: told.append(message.text))
-    tab.on("pageerror", lambda error: told.append(str(error)))
+    events: list[str] = []
+    tab.on("console", lambda message: events.append(message.text))
+    tab.on("pageerror", lambda error: events.append(str(error)))
     with served(game) as server:
-        tab.on("request", lambda each: None if each.url.startswith((server.url, "blob:")) else told.append(each.url))
+        tab.on("request", lambda each: None if each.url.startswith((server.url, "blob:")) else events.append(each.url))
         tab.goto(server.url)
         yield tab, server
     context.close()
-    assert told == []
+    assert events == []
 
 
 def stands_at(tab: Page, number: int) -> None:
-    """Wait until the page shows the state after so many steps."""
+    """Wait until the page shows the state after a number of steps."""
     expect(tab.locator("#position")).to_have_text(re.compile(f"^{number} of "))
 
 
@@ -127,7 +127,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
         assert tab.inner_text("#verdict").startswith("violated: ")
 
 
-def test_why_not_is_told_with_its_line_and_arguments_can_be_written(browser: Browser) -> None:
+def test_why_not_is_explained_with_its_line_and_arguments_can_be_written(browser: Browser) -> None:
     with opened(browser, flawed()) as (tab, _):
         tab.click("#disabled summary")
         tab.click('#disabled button:has-text("DoAppend: why not?")')
@@ -192,7 +192,7 @@ def test_a_hostile_trace_runs_nothing_while_it_is_played(browser: Browser, tmp_p
         assert tab.evaluate("window.hacked") is None
 
 
-def test_a_server_that_was_stopped_is_told_on_the_page(browser: Browser) -> None:
+def test_the_page_reports_that_the_server_was_stopped(browser: Browser) -> None:
     tab = browser.new_page()
     with served(ways()) as server:
         tab.goto(server.url)
@@ -212,8 +212,8 @@ def test_no_other_page_can_ask_the_server_even_with_its_address(browser: Browser
         request = '{"type": "take", "at": 0, "offer": 0}'
         for kind in ("application/json", "text/plain"):
             sent = f"{{method: 'POST', headers: {{'Content-Type': {kind!r}}}, body: {request!r}}}"
-            asked = f"fetch({server.url + 'ask'!r}, {sent}).then(() => 'seen', () => 'refused')"
-            assert tab.evaluate(asked) == "refused"
+            request = f"fetch({server.url + 'ask'!r}, {sent}).then(() => 'seen', () => 'refused')"
+            assert tab.evaluate(request) == "refused"
         tab.evaluate(f"document.body.append(Object.assign(document.createElement('iframe'), {{src: {server.url!r}}}))")
         tab.wait_for_timeout(300)
         assert "What can happen next" not in "".join(frame.content() for frame in tab.frames)
