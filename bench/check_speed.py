@@ -21,18 +21,20 @@ from math import inf
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import check_with_tlc, hold_with_tlc
-from lockstep.conformance.check import Events, TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Evaluation, Incremental, Literal
+from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc, hold_with_tlc
+from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
+from lockstep.conformance.trace_check import Events, TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import subject, trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import subject, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tlc import find_java
-from lockstep.trace.format import FORMAT, Event, Header, read_trace, write_trace
+from lockstep.trace.trace_format import FORMAT, Event, Header, write_trace
+from lockstep.trace.trace_reader import read_trace
 
 PLANS = ("ordered", "fine", "batches", "votes")
 #: A plan of hashicorp/raft, of which it is told, too, where the time goes.
@@ -214,7 +216,7 @@ def length_of_logs(folder: Path, longest: int) -> str:
         version="1",
         spec="DLedger",
         nodes=("n1",),
-        constants={"AtomicElection": False, "Fifo": True, "AsyncFlush": "repaired"},
+        constants={"StepwiseElections": True, "Fifo": True, "AsyncFlush": "repaired"},
     )
     rows: list[tuple[object, ...]] = []
     for length in (each for each in LENGTHS if each <= longest):

@@ -14,24 +14,24 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lockstep.models.search import SearchResult, explore_literally, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tlc
 from lockstep.report.text_table import table
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.format import FORMAT, Header
+from lockstep.trace.trace_format import FORMAT, Header
 
 MODELS = ("votes_small", "votes_log", "ordered", "crash", "stale_push", "lossy")
 LOG_LENGTHS = (10, 100, 1_000, 10_000)
 SECONDS = 0.5
 LEADER, FOLLOWER = "n1", "n2"
 CONSTANTS: dict[str, bool | str | int] = {
-    "AtomicElection": True,
+    "StepwiseElections": False,
     "VoteMessages": False,
     "Fifo": True,
     "PriorTermCommit": "repaired",

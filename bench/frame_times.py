@@ -15,14 +15,15 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-
 from playwright.sync_api import Browser, Page
 
-from browsers import chromium
 from lockstep.report.text_table import table
-from lockstep.systems.traces import write_cluster
-from pages import page_of
+from lockstep.systems.trace_files import write_cluster
+from tests.support.programs.browsers import chromium
+from tests.support.programs.pages import page_of
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 
 #: Does something, and says how long it was until the frame after it was drawn.
 _TO_THE_FRAME = """(what) => new Promise((done) => {

@@ -23,22 +23,23 @@ from typing import Any
 from drawing import picture
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.reading import Reading
-from lockstep.conformance.shown.compare import equal_count
-from lockstep.conformance.tamper import Kind, Outcome, Tampered, Tampering, tamperings
-from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.order import Order
-from lockstep.logs.search import Spread, explain
-from lockstep.logs.steps import Path as Way
-from lockstep.logs.steps import Steps
+from lockstep.conformance.comparison import equal_count
+from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.tampering import Kind, Outcome, Tampered, Tampering, tamperings
+from lockstep.logs.continuations import Path as Way
+from lockstep.logs.explanation_search import Spread, explain
+from lockstep.logs.line_order import Order
+from lockstep.logs.line_steps import Steps
+from lockstep.logs.log_lines import Claim, Line, Thread
 from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.operators.bounds import Exactly, Matching
-from lockstep.trace.format import Event, Trace, read_trace
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace, read_trace
 
 PLAN = "ordered"
 

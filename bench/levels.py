@@ -1,4 +1,4 @@
-"""Measure what each level of a search by tables costs: python bench/levels.py figure8 [--every 5]
+"""Measure what each level of a search by tables costs: python bench/levels.py prior_term_commit [--every 5]
 
 A level is what a cluster would do as one job, so this is what a plan for one is made from: how many states and
 successors a level has, how many of the successors are new, how many evaluations were not in the tables yet, how many
@@ -16,14 +16,14 @@ from itertools import pairwise
 from typing import Any
 
 from lockstep.report.text_table import table
-from lockstep.systems.models import model_named
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables import search
-from lockstep.tla.tables.answers.groups import Groups
-from lockstep.tla.tables.answers.predicates import OfStates, OfSteps
-from lockstep.tla.tables.answers.trees import Trees
-from lockstep.tla.tables.expand import Expander
-from lockstep.tla.tables.states.seen import Seen
+from lockstep.systems.registry import model_named
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables import table_search
+from lockstep.tla.tables.decision_trees import Trees
+from lockstep.tla.tables.expander import Expander
+from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.predicate_trees import OfStates, OfSteps
+from lockstep.tla.tables.successor_groups import Groups
 
 PHASES = ("look up", "generate", "fingerprint", "properties", "duplicates", "evaluate")
 
@@ -97,11 +97,11 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
         ("properties", OfStates, "told_after"),
         ("duplicates", Seen, "has"),
         ("duplicates", Seen, "add"),
-        ("duplicates", search, "first_ones"),
+        ("duplicates", table_search, "first_ones"),
         ("evaluate", Trees, "_evaluate"),
     ):
         clock.watch(phase, owner, name)
-    expand = search._Search.expand
+    expand = table_search._Search.expand
 
     def noted(self: Any, count: int) -> bool:
         goes_on = expand(self, count)
@@ -112,9 +112,9 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
         )
         return goes_on
 
-    search._Search.expand = noted  # type: ignore[method-assign]  # the only place that knows where a level ends
+    table_search._Search.expand = noted  # type: ignore[method-assign]  # the only place that knows where a level ends
     begin = time.process_time()
-    search.explore_by_tables(loaded, check_deadlock=deadlock)
+    table_search.explore_by_tables(loaded, check_deadlock=deadlock)
     whole = time.process_time() - begin
     levels[-1].spent["other"] = whole - sum(levels[-1].spent.values())
     return levels

@@ -1,10 +1,10 @@
-"""What a log costs that tells a part: python bench/log_cost.py [--transactions 8] [--runs 4] [--tlc-timeout 600]
+"""What a log costs that tells a part: python bench/log_cost.py [--transactions 8] [--runs 4]
 
 Runs of a two-phase commit (bench/two_phase) are told in several ways, from every step in full to a log of each node in
-which nobody writes that a message arrives, and checked: by following the lines where they tell everything, by searching
-for what they leave open, and each time by TLC alone on the same lines. All of it is measured in one run, side by side,
-in processor time: only the ratios carry over. An event is a step of the run, whether a line tells of it or not. A rash
-transaction manager commits when half of them are prepared; of its runs it is counted how many are refuted.
+which nobody writes that a message arrives, and checked: by following the lines where they tell everything, and by
+searching for what they leave open. All of it is measured in one run, side by side, in processor time: only the ratios
+carry over. An event is a step of the run, whether a line tells of it or not. A rash transaction manager commits when
+half of them are prepared; of its runs it is counted how many are refuted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import resource
 import sys
 import tempfile
 import time
@@ -25,11 +24,10 @@ from typing import Any
 from two_phase.runs import AHEAD, Run
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text_table import table
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.logs import OwnLogs
-from lockstep.tlc import find_java
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
 
 SPEC = Path(__file__).parent / "two_phase" / "TwoPhase.tla"
 
@@ -106,14 +104,14 @@ WAYS = (
 )
 
 
-def judge(way: Way, folder: Path, transactions: int, tlc: ByTlc | None = None) -> OwnLogs:
-    """Return what checks the logs of a way to tell; `tlc`, where TLC does."""
+def judge(way: Way, folder: Path, transactions: int) -> OwnLogs:
+    """Return what checks the logs of a way to tell."""
     folder.mkdir(parents=True, exist_ok=True)
     cfg, mapping = folder / "TwoPhase.cfg", folder / "mapping.toml"
     text = SPEC.with_suffix(".cfg").read_text(encoding="utf-8")
     cfg.write_text(text.replace("Last = 9", f"Last = {transactions}"), encoding="utf-8")
     mapping.write_text(way.mapping(), encoding="utf-8")
-    return judge_own(SPEC, cfg, mapping, tlc)
+    return judge_own(SPEC, cfg, mapping)
 
 
 def checked(judged: OwnLogs, paths: Sequence[Path]) -> TraceVerdict:
@@ -123,37 +121,26 @@ def checked(judged: OwnLogs, paths: Sequence[Path]) -> TraceVerdict:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a way to tell costs: steps, lines and seconds of all runs, states carried, and how many rash runs fail.
-
-    `tlc_seconds` is what TLC takes for the same lines, and `spent` of how many runs it found nothing in its time.
-    """
+    """What a way to tell costs: steps, lines and seconds of all runs, states carried, and how many rash runs fail."""
 
     steps: int
     lines: int
     seconds: float
-    tlc_seconds: float
-    spent: int
     states: int
     bits: float
     refuted: int
 
 
-def processor_time() -> float:
-    """Return the seconds that processors have worked for this process, and for those of TLC that have ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
-
-
 def timed(judged: OwnLogs, runs: Sequence[Sequence[Path]]) -> tuple[list[TraceVerdict], float]:
     """Check some runs; return the verdicts and the seconds."""
-    begin = processor_time()
-    return [checked(judged, paths) for paths in runs], processor_time() - begin
+    begin = time.process_time()
+    return [checked(judged, paths) for paths in runs], time.process_time() - begin
 
 
-def refuse_but(expected: set[Verdict], title: str, runs: Sequence[Sequence[Path]], found: list[TraceVerdict]) -> None:
-    """Stop where a run that is right has another verdict than is expected."""
+def refuse_all_but_holds(title: str, runs: Sequence[Sequence[Path]], found: list[TraceVerdict]) -> None:
+    """Stop where a run that is right does not hold."""
     for paths, verdict in zip(runs, found, strict=True):
-        if verdict.verdict not in expected:
+        if verdict.verdict is not Verdict.HOLDS:
             raise SystemExit(f"{title}: {paths[0]}: {verdict.verdict}: {verdict.reason}")
 
 
@@ -163,10 +150,7 @@ def measured(way: Way, folder: Path, args: argparse.Namespace) -> Measured:
     logs = [way.logs(Run(seed, args.transactions, EVERY), folder / f"run-{seed}") for seed in range(1, args.runs + 1)]
     runs = [paths for paths, _ in logs]
     found, seconds = min((timed(judged, runs) for _ in range(TIMES)), key=lambda each: each[1])
-    refuse_but({Verdict.HOLDS}, way.title, runs, found)
-    tlc = judge(way, folder, args.transactions, ByTlc(args.tlc_timeout, None))
-    by_tlc, tlc_seconds = timed(tlc, runs)
-    refuse_but({Verdict.HOLDS, Verdict.INCONCLUSIVE}, f"{way.title}, TLC", runs, by_tlc)
+    refuse_all_but_holds(way.title, runs, found)
     rash = [
         way.logs(Run(seed, args.transactions, EVERY, rash=True), folder / f"rash-{seed}")[0]
         for seed in range(1, args.rash + 1)
@@ -176,8 +160,6 @@ def measured(way: Way, folder: Path, args: argparse.Namespace) -> Measured:
         sum(steps for _, steps in logs),
         sum(each.events for each in found),
         seconds,
-        tlc_seconds,
-        sum(each.verdict is Verdict.INCONCLUSIVE for each in by_tlc),
         max((each.states for each in told), default=1),
         sum(sum(each.entropy.values()) for each in told) / len(found),
         sum(checked(judged, paths).verdict is Verdict.VIOLATED for paths in rash),
@@ -190,17 +172,12 @@ def rows(folder: Path, args: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
     for number, way in enumerate(WAYS):
         found = measured(way, folder / f"way-{number}", args)
         full = full or found
-        rate, tlc_rate = found.steps / found.seconds, found.steps / found.tlc_seconds
-        ratio, tlc_ratio = found.seconds / full.seconds, found.tlc_seconds / full.seconds
-        told = f"{found.lines / found.steps:.0%}"
-        least, most = (">", "<") if found.spent else ("", "")
+        rate, ratio = found.steps / found.seconds, found.seconds / full.seconds
         yield (
-            way.title, told, found.states, f"{found.bits:.2f}", f"{rate:,.0f}", f"{ratio:.1f}x",
-            f"{most}{tlc_rate:,.1f}", f"{least}{tlc_ratio:,.0f}x", f"{found.refuted} of {args.rash}",
+            way.title, f"{found.lines / found.steps:.0%}", found.states, f"{found.bits:.2f}", f"{rate:,.0f}",
+            f"{ratio:.1f}x", f"{found.refuted} of {args.rash}",
         )  # fmt: skip
-        spent = f", nothing found of {found.spent}" if found.spent else ""
-        said = f"{way.title}: {found.seconds:.2f} s, TLC {found.tlc_seconds:.2f} s{spent}"
-        print(said, file=sys.stderr, flush=True)
+        print(f"{way.title}: {found.seconds:.2f} s", file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -209,15 +186,13 @@ def main() -> None:
     parser.add_argument("--transactions", type=int, default=8)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--rash", type=int, default=20, help="how many runs of a rash transaction manager")
-    parser.add_argument("--tlc-timeout", type=float, default=600, help="seconds that TLC may take for a run")
     parser.add_argument("--keep", type=Path, help="a folder for logs and mappings, to look at them")
     args = parser.parse_args()
-    print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}, Java {find_java().version}")
+    print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}")
     print(f"{args.runs} runs of {args.transactions} transactions\n")
     with tempfile.TemporaryDirectory() as name:
         found = list(rows(args.keep or Path(name), args))
-    heads = ("what the logs tell", "lines", "states carried", "bits", "events/s", "time", "TLC events/s", "TLC time",
-             "rash runs refuted")  # fmt: skip
+    heads = ("what the logs tell", "lines", "states carried", "bits", "events/s", "time", "rash runs refuted")
     print(table(heads, found))
 
 

@@ -12,12 +12,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import dledger_mutants
-import hashicorp_mutants
 from lockstep.systems.registry import simulators
-from mutants import Mutant, spec_of
+from tests.support.systems import dledger_mutants, hashicorp_mutants
+from tests.support.systems.mutants import Mutant, spec_of
 
 REFERENCES = {"dledger": dledger_mutants.REFERENCE, "hashicorp": hashicorp_mutants.REFERENCE}
 

@@ -31,17 +31,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from lockstep.jobs.spark.check import check_lines
-from lockstep.pipeline.against import AS_TOLD
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.generate import Clusters, generate
-from lockstep.pipeline.stages.windows import Passes
-from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.work.traces import in_order, told
+from lockstep.jobs.spark.spark_check import check_lines
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.task_traces import in_order, told
+from lockstep.pipeline.trace_store import Store
 from lockstep.report.text_table import table
-from lockstep.systems.opening import opened
-from lockstep.systems.specs import spec_key, trace_spec
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import spec_key, trace_spec
 from lockstep.tla.spec import Spec
 
 #: Events of a short trace.
@@ -216,7 +214,7 @@ def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = 
         before = time.perf_counter()
         with pipeline_session(master) as spark:
             begin, used = time.perf_counter(), processor()
-            check(spark, store, run, passes=Passes(spark, store, run, AS_TOLD) if cut else None)
+            check(spark, store, run, is_cut=cut)
             seconds, used = time.perf_counter() - begin, processor() - used
             said, spent = verdicts(spark, store, run)
     return Row(events, f"Spark, {master}", seconds, used, begin - before, memory, said), spent

@@ -19,12 +19,12 @@ from public_rows import Found, Outcome, Row, compared
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.text_files import text_of
-from lockstep.models.free import most_of_the_memory
+from lockstep.models.memory_budget import most_of_the_memory
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
-from lockstep.tla.tables.states.layout import UnsuitedError
+from lockstep.tla.tables.state_layout import UnsuitedError
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import Budget, Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, find_tla2tools, run_tlc
 

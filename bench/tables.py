@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
 from lockstep.report.text_table import table
-from lockstep.systems.models import model_named
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables.search import explore_by_tables
+from lockstep.systems.registry import model_named
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables.table_search import explore_by_tables
 
 MODELS = (
     "ordered",
@@ -165,22 +165,19 @@ def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dic
             subject.spec, subject.cfg, deadlock=subject.deadlock, workers=workers, search_path=subject.library, jar=jar
         )
 
-    def tables(processes: int) -> SearchResult:
-        return explore_with_tables(
-            subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library, processes=processes
-        )
+    def tables() -> SearchResult:
+        return explore_with_tables(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
 
     def cold() -> SearchResult:
         with _empty_cache():
-            return tables(1)
+            return tables()
 
     def state_by_state() -> SearchResult:
         return explore_literally(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
 
     return {
         "tables, cold": cold,
-        "tables": lambda: tables(1),
-        "tables, 2 processes": lambda: tables(2),
+        "tables": tables,
         "state by state": state_by_state if literally else None,
         **{
             f"{name}, {count} worker{'s' * (count > 1)}": tlc(count, jar)

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-import lockstep.models.search
-from browsers import CHROMIUM, NO_CHROMIUM
+import lockstep.models.spec_search
 from lockstep.tlc import TlcOptions
-from nightly_sample import (  # noqa: F401 - pytest takes a conftest's names for hooks
+from tests.support.nightly_sample import (  # noqa: F401 - pytest takes a conftest's names for hooks
     pytest_addoption,
     pytest_collection_modifyitems,
     pytest_configure,
@@ -21,6 +20,7 @@ from nightly_sample import (  # noqa: F401 - pytest takes a conftest's names for
     pytest_sessionfinish,
     pytest_terminal_summary,
 )
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 
 # Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
@@ -33,7 +33,7 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
     Those for longer runs cost half a second more, and are those of every `lockstep model` that runs as a process.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lockstep.models.search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
+        patched.setattr(lockstep.models.spec_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
         yield
 
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 __all__ = ["__version__", "check", "draw", "explore", "load_spec"]
 
 if TYPE_CHECKING:
-    from lockstep.models.picture import draw
-    from lockstep.systems.judge import check
+    from lockstep.models.counterexample_picture import draw
+    from lockstep.systems.file_check import check
     from lockstep.tla.explore import explore
-    from lockstep.tla.loading.load import load_spec
+    from lockstep.tla.loading.load_spec import load_spec
 
     __version__: str
 else:  # so that a type checker still sees a name that is misspelt
     _HOMES = {
-        "check": "lockstep.systems.judge",
-        "draw": "lockstep.models.picture",
+        "check": "lockstep.systems.file_check",
+        "draw": "lockstep.models.counterexample_picture",
         "explore": "lockstep.tla.explore",
-        "load_spec": "lockstep.tla.loading.load",
+        "load_spec": "lockstep.tla.loading.load_spec",
     }
 
     def __getattr__(name):

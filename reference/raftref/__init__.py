@@ -2,5 +2,5 @@
 
 `raftref.dledger` and `raftref.hashicorp` are protocol cores: no time, no randomness, no input or output.
 `raftref.dledger.simulation` and `raftref.hashicorp.simulation` drive clusters of them from a seed.
-`raftref.dledger.storage` and `raftref.hashicorp.stores` keep logs on files. Nothing here imports the checker.
+`raftref.dledger.storage` keeps a log on files. Nothing here imports the checker.
 """

@@ -1,14 +1,14 @@
-"""What an action is: a method whose name is the spec's, with the condition under which it may be taken.
+"""Actions: functions whose names are the spec's, each with the condition under which it may be taken.
 
-The method's positional parameters are those of the spec's action after the node itself. Keyword parameters
-are what reaches the node by messages that the spec's grain leaves out: votes, heartbeats, terms heard of.
+The function changes the node that is its first argument. Its other positional parameters are those of the spec's
+action. Keyword parameters are what reaches the node by messages that the spec's grain leaves out.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
@@ -24,21 +24,59 @@ class NotEnabled(Exception):  # noqa: N818 - the word of the spec: an action is 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action of the protocol: its trace name, its parameters by the spec's names, and how to take it.
+    """An action of the protocol: the spec's name, its parameters with their types, and how to take it.
 
-    `messages` are the classes of what it handles, where it handles a message: it is asked about no other.
+    `messages` are the classes of the message that it handles, if it handles one.
     """
 
     name: str
-    parameters: tuple[str, ...]
+    types: Mapping[str, Any]
     enabled: Callable[..., bool]
     perform: Callable[..., Any]
     messages: tuple[type, ...] = ()
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Its parameters by the spec's names, in their order."""
+        return tuple(self.types)
 
-def trace_name(method_name: str) -> str:
-    """Return the spec's name of a method: `handle_do_append` is `HandleDoAppend`."""
-    return "".join(part.capitalize() for part in method_name.split("_"))
+    @property
+    def location(self) -> str:
+        """FILE:LINE of its function, from the folder of this package on."""
+        function = inspect.unwrap(self.perform)
+        path = Path(inspect.getsourcefile(function) or "")
+        root = path.parents[path.parts[::-1].index("raftref") + 1] if "raftref" in path.parts else path.parent
+        return f"{path.relative_to(root)}:{inspect.getsourcelines(function)[1]}"
+
+
+def trace_name(function_name: str) -> str:
+    """Return the spec's name of a function: `handle_do_append` is `HandleDoAppend`."""
+    return "".join(part.capitalize() for part in function_name.split("_"))
+
+
+def describe(
+    function: Callable[..., Any],
+    enabled: Callable[..., bool],
+    perform: Callable[..., Any],
+    spec_name: str | None = None,
+) -> Action:
+    """Return the action of a function.
+
+    Args:
+        function: Its parameters are those of the action, after the node itself.
+        enabled: Whether it may be taken with these arguments.
+        perform: Takes it, or raises NotEnabled.
+        spec_name: The spec's name of the action, where that does not follow from the function's.
+    """
+    hints = get_type_hints(function)
+    positional = [
+        each.name
+        for each in inspect.signature(function).parameters.values()
+        if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ]
+    types = {name: hints.get(name, Any) for name in positional[1:]}
+    messages = () if "m" not in types else get_args(types["m"]) or (types["m"],)
+    return Action(spec_name or trace_name(function.__name__), types, enabled, perform, messages)
 
 
 def action(
@@ -46,8 +84,7 @@ def action(
 ) -> Callable[[Callable[Concatenate[S, P], E]], Callable[Concatenate[S, P], E]]:
     """Declare the method that follows an action, enabled when `when` holds of the same arguments.
 
-    Called where it is not enabled, the method raises NotEnabled and its node stays as it is. `spec_name` is the spec's
-    name of the action, where that does not follow from the method's.
+    Called where it is not enabled, the method raises NotEnabled and its node stays as it is.
     """
 
     def declare(method: Callable[Concatenate[S, P], E]) -> Callable[Concatenate[S, P], E]:
@@ -59,37 +96,20 @@ def action(
                 raise NotEnabled(f"{name}{args} is not enabled")
             return method(self, *args, **kwargs)
 
-        positional = [
-            p.name
-            for p in inspect.signature(method).parameters.values()
-            if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-        ]
-        guarded.__dict__["action"] = Action(name, tuple(positional[1:]), when, guarded, _messages(method))
+        guarded.__dict__["action"] = describe(method, when, guarded, spec_name)
         return guarded
 
     return declare
 
 
-def _messages(method: Callable[..., Any]) -> tuple[type, ...]:
-    """Return the classes that the parameter `m` of a method is annotated with."""
-    annotated = get_type_hints(method).get("m")
-    return () if annotated is None else get_args(annotated) or (annotated,)
-
-
-def actions_of(owner: type) -> dict[str, Action]:
-    """Return the actions that a class declares or inherits, by their trace names."""
-    members = (member for _, member in inspect.getmembers(owner, inspect.isfunction))
-    declared = (vars(member).get("action") for member in members)
+def actions_of(*owners: object) -> dict[str, Action]:
+    """Return the actions that classes and modules have, by the spec's names."""
+    functions = (each for owner in owners for _, each in inspect.getmembers(owner, inspect.isfunction))
+    declared = (vars(each).get("action") for each in functions)
     return {each.name: each for each in declared if isinstance(each, Action)}
 
 
-@functools.cache
-def declared_at(owner: type, name: str) -> str:
-    """Return FILE:LINE of the method of a class that is an action, from this package on, or "" where there is none."""
+def declared_at(owner: object, name: str) -> str:
+    """Return FILE:LINE of the function of a class or module that is an action, or "" where there is none."""
     found = actions_of(owner).get(name)
-    if found is None:
-        return ""
-    method = inspect.unwrap(found.perform)
-    path = Path(inspect.getsourcefile(method) or "")
-    root = path.parents[path.parts[::-1].index("raftref") + 1] if "raftref" in path.parts else path.parent
-    return f"{path.relative_to(root)}:{inspect.getsourcelines(method)[1]}"
+    return "" if found is None else found.location

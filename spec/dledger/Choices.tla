@@ -3,8 +3,8 @@
 (* What a model, or the header of a trace, may choose.  The reader learns  *)
 (* the names of the choices; the other chapters show what each one does.   *)
 (*                                                                         *)
-(*   Features     how fine the steps are, and what is modelled at all      *)
-(*   Published    which flaws of the released DLedger are in the spec      *)
+(*   Features     parts of DLedger, and steps that are split               *)
+(*   Flaws        flaws of released versions of DLedger                    *)
 (*   Environment  what happens to the group besides what its nodes do      *)
 (*                                                                         *)
 (* Each is a set of names.  With empty sets the steps are the coarsest,    *)
@@ -12,13 +12,13 @@
 (* a step brings no rules of its own: the coarse action is made of the     *)
 (* same operators as the fine ones that take its place.                    *)
 (*                                                                         *)
-(* A trace is checked with the whole of Environment.  Its header chooses   *)
-(* features and flaws by constants of its own: "PriorTermCommit":          *)
-(* "published" puts that flaw into Published.  Three features have another *)
-(* name in a header; it is given below.                                    *)
+(* A trace is checked with the whole of Environment.  Its header has each  *)
+(* feature and each flaw by its name: "RequestQueues": true puts that      *)
+(* feature into Features, "PriorTermCommit": "published" that flaw into    *)
+(* Flaws.                                                                  *)
 (***************************************************************************)
 
-CONSTANTS Features, Published, Environment
+CONSTANTS Features, Flaws, Environment
 
 -----------------------------------------------------------------------------
 (* Features.                                                               *)
@@ -27,18 +27,17 @@ FeatureNames == {"StepwiseElections", "VoteMessages", "RequestQueues", "SplitQuo
                  "PendingMap", "Batches", "NotFollower", "Clients", "Applies"}
 
 \* An election takes a step for each raised term, vote and change of role; without it, ElectLeader is one
-\* step.  In a header: "AtomicElection": false.
+\* step.
 StepwiseElections == "StepwiseElections" \in Features
 
 \* Vote requests, heartbeats and transfers of leadership are messages; needs StepwiseElections.
 VoteMessages      == "VoteMessages" \in Features
 
 \* A request waits in a queue of the follower until it is handled; without it, it is handled when it is
-\* received.  In a header: "AtomicReceipt": false.
+\* received.
 RequestQueues     == "RequestQueues" \in Features
 
 \* A pass of the QuorumAckChecker reads the watermarks in one step and acts on them in another.
-\* In a header: "AtomicQuorumCheck": false.
 SplitQuorumCheck  == "SplitQuorumCheck" \in Features
 
 \* A dispatcher remembers what it has pushed and has no answer to.
@@ -54,7 +53,7 @@ NotFollower       == "NotFollower" \in Features
 \* Clients wait for the entries they appended, and are answered.
 Clients           == "Clients" \in Features
 
-\* A state machine is told what is committed, and answers the clients.
+\* A state machine applies what is committed, and answers the clients.
 Applies           == "Applies" \in Features
 
 -----------------------------------------------------------------------------
@@ -66,43 +65,43 @@ FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate
               "StaleCompareIndex", "RepeatedPush", "HighTermLaggard"}
 
 \* Entries of earlier terms commit by counting watermarks.
-CommitsPriorTerms  == "PriorTermCommit" \in Published
+PriorTermCommit   == "PriorTermCommit" \in Flaws
 
 \* What TRUNCATE cuts stays in the file, and comes back after a restart.
-KeepsTruncatedTail == "TruncatedTail" \in Published
+TruncatedTail     == "TruncatedTail" \in Flaws
 
 \* COMPARE and COMMIT are obeyed whatever their term and leader.
-ObeysAnyTerm       == "PushTermCheck" \in Published
+PushTermCheck     == "PushTermCheck" \in Flaws
 
 \* A TRUNCATE that is late cuts what its leader appended meanwhile.
-ObeysLateTruncate  == "LateTruncate" \in Published
+LateTruncate      == "LateTruncate" \in Flaws
 
 \* A TRUNCATE cuts below committedIndex.
-TruncatesCommitted == "CommitPastEnd" \in Published
+CommitPastEnd     == "CommitPastEnd" \in Flaws
 
 \* An entry is acknowledged before it is on the disk.
-AcksBeforeFlush    == "AsyncFlush" \in Published
+AsyncFlush        == "AsyncFlush" \in Flaws
 
 \* The file of term and vote is removed before the new one has its name; so is the checkpoint.
-RemovesFileFirst   == "VoteFile" \in Published
+VoteFile          == "VoteFile" \in Flaws
 
 \* Votes look at the term in which the last entry was stored, not at the entry's own; so in 0.1 alone.
-EndTermIsCurrTerm  == "LedgerEndTerm" \in Published
+LedgerEndTerm     == "LedgerEndTerm" \in Flaws
 
-\* The state machine is told an index that the store did not commit.
-AppliesUnclamped   == "ApplyUnclamped" \in Published
+\* The state machine applies up to an index that the store did not commit.
+ApplyUnclamped    == "ApplyUnclamped" \in Flaws
 
 \* Clients are answered by the quorum index, committed or not.
-AcksByQuorumIndex  == "AckByQuorumIndex" \in Published
+AckByQuorumIndex  == "AckByQuorumIndex" \in Flaws
 
 \* A dispatcher of a new leadership compares from where one of an earlier leadership stopped.
-KeepsCompareIndex  == "StaleCompareIndex" \in Published
+StaleCompareIndex == "StaleCompareIndex" \in Flaws
 
 \* An APPEND beyond a gap stays in the queue once it was answered, in the way of the same one sent again.
-KeepsAnsweredPush  == "RepeatedPush" \in Published
+RepeatedPush      == "RepeatedPush" \in Flaws
 
-\* A leader with a quorum stays when a member tells it of a higher term, which that member cannot leave.
-StaysInLowerTerm   == "HighTermLaggard" \in Published
+\* A leader with a quorum stays in its term when a member is in a higher one, which that member cannot leave.
+HighTermLaggard   == "HighTermLaggard" \in Flaws
 
 -----------------------------------------------------------------------------
 (* The environment.                                                        *)
@@ -111,7 +110,7 @@ EventNames == {"StepDowns", "Transfers", "Loss", "Duplication", "TimeOuts", "Cli
                "Crashes", "Shutdowns", "PowerLoss", "CheckPoints"}
 
 StepDowns      == "StepDowns" \in Environment       \* a node loses its leader, or its leadership, by time
-Transfers      == "Transfers" \in Environment       \* a leader is told to hand over its leadership
+Transfers      == "Transfers" \in Environment       \* a leader is commanded to hand over
 Loss           == "Loss" \in Environment            \* messages are lost
 Duplication    == "Duplication" \in Environment     \* messages are delivered twice
 TimeOuts       == "TimeOuts" \in Environment        \* an RPC gets no answer in time
@@ -124,7 +123,7 @@ CheckPoints    == "CheckPoints" \in Environment     \* committedIndex is written
 ASSUME /\ Features \subseteq FeatureNames
        /\ VoteMessages => StepwiseElections
        /\ Batches => PendingMap
-       /\ Published \subseteq FlawNames
+       /\ Flaws \subseteq FlawNames
        /\ Environment \subseteq EventNames
 
 -----------------------------------------------------------------------------
@@ -134,7 +133,7 @@ ASSUME /\ Features \subseteq FeatureNames
 MayElect(n)         == TRUE  \* n may raise its term
 MayVote(n)          == TRUE  \* n may send a round of vote requests
 MayBeat(n)          == TRUE  \* n may send a round of heartbeats
-MayTransfer(n)      == TRUE  \* n may be told to hand over
+MayTransfer(n)      == TRUE  \* n may be commanded to hand over
 MayAppend(n)        == TRUE  \* a client may append at n
 MaySend(n, peer)    == TRUE  \* n may push one more request
 MayLose(n, m)       == TRUE  \* the message m to n may be lost

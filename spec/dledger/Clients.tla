@@ -6,8 +6,8 @@
 (* A client appends one entry, or with Batches several, and waits.  The    *)
 (* leader keeps a future for it; for a batch, that of its last entry.  A   *)
 (* future ends when the entry is safe (see Commit), or when its term is    *)
-(* over.  A client that has waited too long is told so; its future is done *)
-(* then, and stays until it ends, but the client is told nothing more.     *)
+(* over.  A client that has waited too long is answered with a time-out;   *)
+(* its future is done then, and stays until it ends, without an answer.    *)
 (***************************************************************************)
 EXTENDS Store, Steps
 
@@ -33,21 +33,15 @@ Success(state, term, indexes) ==
     {[index |-> f.index, entry |-> f.entry] :
         f \in {g \in FuturesOf(state, term) : g.index \in indexes /\ ~g.done}}
 
-\* The form of a step in which clients are told that entries are safe.  Its handler has `told`, which is what
-\* they are told, in place of `out`.
+\* The form of a step in which clients are answered with SUCCESS.  Its handler has the entries that are
+\* `acknowledged` in place of `out`.
 Acknowledge(n, handled) ==
     /\ node' = [node EXCEPT ![n] = handled.node]
-    /\ acknowledged' = acknowledged \cup handled.told
+    /\ acknowledged' = acknowledged \cup handled.acknowledged
     /\ UNCHANGED <<network, received, elected>>
 
 -----------------------------------------------------------------------------
 (* Appending.                                                              *)
-
-\* DLedgerEntryPusher.updatePeerWaterMark: a watermark only grows.
-UpdatePeerWaterMark(before, peer, term, index) ==
-    IF term = before.currTerm /\ before.peerWaterMarks[peer] < index
-    THEN [before EXCEPT !.peerWaterMarks[peer] = index]
-    ELSE before
 
 \* In a group of one the client is answered at once.
 Appended(n, before, value) ==
@@ -56,7 +50,7 @@ Appended(n, before, value) ==
         marked == UpdatePeerWaterMark(StoreEntries(before, <<entry>>), n, before.currTerm, index)
         waits  == Clients /\ Peers(n) # {}
     IN  [node |-> IF waits THEN WithFuture(marked) ELSE marked,
-         told |-> IF Clients /\ ~waits THEN {[index |-> index, entry |-> entry]} ELSE {}]
+         acknowledged |-> IF Clients /\ ~waits THEN {[index |-> index, entry |-> entry]} ELSE {}]
 
 \* ACTION AppendAsLeader: the leader stores a client's entry and marks it as its own.
 \* Source: DLedgerServer.handleAppend, DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
@@ -80,8 +74,8 @@ AppendInBatch(n) ==
     /\ MayAppend(n)
     /\ Step(n, StoreEntries(node[n], <<[term |-> node[n].currTerm, value |-> value]>>))
 
-\* ACTION RefuseAppend: a client is told why nothing is appended, or, of a batch, nothing more; an empty
-\* batch is refused last.
+\* ACTION RefuseAppend: a client's append is refused, or the rest of its batch, and why; an empty batch is
+\* refused last.
 \* Source: DLedgerServer.handleAppend, its tests in its order, but for those of the group and the member.
 RefuseAppend(n) ==
     \E code \in {"NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL", "REQUEST_WITH_EMPTY_BODYS"} :
@@ -97,7 +91,7 @@ RefuseAppend(n) ==
 -----------------------------------------------------------------------------
 (* Waiting.                                                                *)
 
-\* Clients of earlier terms than the current one are told TERM_CHANGED.
+\* Clients of earlier terms than the current one are answered with TERM_CHANGED.
 CleanFutures(before) == [before EXCEPT !.futures = FuturesOf(before, before.currTerm)]
 
 \* A pass of the QuorumAckChecker may answer up to index `to`: these are the indexes whose futures it ends.
@@ -124,8 +118,9 @@ Late(state) ==
                                  /\ \A k \in first..f.index : \E g \in mine : g.index = k}
     IN  {f \in reached : ~f.done /\ \A g \in reached : g.index < f.index => g.done}
 
-\* ACTION CheckResponseFuturesTimeout: a client has waited too long, and is told so.
-\* Source: DLedgerEntryPusher.checkResponseFuturesTimeout: WAIT_QUORUM_ACK_TIMEOUT.
+\* ACTION CheckResponseFuturesTimeout: a client has waited too long, and is answered with
+\* WAIT_QUORUM_ACK_TIMEOUT.
+\* Source: DLedgerEntryPusher.checkResponseFuturesTimeout.
 CheckResponseFuturesTimeout(n) ==
     LET late  == Late(node[n])
         after == [node[n] EXCEPT !.futures = (@ \ late) \cup {[f EXCEPT !.done = TRUE] : f \in late}]

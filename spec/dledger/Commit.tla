@@ -8,8 +8,8 @@
 (* clients up to there.  With SplitQuorumCheck a pass reads in one step    *)
 (* and acts in another; between the two anything may happen.               *)
 (*                                                                         *)
-(* With Applies a state machine is told what is committed, and answers the *)
-(* clients when it has applied their entries.                              *)
+(* With Applies a state machine applies what is committed, and answers the *)
+(* clients of these entries.                                               *)
 (***************************************************************************)
 EXTENDS Clients
 
@@ -19,27 +19,22 @@ EXTENDS Clients
 \* As published, any entry that a quorum stores.  Repaired, as in 0.4.0, one of the leader's own term.
 QuorumIndex(state) ==
     LET index == QuorumIndexBySorting(state.peerWaterMarks) IN
-    IF CommitsPriorTerms \/ TermAt(state.log, index) = state.currTerm THEN index ELSE -1
+    IF PriorTermCommit \/ TermAt(state.log, index) = state.currTerm THEN index ELSE -1
 
 InPass(state) == state.checking # NoPass
 
-\* What the state machine is told: as published, the index that was asked for; repaired, what is committed.
-Tell(before, index) ==
-    IF ~Applies THEN before
-    ELSE [before EXCEPT !.toldIndex = Max({@, IF AppliesUnclamped THEN index ELSE before.committedIndex})]
-
 \* Up to where clients are answered: as published, the quorum index; repaired, no further than is committed.
 AckIndex(state, index) ==
-    IF AcksByQuorumIndex THEN index ELSE Min({index, state.committedIndex})
+    IF AckByQuorumIndex THEN index ELSE Min({index, state.committedIndex})
 
-\* A pass acts: it commits, answers clients, and tells the state machine.
+\* A pass acts: it commits, lets the state machine apply, and answers clients.
 Passed(before, pass) ==
-    LET stored == UpdateCommittedIndex(before, pass.term, pass.index)
-        ack    == AckIndex(stored, pass.index)
-        ended  == ToAnswer(stored, pass.term, ack)
-        after  == Tell(WithoutFutures(stored, pass.term, ended), pass.index)
+    LET learnt == LearnCommitted(before, pass.term, pass.index)
+        ack    == AckIndex(learnt, pass.index)
+        ended  == ToAnswer(learnt, pass.term, ack)
+        after  == WithoutFutures(learnt, pass.term, ended)
     IN  [node |-> [after EXCEPT !.lastQuorumIndex = ack, !.checking = NoPass],
-         told |-> Success(stored, pass.term, ended)]
+         acknowledged |-> Success(learnt, pass.term, ended)]
 
 \* What a leader of this term commits when it goes from one state to the other.
 NewlyCommitted(before, after, term) ==
@@ -77,18 +72,18 @@ RefreshOwnWaterMark(n) ==
 -----------------------------------------------------------------------------
 (* The state machine.                                                      *)
 
-\* What it was told to apply and has not applied; of that, what it can read before it meets a hole.
-ToApply(state)   == state.lastAppliedIndex + 1 .. state.toldIndex
+\* What it is to apply and has not applied; of that, what it can read before it meets a hole.
+ToApply(state)   == state.lastAppliedIndex + 1 .. state.applyIndex
 CanApply(state)  == {i \in ToApply(state) : \A k \in state.lastAppliedIndex + 1 .. i : HasEntry(state.log, k)}
 
 Applied(before) ==
     LET there == CanApply(before)
         after == WithoutFutures(before, before.currTerm, there)
     IN  [node |-> IF there # ToApply(before) THEN after
-                  ELSE [after EXCEPT !.lastAppliedIndex = before.toldIndex],
-         told |-> Success(before, before.currTerm, there)]
+                  ELSE [after EXCEPT !.lastAppliedIndex = before.applyIndex],
+         acknowledged |-> Success(before, before.currTerm, there)]
 
-\* ACTION DoCommitted: the state machine applies what it was told; clients of these entries are answered.
+\* ACTION DoCommitted: the state machine applies entries; their clients are answered.
 \* Source: StateMachineCaller.doCommitted; an entry that is not there ends it, and it begins again later.
 DoCommitted(n) ==
     /\ node[n].role # "DOWN"

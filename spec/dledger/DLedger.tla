@@ -8,7 +8,7 @@
 (* DLedger records to these actions, and what the spec leaves out: sizes   *)
 (* of entries, full disks, the expiry of old files.                        *)
 (***************************************************************************)
-EXTENDS Pushing, Follower, Failures, Properties
+EXTENDS Pushing, Commit, Follower, Failures, Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
@@ -105,7 +105,7 @@ Observe(n) ==
      dispatchers      |-> state.dispatchers,
      writeRequestMap           |-> received[n].writeRequestMap,
      compareOrTruncateRequests |-> received[n].compareOrTruncateRequests,
-     acknowledged     |-> acknowledged,  \* not of n alone: what any client was told
+     acknowledged     |-> acknowledged,  \* not of n alone: of every client
      election         |-> state.election]
 
 =============================================================================

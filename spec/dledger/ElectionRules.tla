@@ -6,8 +6,8 @@
 (*                                                                         *)
 (* There is no state here and no network: each operator is one decision of *)
 (* the code, with its tests in the code's order.  When a node decides,     *)
-(* what it knows then, and what becomes of it, MessageElections and        *)
-(* Transfer tell.                                                          *)
+(* what it knows then, and what becomes of it, is in MessageElections and  *)
+(* Transfer.                                                               *)
 (*                                                                         *)
 (* DLedger has no pre-vote message.  A candidate asks again and again in   *)
 (* the term it is in, and raises its term only when the answers say so.    *)
@@ -68,7 +68,7 @@ VoteCode(voter, m, members, self) ==
     ELSE "ACCEPT"
 
 \* The answers that carry a term which the candidate may have to go to.
-TellsTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
+CarriesTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
 
 \* What the answers to a round of vote requests come to: the tests of maintainAsCandidate, each named by what
 \* it finds.  maxTerm is the highest term that an answer carried.
@@ -136,8 +136,8 @@ TransferCommandCode(member, term, fallBehind, maxWaitIndex) ==
     ELSE IF member.hasTransferee THEN "LEADER_TRANSFERRING"
     ELSE "SUCCESS"
 
-\* TakeLeadershipTask.check: what a transferee, which is to lead the term `toTake`, tells the old leader when
-\* its role becomes `role` in `term`.  "NONE": nothing yet, or nobody waits for it.
+\* TakeLeadershipTask.check: the answer of a transferee, which is to lead the term `toTake`, when its role
+\* becomes `role` in `term`.  "NONE": nothing yet, or nobody waits for it.
 TakeLeadershipCode(toTake, term, role) ==
     IF toTake = -1 THEN "NONE"
     ELSE IF term > toTake THEN "EXPIRED_TERM"

@@ -49,7 +49,7 @@ FlushDataService(n) ==
 (* Going down.                                                             *)
 
 \* What a process leaves behind: its files.  committedIndex keeps its last value while the node is down, for
-\* the properties: it is what the node told others.
+\* the properties: it is what the node said to others.
 Down(n, before) ==
     [InitNode(n) EXCEPT !.role = "DOWN",
                         !.currTerm = before.currTerm, !.currVoteFor = before.currVoteFor,
@@ -79,7 +79,7 @@ Shutdown(n) ==
     /\ Dies(n, [Forced(node[n]) EXCEPT !.checkPoint = node[n].committedIndex])
 
 \* The first `kept` entries of the file have reached the disk; behind them it is as it was last forced.
-\* Example: a log <<a, b, c>> of which <<a>> was forced is left as <<a>>, <<a, b>> or <<a, b, c>>.
+\* Example: a log <<a, b, c>>, forced as <<a>>, is left as <<a>>, <<a, b>> or <<a, b, c>>.
 PowerLost(before, kept) ==
     LET file == before.log \o before.tail
         left == SubSeq(file, 1, kept) \o SubSeq(before.disk, kept + 1, Len(before.disk))
@@ -98,7 +98,7 @@ LosePower(n) ==
 \* removed, and the new one has not got its name yet.  Repaired, the new file replaces the old one.
 \* Source: MemberState.persistTerm, called by nextTerm and setCurrVoteFor; IOUtils.string2File.
 CrashInPersistTerm(n) ==
-    /\ RemovesFileFirst
+    /\ VoteFile
     /\ StepwiseElections
     /\ Crashes /\ MayDie(n)
     /\ \/ node[n].role = "CANDIDATE"
@@ -109,7 +109,7 @@ CrashInPersistTerm(n) ==
 \* ACTION CrashInPersistCheckPoint: the process dies while it writes its checkpoint, a file like the other.
 \* Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
 CrashInPersistCheckPoint(n) ==
-    /\ RemovesFileFirst
+    /\ VoteFile
     /\ Crashes /\ MayDie(n)
     /\ CheckPoints /\ MayCheckPoint(n)
     /\ Dies(n, [node[n] EXCEPT !.checkPoint = -1])

@@ -9,7 +9,7 @@
 (* then the APPEND of the next index.  Without RequestQueues the network   *)
 (* is the queue.                                                           *)
 (***************************************************************************)
-EXTENDS Commit
+EXTENDS Store, Steps
 
 -----------------------------------------------------------------------------
 (* Receiving.                                                              *)
@@ -24,7 +24,7 @@ Queued(before, m) ==
 IsRepeated(queues, m) == m.type = "APPEND" /\ \E x \in queues.writeRequestMap : x.index = m.index
 
 \* ACTION HandlePush: a request is put where it waits for the EntryHandler.  A COMPARE or TRUNCATE clears
-\* the APPENDs that wait; of two APPENDs at one index the second is told REPEATED_PUSH.
+\* the APPENDs that wait; of two APPENDs at one index the second is answered with REPEATED_PUSH.
 \* Source: EntryHandler.handlePush.
 HandlePush(n) ==
     \E m \in Inbox(n) :
@@ -44,7 +44,7 @@ ClearCompareOrTruncateRequests(n) ==
     /\ NotFollower
     /\ node[n].role \notin {"FOLLOWER", "DOWN"}
     /\ m.kind = "request" /\ m.type \in {"COMPARE", "TRUNCATE", "COMMIT"}
-    /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "NOT_FOLLOWER")])
+    /\ HandleRequest(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "NOT_FOLLOWER")])
 
 -----------------------------------------------------------------------------
 (* What every request is tested for.                                       *)
@@ -54,12 +54,12 @@ Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
 FromItsLeader(state, m) == m.term = state.currTerm /\ m.src = state.leaderId
 
 \* Of a COMPARE or COMMIT: as published, it is obeyed whatever its term and leader.
-Obeys(state, m) == ObeysAnyTerm \/ FromItsLeader(state, m)
+Obeys(state, m) == PushTermCheck \/ FromItsLeader(state, m)
 
 HoldsEntryOf(state, m) == HasEntry(state.log, m.index) /\ Entry(state.log, m.index) = m.entry
 
-\* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
-LearnCommitted(before, m) == Tell(UpdateCommittedIndex(before, m.term, m.commitIndex), m.commitIndex)
+\* The committed index that a request carries.
+Learnt(before, m) == LearnCommitted(before, m.term, m.commitIndex)
 
 -----------------------------------------------------------------------------
 (* COMPARE and TRUNCATE.                                                   *)
@@ -75,24 +75,24 @@ CompareHandled(n, before, m) ==
 HandleDoCompare(n) ==
     \E m \in Requests(n) :
     /\ Handles(n, m, "COMPARE")
-    /\ Handle(n, m, CompareHandled(n, node[n], m))
+    /\ HandleRequest(n, m, CompareHandled(n, node[n], m))
 
 \* A TRUNCATE is late if the log holds its entry and ends with an entry of its term: what is behind the entry
 \* came from this leader, after the COMPARE that the TRUNCATE follows from.  Repaired, nothing is cut then.
 IsLateTruncate(state, m) ==
-    /\ ~ObeysLateTruncate
+    /\ ~LateTruncate
     /\ HoldsEntryOf(state, m)
     /\ EndTerm(state.log) = m.term
 
 \* As published, committedIndex does not matter.  Repaired, nothing that is committed is cut.
 MayTruncate(state, m) ==
     /\ FromItsLeader(state, m)
-    /\ TruncatesCommitted \/ m.index >= CommittedEnd(state) \/ IsLateTruncate(state, m)
+    /\ CommitPastEnd \/ m.index >= CommittedEnd(state) \/ IsLateTruncate(state, m)
 
 TruncateHandled(n, before, m) ==
     LET cut == IF IsLateTruncate(before, m) THEN before ELSE TruncateStore(before, m.index, m.entry)
     IN  IF MayTruncate(before, m)
-        THEN [node |-> LearnCommitted(cut, m), out |-> Reply(n, m, cut, "SUCCESS")]
+        THEN [node |-> Learnt(cut, m), out |-> Reply(n, m, cut, "SUCCESS")]
         ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
 
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
@@ -100,7 +100,7 @@ TruncateHandled(n, before, m) ==
 HandleDoTruncate(n) ==
     \E m \in Requests(n) :
     /\ Handles(n, m, "TRUNCATE")
-    /\ Handle(n, m, TruncateHandled(n, node[n], m))
+    /\ HandleRequest(n, m, TruncateHandled(n, node[n], m))
 
 -----------------------------------------------------------------------------
 (* APPEND.                                                                 *)
@@ -108,14 +108,14 @@ HandleDoTruncate(n) ==
 AppendHandled(n, before, m) ==
     LET stored == StoreEntries(before, EntriesOf(m))
     IN  IF FromItsLeader(before, m)
-        THEN [node |-> LearnCommitted(stored, m), out |-> Reply(n, m, stored, "SUCCESS")]
+        THEN [node |-> Learnt(stored, m), out |-> Reply(n, m, stored, "SUCCESS")]
         ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
 
 \* The first entry of m comes next.  What the log ends with is not compared with anything.
 AppendsNext(n, m) ==
     /\ Handles(n, m, "APPEND")
     /\ m.index = EndIndex(node[n].log) + 1
-    /\ Handle(n, m, AppendHandled(n, node[n], m))
+    /\ HandleRequest(n, m, AppendHandled(n, node[n], m))
 
 \* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
 \* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
@@ -133,7 +133,7 @@ HandleDoBatchAppend(n) ==
 
 \* The log holds every entry of the APPEND m.
 HoldsEntriesOf(state, m) ==
-    \A i \in m.index..LastIndex(m) :
+    \A i \in m.index..LastPushedIndex(m) :
        HasEntry(state.log, i) /\ Entry(state.log, i) = EntriesOf(m)[i - m.index + 1]
 
 \* The APPEND m is answered, and waits on; nobody waits for another answer to it.
@@ -147,10 +147,10 @@ AnswersAndKeeps(n, m) ==
         /\ UNCHANGED <<node, elected, history>>
 
 \* ACTION CheckAppendFuture: an APPEND is not the next one.  One that is stored already is compared (fall
-\* behind); of one beyond a gap the leader is told to compare (fast forward).  As published that APPEND stays
-\* in the queue, its answer given: should the answer be lost, the same APPEND, sent again, is told
-\* REPEATED_PUSH for ever.  Repaired, it is gone.  Of a batch the last entry decides; it may begin before
-\* the end.
+\* behind); one beyond a gap is answered with INCONSISTENT_STATE, and the leader compares (fast forward).  As
+\* published that APPEND stays in the queue, its answer given: should the answer be lost, the same APPEND,
+\* sent again, is answered with REPEATED_PUSH for ever.  Repaired, it is gone.  Of a batch the last entry
+\* decides; it may begin before the end.
 \* Source: EntryHandler.checkAppendFuture.
 CheckAppendFuture(n) ==
     \E m \in Requests(n) :
@@ -158,18 +158,19 @@ CheckAppendFuture(n) ==
         code == IF HoldsEntriesOf(node[n], m) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
     IN  /\ Handles(n, m, "APPEND")
         /\ \A x \in received[n].writeRequestMap : x.index # end + 1
-        /\ \/ /\ LastIndex(m) <= end
-              /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], code)])
-           \/ /\ LastIndex(m) > end
+        /\ \/ /\ LastPushedIndex(m) <= end
+              /\ HandleRequest(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], code)])
+           \/ /\ LastPushedIndex(m) > end
               /\ m.index # end + 1
-              /\ IF KeepsAnsweredPush THEN m.awaited /\ AnswersAndKeeps(n, m)
-                 ELSE Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "INCONSISTENT_STATE")])
+              /\ IF RepeatedPush THEN m.awaited /\ AnswersAndKeeps(n, m)
+                 ELSE HandleRequest(n, m, [node |-> node[n],
+                                           out |-> Reply(n, m, node[n], "INCONSISTENT_STATE")])
 
 -----------------------------------------------------------------------------
 (* COMMIT.                                                                 *)
 
 CommitHandled(n, before, m) ==
-    [node |-> IF Obeys(before, m) THEN LearnCommitted(before, m) ELSE before,
+    [node |-> IF Obeys(before, m) THEN Learnt(before, m) ELSE before,
      out |-> Reply(n, m, before, "SUCCESS")]
 
 \* ACTION HandleDoCommit: the follower learns the leader's committed index.
@@ -177,6 +178,6 @@ CommitHandled(n, before, m) ==
 HandleDoCommit(n) ==
     \E m \in Requests(n) :
     /\ Handles(n, m, "COMMIT")
-    /\ Handle(n, m, CommitHandled(n, node[n], m))
+    /\ HandleRequest(n, m, CommitHandled(n, node[n], m))
 
 =============================================================================

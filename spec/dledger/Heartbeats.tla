@@ -6,7 +6,7 @@
 (***************************************************************************)
 EXTENDS MessageElections
 
-\* ACTION SendHeartbeats: a leader tells all that it leads.
+\* ACTION SendHeartbeats: a leader sends all a heartbeat.
 \* Source: DLedgerLeaderElector.maintainAsLeader, sendHeartbeats.
 SendHeartbeats(n) ==
     LET after == [node[n] EXCEPT !.election.round = [NoRound EXCEPT !.type = "HEARTBEAT",
@@ -55,7 +55,7 @@ HeartBeatsParsed(n, before, outcome, expired) ==
 \* that term, and whoever leads there leads that member, too.
 FoundByBeating(state) ==
     LET round == state.election.round
-    IN  IF ~StaysInLowerTerm /\ round.maxTerm > state.currTerm THEN "HIGHER_TERM"
+    IN  IF ~HighTermLaggard /\ round.maxTerm > state.currTerm THEN "HIGHER_TERM"
         ELSE HeartBeatOutcome(state.currTerm, round.maxTerm, round.answers)
 
 \* ACTION ParseHeartBeatResponses: a leader draws its conclusion.  expired: it has had no quorum for so

@@ -23,7 +23,7 @@
 (*                                                                         *)
 (* A push without Batches is a batch of one entry.                         *)
 (***************************************************************************)
-EXTENDS Clients
+EXTENDS Steps
 
 \* changeState(COMPARE): compareIndex begins anew only when APPEND is left.
 ToCompare(dispatcher) ==
@@ -52,7 +52,7 @@ Awaits(state, peer, type) == state.dispatchers[peer].awaiting = type
 CheckAndFreshState(before, peer) ==
     LET old   == before.dispatchers[peer]
         fresh == [ToCompare(old) EXCEPT !.term = before.currTerm,
-                                        !.compareIndex = IF KeepsCompareIndex THEN @ ELSE -1]
+                                        !.compareIndex = IF StaleCompareIndex THEN @ ELSE -1]
     IN  IF old.term = before.currTerm THEN before ELSE [before EXCEPT !.dispatchers[peer] = fresh]
 
 \* compareIndex, or the end of the log where that is no index of it.
@@ -85,7 +85,7 @@ Compared(before, m) ==
         index         == dispatcher.compareIndex
         begin         == BeginIndex(before.log)
         Becomes(next) == [before EXCEPT !.dispatchers[m.src] = next]
-        Down(next)    == Becomes(IF next < begin THEN ToTruncate(dispatcher, begin)
+        Lower(next)   == Becomes(IF next < begin THEN ToTruncate(dispatcher, begin)
                                  ELSE [dispatcher EXCEPT !.compareIndex = next])
     IN  CASE m.code \notin {"SUCCESS", "INCONSISTENT_STATE"} -> Becomes(ToCompare(dispatcher))
           [] m.code = "SUCCESS" /\ m.endIndex = index -> ToAppend(Becomes(dispatcher), m.src, index)
@@ -94,8 +94,8 @@ Compared(before, m) ==
                 IF \/ m.endIndex < begin \/ m.beginIndex > EndIndex(before.log)  \* the logs do not meet
                    \/ index < m.beginIndex
                 THEN Becomes(ToTruncate(dispatcher, begin))
-                ELSE IF index > m.endIndex THEN Down(m.endIndex)
-                ELSE Down(index - 1)
+                ELSE IF index > m.endIndex THEN Lower(m.endIndex)
+                ELSE Lower(index - 1)
 
 \* ACTION HandleCompareResponse: the dispatcher learns what the peer answered.
 \* Source: EntryDispatcher.doCompare, from the answer on.
@@ -114,7 +114,7 @@ Truncate(n, before, peer) ==
         index == after.dispatchers[peer].truncateIndex
     IN  [node |-> after, out |-> <<Request(n, peer, after, "TRUNCATE", index)>>]
 
-\* ACTION DoTruncate: the leader tells the peer where its log must end.
+\* ACTION DoTruncate: the leader sends the peer the entry with which its log must end.
 \* Source: EntryDispatcher.doTruncate, up to the push.
 DoTruncate(n) ==
     \E peer \in Peers(n) :

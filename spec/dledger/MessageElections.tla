@@ -16,8 +16,8 @@ EXTENDS RoleElections
 
 -----------------------------------------------------------------------------
 (* Changes of role.  A transferee, which is to take over the leadership    *)
-(* (see Transfer), tells the old leader what became of it: so a change of  *)
-(* role may send a message.                                                *)
+(* (see Transfer), answers the old leader when its role changes: so a      *)
+(* change of role may send a message.                                      *)
 
 \* TakeLeadershipTask.check: n has just taken the role that `before` has, in this term or because of it.
 RoleChanged(n, before, term) ==
@@ -82,7 +82,7 @@ Conclude(n, type, handled) ==
 -----------------------------------------------------------------------------
 (* Votes.                                                                  *)
 
-\* ACTION IncreaseTerm: a candidate that was told of a higher term goes there, and asks for no votes yet.
+\* ACTION IncreaseTerm: a candidate that heard of a higher term goes there, and asks for no votes yet.
 \* Source: DLedgerLeaderElector.maintainAsCandidate, with needIncreaseTermImmediately.
 IncreaseTerm(n) ==
     /\ VoteMessages
@@ -102,7 +102,7 @@ RoundOfVotes(before) ==
     IN  [asking EXCEPT !.election.round = round]
 
 \* ACTION VoteForQuorumResponses: a candidate asks all for their votes.  It raises its term before only
-\* if the last round told it so; and so a node that comes back asks in the term it went down in.
+\* if that follows from the last round; and so a node that comes back asks in the term it went down in.
 \* Source: DLedgerLeaderElector.maintainAsCandidate, voteForQuorumResponses.
 VoteForQuorumResponses(n) ==
     LET after == RoundOfVotes(node[n])
@@ -127,7 +127,7 @@ VoteHandled(n, before, m, self) ==
     IN  [node |-> decided.node, code |-> code,
          out |-> IF m.awaited /\ ~self THEN Append(decided.out, answer) ELSE decided.out]
 
-\* ACTION HandleVote: a member decides on a candidate's request, and tells it why.
+\* ACTION HandleVote: a member decides on a candidate's request, and answers why.
 \* Source: DLedgerLeaderElector.handleVote.
 HandleVote(n) ==
     \E m \in Mail(n) :
@@ -151,7 +151,7 @@ HandleVoteResponse(n) ==
     \E m \in Mail(n) :
     LET known == node[n].election.round.maxTerm IN
     /\ IsResponse(m, "VOTE")
-    /\ CountAnswer(n, m, "VOTE", IF m.code \in TellsTerm THEN Max({known, m.term}) ELSE known)
+    /\ CountAnswer(n, m, "VOTE", IF m.code \in CarriesTerm THEN Max({known, m.term}) ELSE known)
 
 VotesParsed(n, before, outcome) ==
     LET idle == [before EXCEPT !.election.round = NoRound,

@@ -49,7 +49,7 @@ IsBatch(m) == Batches /\ m.type = "APPEND"
 
 \* The entries of an APPEND, and the index of the last.
 EntriesOf(m) == IF IsBatch(m) THEN m.entries ELSE <<m.entry>>
-LastIndex(m) == m.index + Len(EntriesOf(m)) - 1
+LastPushedIndex(m) == m.index + Len(EntriesOf(m)) - 1
 
 \* EntryHandler.buildResponse: term, index and count are those of the request m, the ends of the log those of
 \* `state`, which n was in when it built the answer.

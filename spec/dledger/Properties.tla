@@ -67,7 +67,7 @@ StateMachineSafety ==
     \A n \in Node : \A c \in committed :
        c.index <= CommittedEnd(node[n]) => EntryAt(n, c.index) = c.entry
 
-\* INV AcknowledgedIsDurable: what a client was told is safe is stored by a quorum.
+\* INV AcknowledgedIsDurable: an entry that a client was answered for is stored by a quorum.
 \* Source: Raft 8: a leader answers once the entry is committed.
 AcknowledgedIsDurable ==
     \A a \in acknowledged : IsQuorum({n \in Node : Holds(node[n].log, a)}, Node)
@@ -85,18 +85,18 @@ CommittedEntriesStayProp ==
     [][\A n \in Node : \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
 
 \* n runs before the step and after it.
-Runs(n) == node[n].role # "DOWN" /\ node'[n].role # "DOWN"
+KeepsRunning(n) == node[n].role # "DOWN" /\ node'[n].role # "DOWN"
 
 \* n is in one term before the step and after it.
 StaysInTerm(n) == node'[n].currTerm = node[n].currTerm
 
 \* PROP CommittedMonotonicProp: a node that runs never takes back what it knows to be committed.
 CommittedMonotonicProp ==
-    [][\A n \in Node : Runs(n) => node'[n].committedIndex >= node[n].committedIndex]_vars
+    [][\A n \in Node : KeepsRunning(n) => node'[n].committedIndex >= node[n].committedIndex]_vars
 
 \* PROP WatermarkMonotonicWithinTermProp: within a term watermarks only grow.
 WatermarkMonotonicWithinTermProp ==
-    [][\A n, p \in Node : Runs(n) /\ StaysInTerm(n)
+    [][\A n, p \in Node : KeepsRunning(n) /\ StaysInTerm(n)
                              => node'[n].peerWaterMarks[p] >= node[n].peerWaterMarks[p]]_vars
 
 \* PROP LeaderAppendOnlyProp: a leader neither removes nor overwrites an entry of its log.

@@ -127,7 +127,7 @@ HandleAppendResponse(n) ==
 -----------------------------------------------------------------------------
 (* COMMIT.                                                                 *)
 
-\* ACTION DoCommit: nothing to push, so the leader tells its committed index.
+\* ACTION DoCommit: nothing to push, so the leader sends its committed index.
 \* Source: EntryDispatcher.doCommit; the answer is ignored.
 DoCommit(n) ==
     \E peer \in Peers(n) :

@@ -38,7 +38,7 @@ VARIABLES
     received,     \* [Node -> Queues]              requests that wait at a node to be handled
     elected,      \* SUBSET [term, leader]         the leaders there have been
     committed,    \* SUBSET [term, index, entry]   what leaders committed, and in which term
-    acknowledged  \* SUBSET [index, entry]         what clients were told is safe
+    acknowledged  \* SUBSET [index, entry]         what clients were answered for with SUCCESS
 
 \* `elected` is state, though no node holds it.  Where heartbeats are no messages (RoleElections) it takes the
 \* place of those that leaders have sent: a node may follow any leader of its term that is in it, even one
@@ -77,7 +77,7 @@ Index     == Nat \cup {-1}
 LogEntry  == [term: Nat, value: Value]
 Log       == Seq(LogEntry \cup {Hole})
 
-\* A client waits for the entry it appended; done: it was told that it waited too long.
+\* A client waits for the entry it appended; done: it was answered that it waited too long.
 Future == [index: Nat, entry: LogEntry, done: BOOLEAN]
 
 \* An APPEND that was pushed and not answered: `count` entries from `index` on.
@@ -111,7 +111,7 @@ ElectionState ==
              transfers: SUBSET [transferee: Node, term: Nat], \* its calls without an answer yet
              waiting: Waiting,                   \* of a transferee
              termToTakeLeadership: Index,        \* -1: none
-             takesFrom: Node \cup {NoNode}]      \* whom it tells when it took over
+             takesFrom: Node \cup {NoNode}]      \* the old leader, which waits for its answer
 
 NodeState(n) ==
              [role: Role,
@@ -130,9 +130,20 @@ NodeState(n) ==
               lastQuorumIndex: Index,            \* up to which the last pass answered clients
               checking: [term: Index, index: Index], \* what a pass of QuorumAckChecker has read
               futures: SUBSET Future,            \* of clients; pendingAppendResponsesByTerm
-              toldIndex: Index,                  \* up to which the state machine shall apply
+              applyIndex: Index,                 \* up to which the state machine is to apply
               lastAppliedIndex: Index,           \* up to which it has applied
               election: ElectionState]
+
+-----------------------------------------------------------------------------
+(* Watermarks.                                                             *)
+
+NoMarks == [p \in Node |-> -1]
+
+\* DLedgerEntryPusher.updatePeerWaterMark: a watermark only grows, and those of other terms are dropped.
+UpdatePeerWaterMark(before, peer, term, index) ==
+    IF term = before.currTerm /\ before.peerWaterMarks[peer] < index
+    THEN [before EXCEPT !.peerWaterMarks[peer] = index]
+    ELSE before
 
 -----------------------------------------------------------------------------
 (* A node at its start.                                                    *)
@@ -140,8 +151,7 @@ NodeState(n) ==
 InitDispatcher == [type |-> "COMPARE", term |-> -1, compareIndex |-> -1, truncateIndex |-> -1,
                    writeIndex |-> -1, pendings |-> {}, awaiting |-> "NOTHING"]
 
-NoMarks == [p \in Node |-> -1]
-NoPass  == [term |-> -1, index |-> -1]
+NoPass == [term |-> -1, index |-> -1]
 
 NoRound      == [type |-> "NONE", ledgerEndTerm |-> -1, ledgerEndIndex |-> -1, maxTerm |-> -1,
                  answers |-> [p \in Node |-> "NONE"]]
@@ -156,7 +166,7 @@ InitNode(n) == [role |-> "CANDIDATE", currTerm |-> 0, currVoteFor |-> NoNode, vo
                 ledgerEndTerm |-> -1, committedIndex |-> -1,
                 checkPoint |-> -1, dispatchers |-> [p \in Peers(n) |-> InitDispatcher],
                 peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1,
-                checking |-> NoPass, futures |-> {}, toldIndex |-> -1, lastAppliedIndex |-> -1,
+                checking |-> NoPass, futures |-> {}, applyIndex |-> -1, lastAppliedIndex |-> -1,
                 election |-> InitElection]
 
 =============================================================================

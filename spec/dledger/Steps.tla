@@ -12,16 +12,16 @@
 (* put together by one of these forms, which differ in the message that n  *)
 (* handles:                                                                *)
 (*                                                                         *)
-(*     Step         none, and it sends none                                *)
-(*     Act          none                                                   *)
-(*     ActOnAll     none, and it sends one to each peer                    *)
-(*     Handle       a request that a leader pushed                         *)
-(*     Receive      an answer to an APPEND                                 *)
-(*     TakeAnswer   an answer to a COMPARE or a TRUNCATE                   *)
-(*     GiveUp       none: it waits no more for such an answer              *)
-(*     Hear         a message of an election                               *)
+(*     Step           none, and it sends none                              *)
+(*     Act            none                                                 *)
+(*     ActOnAll       none, and it sends one to each peer                  *)
+(*     HandleRequest  a request that a leader pushed                       *)
+(*     Receive        an answer to an APPEND                               *)
+(*     TakeAnswer     an answer to a COMPARE or a TRUNCATE                 *)
+(*     GiveUp         none: it waits no more for such an answer            *)
+(*     Hear           a message of an election                             *)
 (*                                                                         *)
-(* Clients has a form for steps in which clients are told something, and   *)
+(* Clients has a form for steps in which clients are answered, and         *)
 (* MessageElections two for rounds.  The few other actions say themselves  *)
 (* what becomes of each variable.                                          *)
 (*                                                                         *)
@@ -59,7 +59,7 @@ Requests(n) ==
     ELSE IF queues.compareOrTruncateRequests # << >> THEN {Head(queues.compareOrTruncateRequests)}
     ELSE queues.writeRequestMap
 
-Handle(n, m, handled) ==
+HandleRequest(n, m, handled) ==
     /\ node' = [node EXCEPT ![n] = handled.node]
     /\ network' = SentAll(IF RequestQueues THEN network ELSE Received(network, m), handled.out)
     /\ received' = IF ~RequestQueues THEN received

@@ -15,13 +15,13 @@ EXTENDS State
 Forced(before)  == [before EXCEPT !.disk = before.log \o before.tail]
 
 \* What becomes of a write: as published, it is forced later (FlushDataService); repaired, at once.
-Written(before) == IF AcksBeforeFlush THEN before ELSE Forced(before)
+Written(before) == IF AsyncFlush THEN before ELSE Forced(before)
 
 \* The term that votes will look at: as in 0.1, the term that the node is in; or the entry's.
-EndTermOf(before, entry) == IF EndTermIsCurrTerm THEN before.currTerm ELSE entry.term
+EndTermOf(before, entry) == IF LedgerEndTerm THEN before.currTerm ELSE entry.term
 
 \* What is left behind the write position: as published, it stays in the file; repaired, it is gone.
-Behind(entries) == IF KeepsTruncatedTail THEN entries ELSE << >>
+Behind(entries) == IF TruncatedTail THEN entries ELSE << >>
 
 -----------------------------------------------------------------------------
 (* Append and truncate.                                                    *)
@@ -46,7 +46,7 @@ TruncateStore(before, index, entry) ==
                                !.ledgerEndTerm = EndTermOf(before, entry)])
 
 -----------------------------------------------------------------------------
-(* Commit.                                                                 *)
+(* Commit, and what follows for the state machine.                         *)
 
 \* DLedgerMmapFileStore.updateCommittedIndex, with its tests in its order.  A higher term passes.  The old
 \* value is a floor, but the clamp to the end of the log comes last.  Examples, with a log that ends at 3:
@@ -63,5 +63,14 @@ UpdateCommittedIndex(before, term, newIndex) ==
     ELSE IF newIndex < before.committedIndex \/ newIndex < BeginIndex(before.log)
     THEN before
     ELSE [before EXCEPT !.committedIndex = Min({newIndex, EndIndex(before.log)})]
+
+\* Up to where the state machine is to apply: as published, to the index that was learnt; repaired, to what is
+\* committed.
+LetApply(before, index) ==
+    IF ~Applies THEN before
+    ELSE [before EXCEPT !.applyIndex = Max({@, IF ApplyUnclamped THEN index ELSE before.committedIndex})]
+
+\* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
+LearnCommitted(before, term, index) == LetApply(UpdateCommittedIndex(before, term, index), index)
 
 =============================================================================

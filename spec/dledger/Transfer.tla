@@ -5,8 +5,8 @@
 (*                                                                         *)
 (* The leader takes no more appends, and asks the transferee to take over. *)
 (* The transferee waits until its log is as long as the leader's was, then *)
-(* stands for election in the next term.  When its role changes, it tells  *)
-(* the old leader what became of it.                                       *)
+(* stands for election in the next term.  When its role changes, it        *)
+(* answers the old leader.                                                 *)
 (***************************************************************************)
 EXTENDS Heartbeats
 
@@ -23,7 +23,7 @@ Transferred(before, call, code) ==
     IN  [before EXCEPT !.election.transfers = @ \ {call},
                        !.election.transferee = IF forgets THEN NoNode ELSE @]
 
-\* ACTION HandleLeadershipTransfer: the leader is told to hand over to a peer, and accepts.
+\* ACTION HandleLeadershipTransfer: the leader is commanded to hand over to a peer, and accepts.
 \* Source: DLedgerServer.handleLeadershipTransfer and DLedgerLeaderElector's, at the leader.
 HandleLeadershipTransfer(n) ==
     \E transferee \in Peers(n) :

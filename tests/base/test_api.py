@@ -20,10 +20,10 @@ from nbclient import NotebookClient
 import lockstep
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.systems.opening import open_trace
-from lockstep.trace.format import write_trace
-from places import ROOT
-from simulated_traces import simulated
+from lockstep.systems.trace_files import open_trace
+from lockstep.trace.trace_format import write_trace
+from tests.support.places import ROOT
+from tests.support.systems.simulated_traces import simulated
 
 DOCS = ROOT / "docs"
 SERVICE = DOCS / "lock_service"
@@ -44,10 +44,10 @@ def test_importing_lockstep_imports_nothing_else_of_it_and_no_package() -> None:
 
 
 def test_every_name_is_what_the_commands_use() -> None:
-    from lockstep.models.picture import draw
-    from lockstep.systems.judge import check
+    from lockstep.models.counterexample_picture import draw
+    from lockstep.systems.file_check import check
     from lockstep.tla.explore import explore
-    from lockstep.tla.loading.load import load_spec
+    from lockstep.tla.loading.load_spec import load_spec
 
     assert (lockstep.draw, lockstep.check, lockstep.explore, lockstep.load_spec) == (draw, check, explore, load_spec)
     assert lockstep.__version__ == version("lockstep-raft")

@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.values.kinds import ArgumentError
-from lockstep.tla.values.operators.next_state import UnassignedError
+from lockstep.tla.values.next_state import UnassignedError
 from lockstep.trace.json_lines import TraceError, UnreadableError
 
 ERRORS = [

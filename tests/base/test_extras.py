@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.extras import EXTRAS
-from places import ROOT
+from tests.support.places import ROOT
 
 SERVICE = str(ROOT / "docs" / "lock_service" / "LockService.tla")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from places import TESTS
+from tests.support.places import TESTS
 
 QUICK = "\n".join(f"def test_quick_{number}(): pass" for number in range(30))
 SLOW = "import time\ndef test_slow(): time.sleep(600)"
@@ -17,10 +17,10 @@ SLOW = "import time\ndef test_slow(): time.sleep(600)"
 
 def sample(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run pytest on some tests with the options of a sample."""
-    (folder / "conftest.py").write_text("from nightly_sample import *\n", encoding="utf-8")
+    (folder / "conftest.py").write_text("from tests.support.nightly_sample import *\n", encoding="utf-8")
     (folder / "test_inner.py").write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-v", "--rootdir", str(folder), *options, "test_inner.py"]
-    environment = {"PYTHONPATH": str(TESTS / "support"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {"PYTHONPATH": str(TESTS.parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base import paths
-from places import ROOT
+from lockstep.base import package_data as paths
+from tests.support.places import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_imported_from_the_wheel_the_spec_is_found_inside_it(unpacked: Path, tmp
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import lockstep, raftref\n"
-        "from lockstep.base.paths import course_dir, spec_dir\n"
+        "from lockstep.base.package_data import course_dir, spec_dir\n"
         "print(lockstep.__file__, raftref.__file__, spec_dir(), course_dir(), sep='\\n')"
     )
     # Isolated and elsewhere, so that nothing but the unpacked wheel can be what is imported.

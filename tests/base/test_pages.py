@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.systems.models import models_of_tier
-from lockstep.systems.registry import SYSTEMS, lemmas, simulators
-from places import ROOT
+from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier, simulators
+from tests.support.places import ROOT
 
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"
@@ -135,7 +134,7 @@ def test_every_term_names_the_place_that_defines_it(term: str) -> None:
 #: Words of the protocol and of what the commands print.
 WORDS = """
 watermark, quorum index, dispatcher, COMPARE, TRUNCATE, APPEND, COMMIT, recording, trace, event, hidden, forced, floor,
-witness, mutant, holds, violated, inconclusive, malformed, internal error, tier, plan, grain, switch, variant,
+witness, mutant, holds, violated, inconclusive, malformed, internal error, tier, plan, feature, switch, variant,
 published, repaired
 """
 

@@ -15,8 +15,8 @@ import pytest
 from lockstep.base import scratch as module
 from lockstep.base.errors import EnvironmentFailedError
 from lockstep.base.scratch import remove_stale, scratch
-from lockstep_command import lockstep
-from processes import wait_until
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.processes import wait_until
 
 #: A process that has two folders, says so, and then does what it is told.
 HOLDER = """

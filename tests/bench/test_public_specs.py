@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from places import ROOT
+from tests.support.places import ROOT
 
 CLOCK = """---- MODULE Clock ----
 EXTENDS Integers

@@ -10,19 +10,33 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lockstep.systems.dledger.recording_import import import_lines
 
-from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapping import MappingError, read_mapping
+from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import spec_hash, trace_spec
-from lockstep.trace.format import Trace, TraceError, read_trace
-from lockstep_command import lockstep
-from malformed import CAPTURED, CASES, EVENT, HEADER, LOCK_SERVICE, TRACE, WHOLE, Case, Said, lines, page, run
-from malformed import told as output_of
-from places import ROOT
+from lockstep.systems.trace_specs import spec_hash, trace_spec
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_reader import Trace, read_trace
 from raftref.dledger.simulation import PlanError, load_plan
+from tests.scripts.malformed import (
+    CAPTURED,
+    CASES,
+    EVENT,
+    HEADER,
+    LOCK_SERVICE,
+    TRACE,
+    WHOLE,
+    Case,
+    Said,
+    lines,
+    page,
+    run,
+)
+from tests.scripts.malformed import told as output_of
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.systems.dledger import check_dledger
 
 DOCS = ROOT / "docs"
 
@@ -179,8 +193,8 @@ def fuzz_toml(content: bytes, folder: Path) -> None:
 
 
 def simulated_lines() -> bytes:
-    from lockstep.trace.format import trace_lines
-    from simulated_traces import simulated
+    from lockstep.trace.trace_format import trace_lines
+    from tests.support.systems.simulated_traces import simulated
 
     head, events = simulated()
     return b"".join(trace_lines(head, events[:40]))
@@ -192,7 +206,7 @@ def recorded_lines() -> bytes:
 
 
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck))
-PLAN = b'nodes = 3\nloss = 0.1\n[switches]\nVoteFile = "repaired"\n[grain]\nBatches = true\nPendingMap = true\n'
+PLAN = b'nodes = 3\nloss = 0.1\nflaws = ["VoteFile"]\nfeatures = ["Batches", "PendingMap"]\n'
 
 
 def fuzz(examples: int, folder: Path) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from broken_spec import NO_VALUE, broken_spec
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.cli.command_line import COMMANDS, cli
-from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.systems.models import manifest, manifests
-from lockstep_command import lockstep
-from raftref.dledger.switches import COARSE
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
+from lockstep.systems.registry import manifest, manifests
+from raftref.dledger.choices import Feature
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 CAPTURED = traces_dir() / "captured" / "dledger"
 
@@ -193,7 +193,7 @@ def test_a_reader_that_is_gone_gets_no_exit_code_of_a_verdict() -> None:
 
 def test_a_pipe_that_is_not_the_output_is_no_reader_that_is_gone(tmp_path: Path) -> None:
     code = (
-        "import lockstep.cli.command_line as c, lockstep.trace.format as f\n"
+        "import lockstep.cli.command_line as c, lockstep.trace.trace_format as f\n"
         "def broken(): raise BrokenPipeError(32, 'Broken pipe')\n"
         "f.json_schema = broken\nc.main()"
     )
@@ -344,7 +344,7 @@ def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:
 
 def schema_of(definition: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run `lockstep schema`, with this in the place of what makes the schema, which is `right`."""
-    begin = "import lockstep.cli.command_line as c, lockstep.trace.format as f\nright = f.json_schema\n"
+    begin = "import lockstep.cli.command_line as c, lockstep.trace.trace_format as f\nright = f.json_schema\n"
     code = f"{begin}{definition}\nf.json_schema = other\nc.main()"
     return subprocess.run(
         [sys.executable, "-c", code, "schema"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
@@ -437,4 +437,4 @@ def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, nth: int, print
 def test_the_page_on_traces_tells_every_constant_s_default() -> None:
     text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
     defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.M))
-    assert defaults == {name: str(value).lower() for name, value in COARSE.constants().items()}
+    assert defaults == {str(each): "false" for each in Feature}

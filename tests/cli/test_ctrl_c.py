@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import kill, marked, wait_until
+from tests.support.programs.processes import kill, marked, wait_until
 
 #: A command that gets Ctrl-C as soon as it imports a module.
 AT_AN_IMPORT = """
@@ -100,17 +100,15 @@ Next == Right \\/ Up
 """
 
 
-@pytest.mark.parametrize(
-    ("processes", "sent", "code"), [("1", signal.SIGINT, 130), ("2", signal.SIGINT, 130), ("2", signal.SIGTERM, 143)]
-)
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_search_by_tables_that_is_interrupted_says_so_in_a_line_and_leaves_nothing(
-    processes: str, sent: signal.Signals, code: int, tmp_path: Path
+    sent: signal.Signals, code: int, tmp_path: Path
 ) -> None:
     """The whole group of processes gets the signal, as Ctrl-C in a terminal and the command `timeout` send it."""
     (tmp_path / "Square.tla").write_text(SQUARE)
     (tmp_path / "Square.cfg").write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE")
     mark = f"LOCKSTEP_TEST={tmp_path}"
-    options = ["--engine", "tables", "--processes", processes, "--checkpoint", "square.checkpoint"]
+    options = ["--engine", "tables", "--checkpoint", "square.checkpoint"]
     terminal, stderr = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "lockstep", "model", "--spec", "Square.tla", *options],

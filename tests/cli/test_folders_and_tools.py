@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import parse_spec
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import parse_spec
 from lockstep.tla.syntax.sany import SanyError
 from lockstep.tlc import TlcOptions, TlcVerdict, find_tla2tools, run_tlc
-from lockstep.tlc.cfg_entries import jar_knows_entry
-from lockstep_command import lockstep
-from sampling import sampled
+from lockstep.tlc.newer_tlc import jar_knows_entry
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 #: Its Step is defined in a module that lies elsewhere.
 COUNTER = """---- MODULE Counter ----

@@ -16,9 +16,9 @@ import pytest
 
 from lockstep.base.terminal import styled, visible_output
 from lockstep.cli.command_line import cli
-from lockstep_command import lockstep
-from sampling import sampled
-from terminals import on_a_terminal
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
+from tests.support.sampling import sampled
 
 #: A colour, a title, a carriage return, a control of C1, an order of letters, ends of lines, and nothing to see.
 OBEYED = "n\x1b[31mX\x1b]0;t\x07\r\x9b2J\x85\u202ey\u2028\u2029\u2066z\u2069\u200b\u200d\u2060\ufeff\u00ad\U000e0041"
@@ -48,7 +48,7 @@ def obeyed(text: str) -> list[str]:
 
 def trace(**changed: object) -> list[dict[str, object]]:
     """A trace in which every word that can be is hostile; `action`, `args` and `shows` are of its last event."""
-    constants = changed.pop("constants", {"AtomicElection": False, "Fifo": False})
+    constants = changed.pop("constants", {"StepwiseElections": True, "Fifo": False})
     head = {
         "kind": "header",
         "format": "lockstep-trace/1",
@@ -83,7 +83,7 @@ TRACES: dict[str, list[dict[str, object]]] = {
     "step": trace(action="ChangeToLeader", args={}),
     "spec": trace(spec=HOSTILE),
     "constant": trace(constants={HOSTILE: HOSTILE}),
-    "value": trace(constants={"AtomicElection": HOSTILE, "Fifo": False}),
+    "value": trace(constants={"StepwiseElections": HOSTILE, "Fifo": False}),
 }
 #: The name of a file can be everything but this.
 FILE = f"{OBEYED}.trace.ndjson"

@@ -13,17 +13,17 @@ import msgspec
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.report.code_explanation import codes, property_text, rule
 from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.syntax.cfg import read_cfg
-from lockstep.trace.format import write_trace
-from lockstep.trace.paths import Missing, trace_paths
-from lockstep_command import lockstep
-from simulated_traces import simulated
-from terminals import on_a_terminal
+from lockstep.trace.trace_format import write_trace
+from lockstep.trace.trace_paths import Missing, trace_paths
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
+from tests.support.systems.simulated_traces import simulated
 
 FEW = 12
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.pluscal import note_of_translation, untranslated
 from lockstep.tlc import find_java, find_tla2tools
-from malformed import Case, run
-from mistakes import ALGORITHM, MISTAKES, Mistake
-from sampling import sampled
+from tests.scripts.malformed import Case, run
+from tests.support.programs.mistakes import ALGORITHM, MISTAKES, Mistake
+from tests.support.sampling import sampled
 
 MAPPING = b'kind = "what"\n[lines.added]\naction = "Add"\nargs = { n = "n" }\nshows = { count = "count" }\n'
 LOG = b'{"what": "added", "n": 1, "count": 1}\n{"what": "added", "n": 1, "count": 2}\n'

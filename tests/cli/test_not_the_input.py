@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc.module import TraceModule
-from lockstep.systems.judge import ByTlc, judge_known, judge_own
-from lockstep_command import lockstep
-from sampling import sampled
+from lockstep.conformance.by_tlc.trace_module import TraceModule
+from lockstep.systems.file_check import ByTlc, judge_known, judge_own
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 LOCK_SERVICE = spec_dir().parent / "docs" / "lock_service"
 NAME = "ordered-7.trace.ndjson"

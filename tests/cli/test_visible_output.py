@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.characters import visible
-from lockstep.base.paths import traces_dir
-from lockstep_command import lockstep
-from places import ROOT
-from terminals import on_a_terminal
+from lockstep.base.package_data import traces_dir
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.terminals import on_a_terminal
 
 #: ESC, a title by OSC, BEL, CR, CSI as one character, an override of the direction, a separator, and no width.
 HOSTILE = "n\x1b[31mEVIL\x1b]0;title\x07\r\x9b2J\u202eabc\u2028\u200b"

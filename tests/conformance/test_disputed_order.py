@@ -8,18 +8,18 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-import cut_traces
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.github_actions import commands
 from lockstep.report.junit_xml import junit_xml
 from lockstep.report.verdict_text import verdict_text
-from lockstep.trace.format import Event, write_trace
-from lockstep_command import lockstep
+from lockstep.trace.trace_format import Event, write_trace
+from raftref.dledger.choices import PUBLISHED
 from raftref.dledger.simulation import figure8, scenario_plan
-from raftref.dledger.switches import PUBLISHED
-from simulated_traces import as_event, check, header, simulated
-from watched_traces import Watched
+from tests.support.pipeline import cut_traces
+from tests.support.pipeline.watched_traces import Watched
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.systems.simulated_traces import as_event, check, header, simulated
 
 #: The event that shows something wrong, of a trace of so many.
 WRONG, EVENTS = 40, 60

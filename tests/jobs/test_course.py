@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import course_dir
+from lockstep.base.package_data import course_dir
 from lockstep.cli.command_line import cli
 from lockstep.jobs.course.course_exercises import (
     FindBug,
@@ -28,8 +28,8 @@ from lockstep.jobs.course.plant_expression import ExpressionError, ReferenceMeth
 from lockstep.jobs.course.predict_steps import expected, run_exercise
 from lockstep.jobs.course.student_answers import AnswerError
 from lockstep.jobs.course.write_guard import BEGINS, GuardError
-from places import ROOT
-from sampling import sampled
+from tests.support.places import ROOT
+from tests.support.sampling import sampled
 
 COURSE = ROOT / "docs" / "course"
 SOLUTIONS = COURSE / "solutions"
@@ -404,7 +404,7 @@ def test_the_lines_of_the_spec_on_a_page_are_the_specs(page: Path) -> None:
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
 def test_the_models_that_a_page_names_are_there(page: Path) -> None:
-    from lockstep.systems.models import model_names
+    from lockstep.systems.registry import model_names
 
     named = re.findall(r"`lockstep model (\w+)`", page.read_text(encoding="utf-8"))
     assert set(named) <= set(model_names())

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
-from lockstep.trace.format import Event
-from mutants import planted
-from raftref.dledger.storage.ledger_store import LedgerStore
+from lockstep.trace.trace_format import Event
+from raftref.dledger.store import LedgerStore
+from tests.support.systems.dledger_mutants import REFERENCE
+from tests.support.systems.mutants import planted
 
 
 def event(action: str, node: str = "n1", sent: tuple[dict[str, Any], ...] | None = None, **shows: Any) -> Event:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.system import Floor

@@ -14,23 +14,25 @@ import pytest
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Literal
-from lockstep.conformance.minimise.past import Told, causes, take_told
-from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
-from lockstep.conformance.minimise.runs import Replay, Run
+from lockstep.conformance.causal_past import Told, causes, take_told
+from lockstep.conformance.property_evaluation import Literal
+from lockstep.conformance.rebinding import Rebinding, Step, distance
+from lockstep.conformance.run_search import Replay, Run
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.course.plant_expression import ReferenceMethod
 from lockstep.jobs.minimise_trace import MinimisedTrace, NothingToMinimiseError, minimise, shortest_known
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines, write_trace
-from lockstep_command import lockstep
-from places import SPECS
-from sampling import sampled
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 #: Clusters with flaws, each with the events after which a property is violated: in both systems, in few steps.
 DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 23, 95)
@@ -347,12 +349,12 @@ def test_a_trace_that_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() 
 #: A method of each reference, an expression in it, what is planted in its place, and a cluster that shows it.
 PLANTED = {
     "DLedger": (
-        ("raftref.dledger.storage.ledger_store", "LedgerStore.update_committed_index"),
+        ("raftref.dledger.store", "LedgerStore.update_committed_index"),
         ("min(new_index, self.end_index)", "max(new_index, self.end_index)"),
         ("ordered", 7, 150),
     ),
     "HashicorpRaft": (
-        ("raftref.hashicorp.leader.commitment", "Commitment.recalculate"),
+        ("raftref.hashicorp.state", "Commitment.recalculate"),
         ("(len(matched) - 1) // 2", "0"),
         ("raft", 2, 200),
     ),

@@ -15,14 +15,13 @@ from lockstep.jobs.play.play_page import page_tree
 from lockstep.jobs.play.play_scenario import ScenarioRefusedError, play, read_scenario, scenario_lines
 from lockstep.jobs.play.play_session import NoSuchStateError, Offer, StepRefusedError
 from lockstep.jobs.play.play_trace import NoTraceError, save_trace
-from lockstep.systems.models import manifests
-from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.registry import SYSTEMS, manifests
 from lockstep.systems.system import System
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import ArgumentError, ModelValue
-from lockstep.trace.format import TraceError
-from plays import (
+from lockstep.trace.json_lines import TraceError
+from tests.support.programs.plays import (
     LOCK_SERVICE,
     STEPS,
     VIOLATED,

@@ -22,13 +22,13 @@ import click
 import pytest
 
 import lockstep
-import lockstep_command
 from lockstep.base.errors import BadInputError
 from lockstep.cli.play_command import command
 from lockstep.jobs.play.page_requests import RequestHandler
 from lockstep.jobs.play.play_server import MAX_BODY_BYTES, PlayServer
 from lockstep.jobs.play.play_session import Offer, Visit
-from plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
+from tests.support.programs import lockstep_command
+from tests.support.programs.plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
 
 START = '{"kind":"scenario","format":"lockstep-scenario/1","spec":"LockService"}\n'
 LOCK = '{"kind":"step","action":"Lock","args":{"c":"a"}}\n'

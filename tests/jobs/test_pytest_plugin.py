@@ -14,8 +14,8 @@ import pytest
 
 import lockstep.jobs.pytest_collection
 import lockstep.jobs.pytest_recorder  # noqa: F401 - so that the runs within this one find them imported
-from inner_runs import prepare
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.inner_runs import prepare
 
 pytest_plugins = ["pytester"]
 
@@ -193,7 +193,7 @@ def test_a_known_system_is_recorded_with_its_nodes_and_constants(project: pytest
     project.makepyfile(
         """
         def test_term(lockstep_recorder):
-            constants = {"AtomicElection": False, "Fifo": False}
+            constants = {"StepwiseElections": True, "Fifo": False}
             nodes = ["n1", "n2", "n3"]
             recorder = lockstep_recorder("DLedger", nodes=nodes, constants=constants)
             recorder.event("NextTerm", node="n1", args={"term": 1}, shows={"currTerm": 1})

@@ -15,24 +15,26 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from broken_spec import NO_VALUE, broken_spec
-from dledger import VARIANTS, check_dledger
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.spark.check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
-from lockstep.jobs.spark.session import spark_session
-from lockstep.pipeline.against import Variant
-from lockstep.pipeline.replay import stored_lines
-from lockstep.pipeline.run import run_all
-from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.generate import Clusters, generate
-from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.work.traces import TraceLines
-from lockstep.systems.specs import Switches, spec_key, trace_spec
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.spark.spark_check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
+from lockstep.jobs.spark.spark_session import spark_session
+from lockstep.pipeline.all_stages import run_all
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.spec_choice import Variant
+from lockstep.pipeline.stored_traces import stored_lines
+from lockstep.pipeline.task_traces import TraceLines
+from lockstep.pipeline.trace_store import Store
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import CompileError, Spec
-from lockstep.trace.format import Header, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_reader import read_trace
+from tests.support.systems.dledger import VARIANTS, check_dledger
+from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
 REPAIRED = VARIANTS["repaired"]
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
@@ -182,7 +184,7 @@ def test_a_spec_that_cannot_be_compiled_is_the_verdict_of_the_traces_that_need_i
         return compiled(header, source, switches)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("lockstep.jobs.spark.check.trace_spec", without_five)
+        patched.setattr("lockstep.jobs.spark.spark_check.trace_spec", without_five)
         found = check_with_spark(spark, [five, three])
     assert [each.verdict for each in found] == [Verdict.INTERNAL, Verdict.HOLDS]
     assert found[0].reason == "CompileError: outside the language"
@@ -197,8 +199,8 @@ def test_a_spec_that_the_header_makes_impossible_is_told_of_each_trace_by_its_ow
         raise TraceError(source, 1, "field `constants`: ASSUME Quorums is false")
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("lockstep.jobs.spark.check.trace_spec", refusing)
-        patched.setattr("lockstep.pipeline.specs.trace_spec", refusing)
+        patched.setattr("lockstep.jobs.spark.spark_check.trace_spec", refusing)
+        patched.setattr("lockstep.pipeline.shipped_specs.trace_spec", refusing)
         found = check_with_spark(spark, traces)
         headers = {str(each): each.read_bytes().splitlines(keepends=True)[0] for each in traces}
         judge = cloudpickle.loads(cloudpickle.dumps(Variant().court(spark).judge(headers.items())))  # as to a task
@@ -242,7 +244,7 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
             os.kill(os.getpid(), signal.SIGKILL)
         return check_lines(lines, source, *rest)
 
-    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", killed_by_the_second)
+    monkeypatch.setattr("lockstep.jobs.spark.spark_check.check_lines", killed_by_the_second)
     found = check_with_spark(spark, traces)
     assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
     assert found[1].reason == "the check of this trace died, as often as it was tried (SIGKILL)"
@@ -267,7 +269,7 @@ def test_a_check_that_never_ends_takes_the_verdict_of_its_trace_alone(
             sum(itertools.repeat(0))  # within which no Python is run
         return check_lines(lines, source, *rest)
 
-    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", endless_in_the_second)
+    monkeypatch.setattr("lockstep.jobs.spark.spark_check.check_lines", endless_in_the_second)
     found = check_with_spark(spark, traces, seconds=4)
     assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
     assert found[1].reason == "the check of this trace did not end within 4 s"
@@ -281,7 +283,7 @@ def test_what_a_worker_raises_is_told_in_a_line(
     def raising(*_: Any) -> TraceVerdict:
         raise ModuleNotFoundError("No module named 'lockstep'")
 
-    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", raising)
+    monkeypatch.setattr("lockstep.jobs.spark.spark_check.check_lines", raising)
     (found,) = check_with_spark(spark, [trace])
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.reason == "Spark did not finish: ModuleNotFoundError: No module named 'lockstep'"
@@ -318,7 +320,7 @@ def test_verdicts_come_as_soon_as_they_are_there(
             time.sleep(0.02)
         return check_lines(lines, source, *rest)
 
-    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", waiting)
+    monkeypatch.setattr("lockstep.jobs.spark.spark_check.check_lines", waiting)
     found = verdicts_with_spark(spark, traces)
     assert next(found).verdict is Verdict.HOLDS
     waited_for.touch()

@@ -19,13 +19,13 @@ from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import SparkStartError, _for_java, death, never_connected, spark_session
-from lockstep.pipeline.watch.run import Options, Watch
-from lockstep.pipeline.watch.table import Store
-from lockstep.pipeline.watch.told import Told
-from lockstep.systems.judge import check
-from lockstep.systems.traces import write_cluster
+from lockstep.jobs.spark.spark_check import check_with_spark
+from lockstep.jobs.spark.spark_session import SparkStartError, _for_java, death, never_connected, spark_session
+from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
+from lockstep.pipeline.watch.watch_stream import Watch, WatchOptions
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import write_cluster
+from tests.support.pipeline.watched_traces import verdict_of
 
 
 def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(
@@ -103,7 +103,7 @@ def test_java_that_ran_out_of_memory_is_told_apart_from_java_that_died(
     monkeypatch: pytest.MonkeyPatch, code: int, said: str
 ) -> None:
     """A task that finds no memory ends Java with 52 (Spark's SparkExitCode.OOM); jobs end just before Java has."""
-    monkeypatch.setattr("lockstep.jobs.spark.session._stopped", threading.Event())
+    monkeypatch.setattr("lockstep.jobs.spark.spark_session._stopped", threading.Event())
     with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.5); raise SystemExit({code})"]) as java:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
         assert death(Py4JError("Job 5 cancelled because SparkContext was shut down")) == said
@@ -132,13 +132,13 @@ def test_a_watch_puts_the_verdicts_of_check_into_its_table(tmp_path: Path) -> No
     bad = tmp_path / "bad.trace.ndjson"
     bad.write_bytes(good.read_bytes().replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
     (tmp_path / "cut.trace.ndjson").write_bytes(good.read_bytes()[:-1])
-    store = Store(tmp_path / ".lockstep", "told")
-    told: list[Told] = []
-    options = Options(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
+    store = WatchStore(tmp_path / ".lockstep", "told")
+    told: list[WatchVerdict] = []
+    options = WatchOptions(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
     with store.opened({}):
-        watch = Watch(options, store, told.append, "lockstep check {}".format)
+        watch = Watch(options, store, told.append)
         assert watch.run() is Verdict.MALFORMED
-    kept = {row.trace: replace(row.result, seconds=0.0) for row in store.rows()}
+    kept = {row.trace: replace(verdict_of([row]), seconds=0.0) for row in store.rows()}
     assert kept == {path.name: replace(check(path), seconds=0.0) for path in (good, bad)}
     assert {(row.trace, row.verdict) for row in told} - {(each, str(kept[each].verdict)) for each in kept} == {
         ("cut.trace.ndjson", "malformed")

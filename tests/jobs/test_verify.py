@@ -13,23 +13,22 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.spark.session import SparkStartError, spark_session
-from lockstep.jobs.verify import Job
-from lockstep.models.manifest import compare
-from lockstep.models.run import ModelOutcome
+from lockstep.jobs.spark.spark_session import SparkStartError, spark_session
+from lockstep.jobs.verify_job import Job
+from lockstep.models.model_manifest import compare
+from lockstep.models.pinned_models import ModelOutcome
 from lockstep.systems.dledger.plans import FLAWED, KEPT, PLANS, VERIFIED, fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import SYSTEMS, manifest
 from lockstep.systems.system import System
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tlc import TlcResult, TlcVerdict
-from lockstep.trace.format import read_trace
-from raftref.dledger.switches import PUBLISHED
+from lockstep.trace.trace_reader import read_trace
+from raftref.dledger.choices import IN_0_2_7
+from tests.support.systems.dledger import check_dledger
 
 FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
 LEFT = Finding("shows", "LS202", "committedIndex", 15, 13, "n1", "HandleDoCommit")
@@ -47,7 +46,7 @@ def test_a_plan_with_every_flaw_and_a_network_without_order_is_verified() -> Non
     assert set(VERIFIED) <= set(PLANS)
     assert FLAWED & {*VERIFIED} == {"published"}
     plan = fault_plan("published", 400)
-    assert plan.switches == PUBLISHED
+    assert plan.flaws == IN_0_2_7
     assert not plan.fifo
     assert min(plan.loss, plan.duplicate, plan.reorder) > 0
 
@@ -105,7 +104,7 @@ def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_mu
         if system.simulator is not None
     }
     assert len(some) == len(SYSTEMS)
-    monkeypatch.setattr("lockstep.jobs.verify.SYSTEMS", some)
+    monkeypatch.setattr("lockstep.jobs.verify_job.SYSTEMS", some)
     printed: list[str] = []
     job = Job(printed.append, lambda text: None, seeds=1, events=60)
     job._fleet(spark, tmp_path)
@@ -138,8 +137,8 @@ def found(name: str, verdict: TlcVerdict, reason: str = "") -> ModelOutcome:
 def models(monkeypatch: pytest.MonkeyPatch) -> list[ModelOutcome]:
     """The outcomes of a job that has models alone; the test fills the list."""
     outcomes: list[ModelOutcome] = []
-    monkeypatch.setattr("lockstep.jobs.verify.lemmas", dict)
-    monkeypatch.setattr("lockstep.jobs.verify.run_models", lambda *_, **__: (each for each in outcomes))
+    monkeypatch.setattr("lockstep.jobs.verify_job.lemmas", dict)
+    monkeypatch.setattr("lockstep.jobs.verify_job.run_models", lambda *_, **__: (each for each in outcomes))
     return outcomes
 
 
@@ -174,7 +173,7 @@ def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(
     def missing(*_: object, **_named: object) -> None:
         raise SparkStartError("Spark did not start: no Java")
 
-    monkeypatch.setattr("lockstep.jobs.verify.spark_session", missing)
+    monkeypatch.setattr("lockstep.jobs.verify_job.spark_session", missing)
     printed: list[str] = []
     job = Job(printed.append, lambda text: None)
     assert job.run() is Verdict.VIOLATED
@@ -190,7 +189,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 from test_verify import found
 from lockstep.tlc import TlcVerdict
-import lockstep.jobs.verify as v
+import lockstep.jobs.verify_job as v
 go = Path(sys.argv.pop(1))
 
 def outcomes(*_, **__):
@@ -207,9 +206,9 @@ main()
 
 def test_a_row_is_in_the_pipe_before_the_next_check_has_ended(tmp_path: Path) -> None:
     go, here = tmp_path / "go", Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": str(here.parents[1])}
     command = [sys.executable, "-c", WAITING, str(here), str(go), "verify", "--tier", "deep"]
-    support = str(here.parent / "support")
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": support})
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert job.stdout is not None
     try:
         lines = [job.stdout.readline() for _ in range(4)]

@@ -14,15 +14,15 @@ from typing import TypeAlias
 
 import pytest
 
-from hclog_lines import hclog_lines, printed
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.reading.mapping import Text
-from lockstep.logs.reading.texts import splitting
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
-from lockstep_command import lockstep
-from places import ROOT
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs.mapping import Text
+from lockstep.logs.text_formats import splitting
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from tests.scripts.hclog_lines import hclog_lines, printed
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
 
 OTHERS = ROOT / "docs" / "own_logs" / "others"
 RECORDINGS = ROOT / "traces" / "captured" / "hashicorp"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.judge import judge_own
+from lockstep.systems.file_check import judge_own
 
 MAPPING = """kind = "e"
 [hidden]

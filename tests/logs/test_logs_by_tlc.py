@@ -16,46 +16,45 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.conformance.shown.compare import to_value
-from lockstep.conformance.shown.words import Words
-from lockstep.logs.by_tlc.run import Explored, Runs
-from lockstep.logs.check import Subject, begins_of
-from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.order import Order
-from lockstep.logs.reading.mapped import read_logs
-from lockstep.logs.reading.mapping import Mapping as Said
-from lockstep.logs.reading.mapping import read_mapping
-from lockstep.logs.search import Conclusion, Explained, explain, smallest
-from lockstep.logs.steps import NONE, Steps
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.tla.loading.project import Parsed, parse_spec
+from lockstep.conformance.json_values import Words, to_value
+from lockstep.logs.continuations import NONE
+from lockstep.logs.explanation_search import Conclusion, Explained, explain, smallest
+from lockstep.logs.line_order import Order
+from lockstep.logs.line_steps import Steps
+from lockstep.logs.log_check import Subject, begins_of
+from lockstep.logs.log_lines import Claim, Line, Thread
+from lockstep.logs.mapped_logs import read_logs
+from lockstep.logs.mapping import Mapping as Said
+from lockstep.logs.mapping import read_mapping
+from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.own_traces import load_own_spec, own_system
+from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import to_itf
-from lockstep.tla.values.operators.bounds import Exactly
-from places import SPECS
-from post_logs import MAPPING, write_logs, write_post
+from lockstep.tla.values.itf_values import to_itf
+from lockstep.tla.values.quantifier_bounds import Exactly
+from tests.support.logs.post_logs import MAPPING, write_logs, write_post
+from tests.support.logs.tlc_log_search import Explored, explore
+from tests.support.places import SPECS
 
 #: How many made-up logs every run looks at, and how many the nightly one does; so many are one run of TLC.
 EVERY_RUN, NIGHTLY, AT_ONCE = 40, 1000, 100
 
 
 @dataclass(frozen=True)
-class Post:
-    """The post office: its folder, and what its logs are checked against."""
+class OwnSpec:
+    """A spec in a folder, and what its logs are checked against."""
 
     folder: Path
     subject: Subject
     parsed: Parsed
 
     def order(self, files: Sequence[Path]) -> Order:
-        logs = read_logs(files, self.subject.mapping, self.subject.spec, self.subject.interface.words)
+        logs = read_logs(files, self.subject.mapping, self.subject.spec, self.subject.interface)
         return Order(logs.threads, logs.skew, logs.resolution)
 
     def explored(self, orders: Sequence[Order]) -> list[Explored]:
         """What TLC finds, in one run."""
-        return Runs(self.subject, self.parsed, orders).explore()
+        return explore(self.subject, self.parsed, orders)
 
     def explained(self, order: Order) -> Explained:
         """What the compiled search finds."""
@@ -64,24 +63,23 @@ class Post:
         assert found.left_out == ()
         return found
 
-    def check(self, files: Sequence[Path], *, tlc: bool, **options: Any) -> TraceVerdict:
-        """The verdict of an engine, as the command gives it."""
-        spec, cfg, mapping = (self.folder / name for name in ("Post.tla", "Post.cfg", "mapping.toml"))
-        return judge_own(spec, cfg, mapping, ByTlc(None, None) if tlc else None, **options).all(files)
 
-
-def post_office(folder: Path, mapping: str = MAPPING) -> Post:
-    write_post(folder, mapping)
-    said = read_mapping(folder / "mapping.toml")
-    system = own_system(folder / "Post.tla", folder / "Post.cfg", said)
+def loaded(folder: Path, name: str) -> OwnSpec:
+    mapping = read_mapping(folder / "mapping.toml")
+    system = own_system(folder / f"{name}.tla", folder / f"{name}.cfg", mapping)
     spec = load_own_spec(system)
-    start = None if said.start is None else load_own_spec(system, start=said.start)
-    parsed = parse_spec(folder / "Post.tla", folder / "Post.cfg")
-    return Post(folder, Subject(spec, system.interface(spec), said, start), parsed)
+    start = None if mapping.start is None else load_own_spec(system, start=mapping.start)
+    parsed = parse_spec(folder / f"{name}.tla", folder / f"{name}.cfg")
+    return OwnSpec(folder, Subject(spec, system.interface(spec), mapping, start), parsed)
+
+
+def post_office(folder: Path, mapping: str = MAPPING) -> OwnSpec:
+    write_post(folder, mapping)
+    return loaded(folder, "Post")
 
 
 @pytest.fixture(scope="module")
-def post(tmp_path_factory: pytest.TempPathFactory) -> Post:
+def post(tmp_path_factory: pytest.TempPathFactory) -> OwnSpec:
     return post_office(tmp_path_factory.mktemp("post"))
 
 
@@ -90,21 +88,13 @@ def assert_agree(order: Order, compiled: Explained, by_tlc: Explored) -> None:
     assert smallest(by_tlc.ends) == compiled.failures()
     assert smallest(by_tlc.ends - {NONE}) == smallest({run.failed for run in compiled.runs} - {NONE})
     if not by_tlc.ends:
-        assert set(by_tlc.blocked(order)) == {(each.thread, each.line) for each in compiled.blocked}
-
-
-def agreed(verdict: TraceVerdict) -> object:
-    """What the engines agree in: all but which explanation is told of, and why a line has none."""
-    notes = [note for note in verdict.notes if note.startswith("LS206")]
-    findings = [(each.kind, each.code, each.name) for each in verdict.findings]
-    lines = [(each.source, each.line) for each in verdict.findings if each.kind != "property"]
-    return verdict.verdict, verdict.reason, notes, findings, lines, verdict.events
+        assert by_tlc.blocked(order) == {(each.thread, each.line) for each in compiled.blocked}
 
 
 # ---- Made-up logs ----
 
 
-def made_up(post: Post, folder: Path, seeds: Iterator[int]) -> Iterator[tuple[list[Path], Order]]:
+def made_up(post: OwnSpec, folder: Path, seeds: Iterator[int]) -> Iterator[tuple[list[Path], Order]]:
     """Random logs, as far as they tell of something and their lines have an order."""
     for seed in seeds:
         files = write_logs(post.subject.spec, folder / str(seed), seed)
@@ -116,7 +106,7 @@ def made_up(post: Post, folder: Path, seeds: Iterator[int]) -> Iterator[tuple[li
             yield files, order
 
 
-def assert_made_up_logs_agree(post: Post, folder: Path, count: int) -> None:
+def assert_made_up_logs_agree(post: OwnSpec, folder: Path, count: int) -> None:
     logs = made_up(post, folder, itertools.count())
     conclusions: Counter[Conclusion] = Counter()
     for _ in range(0, count, AT_ONCE):
@@ -129,24 +119,13 @@ def assert_made_up_logs_agree(post: Post, folder: Path, count: int) -> None:
     assert min(conclusions.values()) >= count // 10
 
 
-def test_tlc_finds_of_made_up_logs_what_the_compiled_search_finds(post: Post, tmp_path: Path) -> None:
+def test_tlc_finds_of_made_up_logs_what_the_compiled_search_finds(post: OwnSpec, tmp_path: Path) -> None:
     assert_made_up_logs_agree(post, tmp_path, EVERY_RUN)
 
 
 @pytest.mark.nightly
-def test_tlc_finds_of_many_made_up_logs_what_the_compiled_search_finds(post: Post, tmp_path: Path) -> None:
+def test_tlc_finds_of_many_made_up_logs_what_the_compiled_search_finds(post: OwnSpec, tmp_path: Path) -> None:
     assert_made_up_logs_agree(post, tmp_path, NIGHTLY)
-
-
-@pytest.mark.nightly
-def test_the_verdicts_on_made_up_logs_are_the_same(post: Post, tmp_path: Path) -> None:
-    verdicts: Counter[Verdict] = Counter()
-    for files, _ in itertools.islice(made_up(post, tmp_path, itertools.count(10_000)), 30):
-        by_tlc, compiled = post.check(files, tlc=True), post.check(files, tlc=False)
-        assert agreed(by_tlc) == agreed(compiled)
-        assert by_tlc.steps >= by_tlc.events - sum("sure" in line for file in files for line in file.open())
-        verdicts[by_tlc.verdict] += 1
-    assert min(verdicts[Verdict.HOLDS], verdicts[Verdict.VIOLATED]) >= 5
 
 
 # ---- Each thing that a mapping can say ----
@@ -233,7 +212,7 @@ def written(folder: Path, name: str, a: list[dict[str, Any]], b: list[dict[str, 
     return sorted(place.iterdir())
 
 
-def assert_each(post: Post, folder: Path, cases: Mapping[str, Any]) -> None:
+def assert_each(post: OwnSpec, folder: Path, cases: Mapping[str, Any]) -> None:
     """Both engines find just what each case must come to."""
     orders = [post.order(written(folder, name, a, b)) for name, (a, b, _) in cases.items()]
     for (name, (_, _, expected)), order, by_tlc in zip(cases.items(), orders, post.explored(orders), strict=True):
@@ -260,152 +239,77 @@ def test_tlc_lets_a_log_begin_in_the_middle_and_what_fails_there_fails(tmp_path:
     assert_each(post_office(tmp_path, f'start = "Middle"\n{NOTHING_LOST}'), tmp_path, cases)
 
 
-# ---- Verdicts ----
+# ---- Specs of one file ----
 
 
-def both(post: Post, files: Sequence[Path], **options: Any) -> TraceVerdict:
-    """The verdict of TLC, which is that of the compiled search."""
-    by_tlc, compiled = post.check(files, tlc=True, **options), post.check(files, tlc=False, **options)
-    assert agreed(by_tlc) == agreed(compiled)
-    return by_tlc
+def agreed(folder: Path, name: str, modules: str, cfg: str, mapping: str, lines: Sequence[dict[str, Any]]) -> Explained:
+    """What both engines find of a log of a spec; `modules` has the texts of its modules."""
+    for module in re.finditer(r"---- MODULE (\w+) ----.*?====\n", modules, re.DOTALL):
+        (folder / f"{module[1]}.tla").write_text(module[0])
+    (folder / f"{name}.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
+    (folder / "mapping.toml").write_text(f'kind = "k"\n{mapping}')
+    (folder / "a.log").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    spec = loaded(folder, name)
+    order = spec.order([folder / "a.log"])
+    compiled = spec.explained(order)
+    assert_agree(order, compiled, spec.explored([order])[0])
+    return compiled
 
 
-@pytest.mark.nightly
-def test_a_property_that_each_explanation_violates_is_found_by_tlc_at_its_line(post: Post, tmp_path: Path) -> None:
-    a, b, _ = CASES["an invariant fails"]
-    found = both(post, written(tmp_path, "low", a, b))
-    assert (found.verdict, found.reason) == (Verdict.VIOLATED, "each explanation violates Low")
-    (finding,) = found.findings
-    assert (finding.name, finding.action, finding.line, finding.spec_line) == ("Low", "Read", 1, "Post.tla:16:1")
-    assert (found.events, found.steps, found.observed) == (3, 2, 2)
-
-
-@pytest.mark.nightly
-def test_what_only_some_explanations_violate_is_told_by_tlc_too(post: Post, tmp_path: Path) -> None:
-    files = written(tmp_path, "few", [line("Send", at=0, read=0)], [])
-    found = both(post, files, strict=True)
-    assert (found.verdict, found.notes) == (Verdict.INCONCLUSIVE, ["LS206 note: another explanation violates Few"])
-
-
-@pytest.mark.nightly
-def test_what_a_line_shows_stands_beside_what_tlc_saw_in_its_place(post: Post, tmp_path: Path) -> None:
-    found = both(post, written(tmp_path, "wrong", [line("seen", at=0, read=0), line("seen", at=20, read=3)], []))
-    (finding,) = found.findings
-    assert (finding.line, finding.details[1]) == (2, "read: the line shows 3, the spec says 0")
-
-
-def without_known_fields(post: Post) -> Post:
-    """What a line may show is not written out: it is what EXCEPT gives."""
-    tla = post.folder / "Post.tla"
-    text, count = re.subn(r"Observe\(n\) == (\[.*\])\n", r"Observe(n) == [\1 EXCEPT !.read = @]\n", tla.read_text())
-    assert count == 1
-    tla.write_text(text)
-    return post
+DICE = """---- MODULE Dice ----
+EXTENDS Naturals
+VARIABLES face, sum
+Init == face = 1 /\\ sum = 0
+Roll == face' \\in 1..6 /\\ sum' = sum + face'
+Next == Roll
+====
+"""
 
 
 @pytest.mark.nightly
-def test_a_word_and_a_field_that_the_spec_does_not_have_are_malformed_for_tlc_too(post: Post, tmp_path: Path) -> None:
-    (tmp_path / "c.log").write_text(json.dumps(line("Read", at=0, read=1)))
-    found = both(post, [tmp_path / "c.log"])
-    said = '1: `n`: "c" is none of the model values a, b'
-    assert (found.verdict, found.reason.partition("c.log:")[2]) == (Verdict.MALFORMED, said)
-    misspelt = without_known_fields(post_office(tmp_path, MAPPING.replace("shows = { read =", "shows = { raed =")))
-    found = both(misspelt, written(tmp_path, "raed", [line("seen", at=0, read=0)], []))
-    assert found.reason.endswith("a.log:1: field `shows.raed`: the spec shows no such field: did you mean read?")
-
-
-@pytest.mark.nightly
-def test_a_field_that_only_one_reading_of_a_line_misspells_is_no_mistake_for_tlc_either(tmp_path: Path) -> None:
-    mapping = MAPPING.replace("Send = 1\nLose = 1\n", "Lose = 1\n").replace("{ shows = { read =", "{ shows = { raed =")
-    misspelt = without_known_fields(post_office(tmp_path, mapping))
-    found = both(misspelt, written(tmp_path, "one", [line("Read", at=0, sure=False, read=0)], []))
-    assert found.verdict is Verdict.VIOLATED
-    assert "no behaviour of the spec explains line 1 of" in found.reason
-
-
-@pytest.mark.nightly
-def test_an_action_that_chooses_is_searched_for_by_tlc_though_each_line_tells_all(tmp_path: Path) -> None:
-    (tmp_path / "Dice.tla").write_text(
-        "---- MODULE Dice ----\nEXTENDS Naturals\nVARIABLES face, sum\nInit == face = 1 /\\ sum = 0\n"
-        "Roll == face' \\in 1..6 /\\ sum' = sum + face'\nNext == Roll\n====\n"
-    )
-    (tmp_path / "Dice.cfg").write_text("INIT Init\nNEXT Next\n")
-    (tmp_path / "mapping.toml").write_text('kind = "k"\n[lines.roll]\naction = "Roll"\nshows = "seen"\n')
-    judge = judge_own(tmp_path / "Dice.tla", tmp_path / "Dice.cfg", tmp_path / "mapping.toml", ByTlc(None, None))
-    for total, verdict in ((12, Verdict.HOLDS), (13, Verdict.VIOLATED)):
+def test_an_action_that_chooses_is_searched_for_by_tlc_though_each_line_shows_all(tmp_path: Path) -> None:
+    mapping = '[lines.roll]\naction = "Roll"\nshows = "seen"\n'
+    for total, conclusion in ((12, Conclusion.EXPLAINED), (13, Conclusion.REFUTED)):
         rolls = [{"k": "roll", "seen": {}}, {"k": "roll", "seen": {"sum": total}}]
-        (tmp_path / "dice.log").write_text("".join(f"{json.dumps(roll)}\n" for roll in rolls))
-        assert judge(tmp_path / "dice.log").verdict is verdict
+        assert agreed(tmp_path, "Dice", DICE, "", mapping, rolls).conclusion is conclusion
 
 
-@pytest.mark.nightly
-def test_a_value_of_another_kind_is_malformed_for_tlc_too(post: Post, tmp_path: Path) -> None:
-    files = written(tmp_path, "kind", [line("seen", at=0, read="0")], [])
-    for tlc in (False, True):
-        found = post.check(files, tlc=tlc)
-        assert (found.verdict, found.reason.partition("a.log:")[2][:22]) == (
-            Verdict.MALFORMED,
-            "1: field `shows.read`:",
-        )
-
-
-def test_tlc_says_what_it_cannot_do_and_refutes_nothing(tmp_path: Path) -> None:
-    """A parameter without end that is not told, and a property that speaks of another module's variables."""
-    (tmp_path / "Endless.tla").write_text(
-        "---- MODULE Endless ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 0\nAdd(v) == x' = x + v\n"
-        "Next == \\E v \\in Nat : Add(v)\nAbs == INSTANCE Grows WITH y <- x\nGrows == Abs!Spec\n====\n"
-    )
-    (tmp_path / "Grows.tla").write_text(
-        "---- MODULE Grows ----\nEXTENDS Naturals\nVARIABLE y\nSpec == y = 0 /\\ [][y' >= y]_y\n====\n"
-    )
-    (tmp_path / "Endless.cfg").write_text("INIT Init\nNEXT Next\n")
-    (tmp_path / "Refines.cfg").write_text("INIT Init\nNEXT Next\nPROPERTY Grows\n")
-    (tmp_path / "mapping.toml").write_text(
-        'kind = "kind"\n[lines.add]\naction = "Add"\nargs.v = { field = "v", optional = true }\nshows.x = "x"\n'
-    )
-    (tmp_path / "untold.log").write_text('{"kind": "add", "x": 5}\n')
-    (tmp_path / "told.log").write_text('{"kind": "add", "v": 5, "x": 5}\n')
-
-    def check(log: str, cfg: str = "Endless.cfg", tlc: ByTlc | None = ByTlc(None, None)) -> TraceVerdict:  # noqa: B008 - it has no state
-        return judge_own(tmp_path / "Endless.tla", tmp_path / cfg, tmp_path / "mapping.toml", tlc)(tmp_path / log)
-
-    untold = check("untold.log")
-    assert (untold.verdict, check("untold.log", tlc=None).verdict) == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)
-    assert untold.reason.startswith("TLC: ")
-    assert "Nat" in untold.reason
-    spent = check("untold.log", tlc=ByTlc(0.001, None))
-    assert (spent.verdict, "spent" in spent.reason) == (Verdict.INCONCLUSIVE, True)
-    refused = check("told.log", "Refines.cfg")
-    assert (refused.verdict, check("told.log", "Refines.cfg", tlc=None).verdict) == (Verdict.MALFORMED, Verdict.HOLDS)
-    assert "TLC cannot say where the PROPERTY Grows fails: its parts are of an INSTANCE" in refused.reason
+COUNT = """---- MODULE Count ----
+EXTENDS Naturals
+VARIABLE x
+Init == x = 7
+Add(v) == x' = x + v
+Next == \\E v \\in 1..2 : Add(v)
+shifted == x - 7
+Abs == INSTANCE Grow WITH y <- shifted
+Grows == Abs!Spec
+====
+---- MODULE Grow ----
+EXTENDS Naturals
+VARIABLE y
+Init == y = 0
+Next == y' = y + 1
+Spec == Init /\\ [][Next]_y
+====
+"""
 
 
 @pytest.mark.nightly
 def test_a_refinement_that_is_made_of_definitions_is_found_violated_by_tlc_too(tmp_path: Path) -> None:
-    (tmp_path / "Count.tla").write_text(
-        "---- MODULE Count ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 7\nAdd(v) == x' = x + v\n"
-        "Next == \\E v \\in 1..2 : Add(v)\nshifted == x - 7\n"
-        "Abs == INSTANCE Grow WITH y <- shifted\nGrows == Abs!Spec\n====\n"
-    )
-    (tmp_path / "Grow.tla").write_text(
-        "---- MODULE Grow ----\nEXTENDS Naturals\nVARIABLE y\nInit == y = 0\nNext == y' = y + 1\n"
-        "Spec == Init /\\ [][Next]_y\n====\n"
-    )
-    (tmp_path / "Count.cfg").write_text("INIT Init\nNEXT Next\nPROPERTY Grows\n")
-    (tmp_path / "mapping.toml").write_text('kind = "kind"\n[lines.add]\naction = "Add"\nshows.x = "x"\n')
-    verdicts = []
-    for name, last in (("right", 9), ("wrong", 10)):
-        log = tmp_path / f"{name}.log"
-        log.write_text(f'{{"kind": "add", "x": 8}}\n{{"kind": "add", "x": {last}}}\n')
-        own = tmp_path / "Count.tla", tmp_path / "Count.cfg", tmp_path / "mapping.toml"
-        by_tlc, compiled = (judge_own(*own, tlc)(log) for tlc in (ByTlc(None, None), None))
-        assert agreed(by_tlc) == agreed(compiled)
-        assert [each.line for each in by_tlc.findings] == [each.line for each in compiled.findings]
-        verdicts.append(by_tlc.reason)
-    assert verdicts == [
-        "a behaviour of the spec explains all lines; every property holds",
-        "each explanation violates Grows",
-    ]
+    mapping = '[lines.add]\naction = "Add"\nshows.x = "x"\n'
+    for last, failures in ((9, [set()]), (10, [{"Grows"}])):
+        lines = [{"k": "add", "x": 8}, {"k": "add", "x": last}]
+        assert agreed(tmp_path, "Count", COUNT, "PROPERTY Grows\n", mapping, lines).failures() == failures
+
+
+def test_logs_that_leave_steps_open_are_refused_by_the_engine_tlc(tmp_path: Path) -> None:
+    post = post_office(tmp_path)
+    spec, cfg, mapping = (post.folder / name for name in ("Post.tla", "Post.cfg", "mapping.toml"))
+    files = written(tmp_path, "sent", [line("Send", at=0)], [])
+    found = judge_own(spec, cfg, mapping, ByTlc(None, None)).all(files)
+    assert found.verdict is Verdict.MALFORMED
+    said = "a.log:1: the lines leave steps open, and TLC alone searches for none; leave --engine out"
+    assert found.reason.endswith(said)
 
 
 # ---- Other specs ----
@@ -445,7 +349,7 @@ def test_tlc_finds_what_the_compiled_search_finds_of_other_specs(name: str) -> N
     conclusions: Counter[Conclusion] = Counter()
     for hidden in sorted(spec.actions)[:2]:
         subject = Subject(spec, interface, Said(lines={}, hidden={hidden: 1}))
-        explored = Runs(subject, parse_spec(tla, cfg), orders).explore()
+        explored = explore(subject, parse_spec(tla, cfg), orders)
         for order, by_tlc in zip(orders, explored, strict=True):
             compiled = explain(order, Steps(spec, interface, subject.mapping.hidden))
             assert compiled.left_out == ()

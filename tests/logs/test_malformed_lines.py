@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.reading.mapped import read_logs
-from lockstep.systems.judge import ByTlc, judge_own
-from sampling import sampled
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs.mapped_logs import read_logs
+from lockstep.systems.file_check import judge_own
+from tests.support.logs.backup_service import EXAMPLE
 
 Check = Callable[..., TraceVerdict]
 
@@ -36,15 +35,15 @@ shows = "seen"
 
 @pytest.fixture
 def check(tmp_path: Path) -> Check:
-    """Checks logs of the example, each a list of lines, with an engine."""
+    """Checks logs of the example, each a list of lines."""
 
-    def check(*logs: list[dict[str, Any]], tlc: bool = False, mapping: str = MAPPING) -> TraceVerdict:
+    def check(*logs: list[dict[str, Any]], mapping: str = MAPPING) -> TraceVerdict:
         (tmp_path / "mapping.toml").write_text(mapping)
         paths = [tmp_path / f"{number}.log" for number, _ in enumerate(logs)]
         for path, lines in zip(paths, logs, strict=True):
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         spec, cfg = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg"
-        return judge_own(spec, cfg, tmp_path / "mapping.toml", ByTlc(None, None) if tlc else None).all(paths)
+        return judge_own(spec, cfg, tmp_path / "mapping.toml").all(paths)
 
     return check
 
@@ -53,19 +52,15 @@ def line(event: str, who: Any, ts: int, **fields: Any) -> dict[str, Any]:
     return {"event": event, "who": who, "ts": ts, **fields}
 
 
-ODD = [(line("odd", "p", 20, seen={"nonsense": 1}), tlc) for tlc in (False, True)]
-ODD += [(line("stored", "b9", 20), tlc) for tlc in (False, True)]
-
-
-@pytest.mark.parametrize(("odd", "tlc"), sampled(ODD, ODD[:3]))
+@pytest.mark.parametrize("odd", [line("odd", "p", 20, seen={"nonsense": 1}), line("stored", "b9", 20)])
 def test_what_cannot_be_is_malformed_where_it_is_reached_and_hides_no_refutation_before_it(
-    check: Check, odd: dict[str, Any], tlc: bool
+    check: Check, odd: dict[str, Any]
 ) -> None:
     put = line("put", "p", 10, entry=1)
-    reached = check([put, odd], [line("stored", "b1", 15)], tlc=tlc)
+    reached = check([put, odd], [line("stored", "b1", 15)])
     assert reached.verdict is Verdict.MALFORMED
     assert "0.log:2: " in reached.reason
-    behind = check([put, odd], [line("stored", "b1", 5)], tlc=tlc)
+    behind = check([put, odd], [line("stored", "b1", 5)])
     assert behind.verdict is Verdict.VIOLATED
     assert [(Path(each.source).name, each.line) for each in behind.findings] == [("1.log", 1)]
 
@@ -75,11 +70,10 @@ def test_what_cannot_be_is_malformed_where_it_is_reached_and_hides_no_refutation
 NODES = MAPPING.replace(', optional = true }\ntime = { field = "ts", unit = "ms" }', " }")
 
 
-@pytest.mark.parametrize("tlc", sampled([False, True], [False]))
 @pytest.mark.parametrize("who", ["zz", 7, None])
-def test_a_node_that_the_spec_cannot_observe_is_malformed(check: Check, who: Any, tlc: bool) -> None:
+def test_a_node_that_the_spec_cannot_observe_is_malformed(check: Check, who: Any) -> None:
     lines = [line("put", "p", 1, entry=1), line("put", who, 2, entry=2)]
-    found = check(lines, tlc=tlc, mapping=NODES)
+    found = check(lines, mapping=NODES)
     assert found.verdict is Verdict.MALFORMED, found.reason
     assert "0.log:2: " in found.reason
 
@@ -105,7 +99,7 @@ def test_true_and_1_are_two_nodes(tmp_path: Path) -> None:
     spec = EXAMPLE / "PrimaryBackup.tla"
     searched = judge_own(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml").searched
     assert searched is not None
-    logs = read_logs([tmp_path / "a.log"], searched.mapping, searched.spec, searched.interface.words)
+    logs = read_logs([tmp_path / "a.log"], searched.mapping, searched.spec, searched.interface)
     assert [[each.number for each in thread.lines] for thread in logs.threads] == [[1, 4], [2], [3]]
 
 

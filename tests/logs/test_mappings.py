@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapped import Rules
-from lockstep.logs.reading.mapping import MappingError, Stamp, Text, read_mapping
-from lockstep.logs.reading.records import Record
-from lockstep.logs.reading.stamps import Stamps, nanoseconds
-from lockstep.logs.reading.texts import splitting
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.tla.loading.load import load_spec
-from lockstep.trace.format import TraceError
-from lockstep_command import lockstep
+from lockstep.logs.log_records import Record
+from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
+from lockstep.logs.mapping_rules import Rules
+from lockstep.logs.text_formats import splitting
+from lockstep.logs.timestamps import Stamps, nanoseconds
+from lockstep.systems.file_check import judge_own
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.trace.json_lines import TraceError
+from tests.support.logs.backup_service import EXAMPLE
+from tests.support.programs.lockstep_command import lockstep
 
 RULE = '[lines.put]\naction = "Put"\n'
 
@@ -195,14 +195,11 @@ EXAMPLE_SPEC = EXAMPLE / "PrimaryBackup.tla"
 STORED = '[lines.stored]\naction = "Store"\nargs = { b = "b" }\n'
 
 
-@pytest.mark.parametrize(
-    "tlc", [None, pytest.param(ByTlc(None, None), marks=pytest.mark.nightly)], ids=["compiled", "tlc"]
-)
-def test_a_number_that_is_told_as_text_is_said_to_need_a_cast(tlc: ByTlc | None, tmp_path: Path) -> None:
+def test_a_number_that_is_told_as_text_is_said_to_need_a_cast(tmp_path: Path) -> None:
     head = 'kind = "event"\nfiles = "together"\n[text]\nformat = "logfmt"\n'
     (tmp_path / "mapping.toml").write_text(f'{head}{RULE}[lines.done]\naction = "Commit"\nargs = {{ n = "upto" }}\n')
     (tmp_path / "a.log").write_text("event=put\nevent=done upto=1\n")
-    found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml", tlc)(tmp_path / "a.log")
+    found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")(tmp_path / "a.log")
     assert found.verdict is Verdict.MALFORMED
     assert found.notes == ['note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping']
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.rotation import logs_of, missing_of, without_order
-from lockstep.systems.judge import judge_own
-from lockstep.trace.paths import Missing, trace_paths
-from lockstep_command import lockstep
+from lockstep.logs.log_rotation import logs_of, missing_of, without_order
+from lockstep.systems.file_check import judge_own
+from lockstep.trace.trace_paths import Missing, trace_paths
+from tests.support.logs.backup_service import EXAMPLE
+from tests.support.programs.lockstep_command import lockstep
 
 ROTATED = [
     ["a.log.12.gz", "a.log.2.gz", "a.log.1", "a.log"],

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.logs.reading.beginnings import MAX_BEGINNINGS
-from lockstep.logs.reading.strays import without_anchors
-from lockstep.systems.dledger.log.lines import read_logs
+from lockstep.logs.line_beginnings import MAX_BEGINNINGS
+from lockstep.logs.stray_lines import without_anchors
+from lockstep.systems.dledger.log_lines import read_logs
 from lockstep.trace.json_lines import TraceError
-from lockstep_command import lockstep
-from logger_lines import ELECTED, written
+from tests.support.logs.logger_lines import ELECTED, written
+from tests.support.programs.lockstep_command import lockstep
 
 ITS = written(*ELECTED)
 

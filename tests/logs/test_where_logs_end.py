@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapping import MappingError
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.logs.mapping import MappingError
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from tests.support.logs.backup_service import EXAMPLE, service
 
 Judge = Callable[[str], OwnLogs]
 
@@ -51,31 +51,6 @@ def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_told(judge: Ju
     assert f"note: {logs[0]}:{number}: the last line does not end, and is left out" in found.notes
     logs[0].write_text(b1[:-1])  # the line is whole but for its end
     assert judge("").all(logs).verdict is Verdict.HOLDS
-
-
-@pytest.mark.nightly
-def test_tlc_refutes_nothing_that_a_torn_line_may_have_told(tmp_path: Path) -> None:
-    spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
-    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))
-    logs = service(tmp_path / "right", 2, "--puts", "2")
-    assert with_tlc.all(logs).verdict is Verdict.HOLDS
-    without_last(logs[0], 1)
-    assert with_tlc.all(logs).verdict is Verdict.VIOLATED
-    without_last(logs[0], 1, torn='{"ts"')
-    found = with_tlc.all(logs)
-    assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
-    assert "is not known" in found.reason
-
-
-@pytest.mark.nightly
-def test_tlc_refutes_what_a_torn_line_cannot_have_told(tmp_path: Path) -> None:
-    spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
-    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))
-    hasty = service(tmp_path / "hasty", 1, "--hasty", "--puts", "8")
-    whole = with_tlc.all(hasty)
-    without_last(hasty[0], 1, torn='{"ts"')
-    found = with_tlc.all(hasty)
-    assert (found.verdict, found.reason) == (Verdict.VIOLATED, whole.reason)
 
 
 def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: Judge, tmp_path: Path) -> None:

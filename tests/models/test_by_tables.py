@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from lockstep.base.verdict import Verdict
 from lockstep.cli.command_line import cli
 from lockstep.models.by_tables import run_by_tables
-from lockstep.models.manifest import Manifest, ManifestError, ModelEntry, load_manifest
-from lockstep.models.run import ModelOutcome, behaviour_of, run_models
-from lockstep.systems.models import manifest, models_of_tier
-from lockstep.tla.loading.load import load_spec
+from lockstep.models.model_manifest import Manifest, ManifestError, ModelEntry, load_manifest
+from lockstep.models.pinned_models import ModelOutcome, behaviour_of, run_models
+from lockstep.systems.registry import manifest, models_of_tier
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tlc import TLC_DEFAULTS, Cause, TlcResult, TlcVerdict
 
 #: Models that `make verify` explores by tables, since they take TLC long.
@@ -65,8 +65,8 @@ def test_the_command_takes_the_engine_of_the_manifest_or_the_one_it_is_told(monk
     def tried(engine: str) -> Callable[..., TlcResult]:
         return lambda *_, **__: TlcResult(TlcVerdict.INCONCLUSIVE, f"asked {engine}", cause=Cause.CANCELLED)
 
-    monkeypatch.setattr("lockstep.models.run.run_by_tables", tried("tables"))
-    monkeypatch.setattr("lockstep.models.run.run_model", tried("TLC"))
+    monkeypatch.setattr("lockstep.models.pinned_models.run_by_tables", tried("tables"))
+    monkeypatch.setattr("lockstep.models.pinned_models.run_model", tried("TLC"))
     assert "asked tables" in printed("three_terms")
     assert "asked TLC" in printed("quorum")
     assert "asked TLC" in printed("three_terms", "--engine", "tlc")
@@ -112,7 +112,7 @@ def test_a_search_that_died_is_inconclusive(monkeypatch: pytest.MonkeyPatch, pro
 
 
 def test_a_budget_that_is_spent_and_a_cancelled_search_are_inconclusive() -> None:
-    entry = msgspec.structs.replace(manifest().model("figure8"), budget_seconds=1)
+    entry = msgspec.structs.replace(manifest().model("prior_term_commit"), budget_seconds=1)
     spent = run_by_tables(manifest(), entry, TLC_DEFAULTS)
     assert (spent.verdict, spent.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
     cancel = threading.Event()

@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.cli.command_line import cli
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.counterexample_steps import itf, steps_text
-from lockstep.systems.models import manifest
+from lockstep.systems.registry import manifest
 from lockstep.tla.behaviour import Behaviour, changes
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import Fcn, ModelValue
-from places import ROOT, SPECS
-from sampling import sampled
+from tests.support.places import ROOT, SPECS
+from tests.support.sampling import sampled
 
 LOCK_SERVICE = ROOT / "docs" / "lock_service" / "LockService.tla"
 ENGINES = {"tlc": explore_with_tlc, "compiled": explore_compiled}

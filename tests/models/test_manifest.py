@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.manifest import ModelEntry, compare, load_manifest, run_model
-from lockstep.tlc import ManifestError, TlcResult
-from places import SPECS
+from lockstep.models.model_manifest import ManifestError, ModelEntry, compare, load_manifest, run_model
+from lockstep.tlc import TlcResult
+from tests.support.places import SPECS
 
 MODULES = SPECS / "tlc"
 HOLDS = """[[model]]

@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockstep.base.paths import spec_dir
-from lockstep.models.manifest import Manifest, load_manifest, run_model
+from lockstep.base.package_data import spec_dir
+from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
-from lockstep.systems.models import manifest
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.systems.registry import manifest
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcVerdict
-from lockstep.tlc.parse import cfg_section
+from lockstep.tlc.tlc_output import cfg_section
 
 #: The lists of a cfg that name what is checked. In these models they come last.
 INVARIANTS, STEPS = ("INVARIANT", "INVARIANTS"), ("PROPERTY", "PROPERTIES")
@@ -124,8 +124,8 @@ MUTANTS = [
     Mutant(
         "checks_the_term_of_a_commit_as_published",
         "Follower",
-        "IF Obeys(before, m) THEN LearnCommitted(before, m)",
-        "IF FromItsLeader(before, m) THEN LearnCommitted(before, m)",
+        "IF Obeys(before, m) THEN Learnt(before, m)",
+        "IF FromItsLeader(before, m) THEN Learnt(before, m)",
         "witness_stale_commit",
         "NoStaleCommitProp",
         reached=False,
@@ -140,7 +140,7 @@ MUTANTS = [
     ),
     Mutant(
         "believes_a_watermark_of_another_term",
-        "Clients",
+        "State",
         "IF term = before.currTerm /\\ before.peerWaterMarks[peer] < index",
         "IF before.peerWaterMarks[peer] < index",
         "crash",
@@ -204,7 +204,7 @@ MUTANTS = [
     ),
     Mutant(
         "takes_a_watermark_back",
-        "Clients",
+        "State",
         "IF term = before.currTerm /\\ before.peerWaterMarks[peer] < index",
         "IF term = before.currTerm /\\ before.peerWaterMarks[peer] # index",
         "unordered_log",

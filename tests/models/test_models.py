@@ -9,18 +9,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings_manifest import Recording, RecordingsError, load_recordings, mismatches
-from lockstep.models.manifest import ModelEntry, compare, run_model
-from lockstep.models.run import ModelOutcome, run_models
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import imported_file
-from lockstep.trace.format import Trace, trace_lines
-from raftref.dledger.switches import SWITCHES
+from lockstep.models.model_manifest import ModelEntry, compare, run_model
+from lockstep.models.pinned_models import ModelOutcome, run_models
+from lockstep.systems.registry import SYSTEMS, manifest
+from lockstep.systems.trace_files import imported_file
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from raftref.dledger.choices import Flaw
 
 MODELS = spec_dir() / "dledger" / "models"
 
@@ -60,12 +61,12 @@ def test_the_header_of_a_cfg_says_how_to_run_it_and_what_to_expect(name: str) ->
 def settings(name: str) -> set[str]:
     """The constants but for the flaws, substitutions, symmetry and initial states of a cfg, one line each."""
     lines = [line.strip() for line in re.split("INVARIANTS|PROPERTIES", cfg_text(name))[0].splitlines()]
-    return {line for line in lines if not line.startswith(("\\*", "Published = "))}
+    return {line for line in lines if not line.startswith(("\\*", "Flaws = "))}
 
 
 def published(name: str) -> set[str]:
     """The flaws that are as published in a model."""
-    return set(re.findall(r'"(\w+)"', "".join(re.findall(r"^  Published = (.*)$", cfg_text(name), re.MULTILINE))))
+    return set(re.findall(r'"(\w+)"', "".join(re.findall(r"^  Flaws = (.*)$", cfg_text(name), re.MULTILINE))))
 
 
 SENSITIVE = [each for each in manifest().models if each.switch is not None]
@@ -82,7 +83,10 @@ def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry)
 
 @pytest.mark.parametrize(
     ("flawed", "green", "flaw"),
-    [("stale_push_five_bug", "stale_push_five", "PushTermCheck"), ("power_three_bug", "power_three", "AsyncFlush")],
+    [
+        ("push_term_check_five_bug", "push_term_check_five", "PushTermCheck"),
+        ("power_three_bug", "power_three", "AsyncFlush"),
+    ],
 )
 def test_a_flaw_shown_a_second_time_differs_from_its_green_model_in_the_switch_alone(
     flawed: str, green: str, flaw: str
@@ -92,7 +96,7 @@ def test_a_flaw_shown_a_second_time_differs_from_its_green_model_in_the_switch_a
 
 
 def test_every_flaw_switch_has_a_green_model_that_it_alone_makes_fail() -> None:
-    assert {each.switch for each in SENSITIVE} == set(SWITCHES)
+    assert {each.switch for each in SENSITIVE} == set(Flaw)
 
 
 def test_a_green_model_in_which_a_flaw_is_published_says_so() -> None:

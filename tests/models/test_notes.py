@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
-from lockstep_command import lockstep
+from lockstep.tla.loading.load_spec import load_spec
+from tests.support.programs.lockstep_command import lockstep
 
 ENGINES = pytest.mark.parametrize("engine", ["tlc", "compiled"])
 SPEC = """---- MODULE Notes ----

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.cli.command_line import cli
-from lockstep.models.search import explore_compiled
+from lockstep.models.spec_search import explore_compiled
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 
 #: A lock that must be free before another client takes it, and is handed over all the same.
 HANDED_OVER = """

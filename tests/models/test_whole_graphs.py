@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lockstep.systems.models import manifests, model_named
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.systems.registry import manifests, model_named
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
-from sensitivity import asking
-from whole_graphs import Numbered, graph_differences, of_tables, of_tlc
+from tests.scripts.sensitivity import asking
+from tests.support.tla.whole_graphs import Numbered, graph_differences, of_tables, of_tlc
 
 #: TLC had not written the states of this one after 37 minutes.
 TOO_LONG = {"raft_snapshots_three"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.manifest import Manifest, compare, load_manifest, run_model
-from lockstep.models.run import ModelOutcome, run_models
-from lockstep.models.witnesses import run_together, together
-from lockstep.systems.models import manifest
+from lockstep.models.model_manifest import Manifest, compare, load_manifest, run_model
+from lockstep.models.pinned_models import ModelOutcome, run_models
+from lockstep.models.witness_runs import run_together, together
+from lockstep.systems.registry import manifest
 from lockstep.tlc import TLC_DEFAULTS, TlcVerdict
 
 SPEC = r"""---- MODULE Counter ----

@@ -10,21 +10,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cut_traces import of_events
-from lockstep.base.paths import traces_dir
-from lockstep.pipeline.against import AS_TOLD, OwnSpec
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.sources import EACH
-from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.counterexamples import counterexamples
-from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED, cover
-from lockstep.pipeline.stages.ingest import Files, ingest
-from lockstep.pipeline.stages.windows import windows
-from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.work.batches import StageFailed
-from poison import poison
-from simulated_traces import simulated
-from stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
+from lockstep.base.package_data import traces_dir
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.counterexample_stage import counterexamples
+from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, cover
+from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.source_files import EACH
+from lockstep.pipeline.spec_choice import AS_TOLD, OwnSpec
+from lockstep.pipeline.stage_batches import StageFailed
+from lockstep.pipeline.trace_store import Store
+from tests.support.pipeline.cut_traces import of_events
+from tests.support.pipeline.poison import poison
+from tests.support.pipeline.stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
+from tests.support.systems.simulated_traces import simulated
 
 pytestmark = pytest.mark.nightly
 
@@ -41,15 +40,15 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_only_the_traces_that_workers_die_of_or_never_end_are_inconclusive_cut_or_whole(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("lockstep.pipeline.trace_cutting.MIN_PART_EVENTS", 25)
     lines = of_events(simulated()[0], simulated()[1][:60]).lines
     names = [*DEADLY, *(f"first_{each}" for each in DEADLY), *(f"good-{each}" for each in range(4))]
     store = stored(spark, tmp_path / "store", dict.fromkeys(names, lines))
-    windows(spark, store, RUN, AS_TOLD, every=25, seconds=SECONDS)
+    check(spark, store, RUN, seconds=SECONDS)
     cut = {row["trace"] for row in rows_of(spark, store, "states")}
     assert cut == set(names) - {f"first_{each}" for each in DEADLY}
-    check(spark, store, RUN, seconds=SECONDS)
     died = {
         "exits": "died, as often as it was tried (exit code 7)",
         "is_killed": "died, as often as it was tried (SIGKILL)",
@@ -93,7 +92,7 @@ def test_a_recording_that_workers_die_of_as_they_import_it_ends_ingest_by_its_na
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is alone in its batch, as a large one is."""
-    monkeypatch.setattr("lockstep.pipeline.stages.ingest.BATCH_FILES", 1)
+    monkeypatch.setattr("lockstep.pipeline.ingest_stage.BATCH_FILES", 1)
     recording = traces_dir() / "captured" / "hashicorp" / "raft-1.7.3-quiet.ndjson"
     folder = tmp_path / "recordings"
     folder.mkdir()

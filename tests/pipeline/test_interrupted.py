@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runs import BATCHES, begun, end_begun, finished, rows, wait_for
+from tests.support.pipeline.pipeline_runs import BATCHES, begun, end_begun, finished, rows, wait_for
 
 pytestmark = pytest.mark.nightly
 
@@ -66,4 +66,4 @@ def test_a_store_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
     process = begun(tmp_path)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert b"the store is 'lockstep-store/7'; this program reads 'lockstep-store/2'" in said
+    assert b"the store is 'lockstep-store/7'; this program reads 'lockstep-store/1'" in said

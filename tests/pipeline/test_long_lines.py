@@ -17,8 +17,8 @@ SCRIPT = """
 import sys
 import pyarrow as pa
 from pyspark.sql import functions as sql
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.work.traces import survey, whole_traces
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.task_traces import survey, whole_traces
 
 path, lines, size, *settings = sys.argv[1:]
 

@@ -19,31 +19,31 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-import lockstep.pipeline.stages.generate as generating
-from backup_service import EXAMPLE, service
+import lockstep.pipeline.generate_stage as generating
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings_manifest import load_recordings
-from lockstep.jobs.spark.check import check_with_spark, verdict_of
-from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
-from lockstep.pipeline.replay import stored_lines
-from lockstep.pipeline.run import run_all
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.sources import TOGETHER
-from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.generate import Clusters, generate
-from lockstep.pipeline.stages.ingest import Files, ingest
-from lockstep.pipeline.stages.report import report
-from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.watch.reading.files import SUFFIX
-from lockstep.pipeline.work.batches import StageFailed
-from lockstep.pipeline.work.traces import TraceLines
-from lockstep.systems.judge import judge_known, judge_own
-from lockstep.systems.specs import switches_of
-from lockstep.systems.traces import import_trace, write_cluster
-from watched_folder import watched_once
+from lockstep.jobs.spark.spark_check import VERDICTS, check_with_spark
+from lockstep.pipeline.all_stages import run_all
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.report_stage import report
+from lockstep.pipeline.source_files import TOGETHER
+from lockstep.pipeline.spec_choice import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
+from lockstep.pipeline.stage_batches import StageFailed
+from lockstep.pipeline.stored_traces import stored_lines
+from lockstep.pipeline.task_traces import TraceLines
+from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.watch.growing_files import SUFFIX
+from lockstep.systems.file_check import judge_known, judge_own
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.trace_specs import switches_of
+from tests.support.logs.backup_service import EXAMPLE, service
+from tests.support.pipeline.watched_folder import watched_once
 
 pytestmark = pytest.mark.nightly
 
@@ -69,10 +69,9 @@ def store(tmp_path: Path) -> Store:
 def verdicts(spark: SparkSession, store: Store, run: str, variant: str | None = None) -> dict[str, TraceVerdict]:
     """The verdicts of a run by trace, without the time that they took."""
     rows = store.read(spark, "verdicts", run, store.batches("verdicts", run, variant))
-    columns = ("trace", "verdict", "reason", "events", "steps", "observed", "seconds", "findings")
-    found = [verdict_of(row.asDict()) for row in rows.select(*columns).collect()]
-    assert len({each.source for each in found}) == len(found)
-    return {each.source: replace(each, seconds=0.0) for each in found}
+    found = [(row["trace"], VERDICTS.record(row.asDict())) for row in rows.collect()]
+    assert len({trace for trace, _ in found}) == len(found)
+    return {trace: as_told(each, trace) for trace, each in found}
 
 
 def as_told(found: TraceVerdict, source: str) -> TraceVerdict:
@@ -131,7 +130,8 @@ def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     found = run_all(spark, store, "logs", Files([str(logs)], TOGETHER), own)
     judge = judge_own(own.spec, own.cfg, own.mapping)
     alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}
-    assert {name: replace(each, ambiguity=None) for name, each in alone.items()} == verdicts(spark, store, "logs")
+    assert alone == verdicts(spark, store, "logs")
+    assert alone["good"].ambiguity is not None
     assert [alone[name].verdict for name in cases] == [Verdict.HOLDS, Verdict.VIOLATED]
     assert found.verdict is Verdict.VIOLATED
     assert "-o hasty-logs && lockstep check" in found.failures[0]["replay"]
@@ -315,15 +315,8 @@ def test_a_report_is_json_markdown_and_pictures_in_the_store(spark: SparkSession
     assert json.loads((folder / "report.json").read_text())["exit_code"] == found.verdict.exit_code
     text = (folder / "report.md").read_text()
     assert f"# Run told: {found.verdict}" in text
-    for name in ("verdicts", "latency", "actions"):
+    for name in ("verdicts", "actions"):
         assert f"]({name}.svg)" in text
         assert ElementTree.parse(folder / f"{name}.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert sum(each["traces"] for each in found.plans) == found.traces == 4
     assert {each["plan"] for each in found.plans} == {"published", "ordered"}
-    (counted,) = [each for each in found.facts if each["fact"] == "commit latency"]
-    assert sum(each["entries"] for each in found.latencies) == counted["rows"] > 0
-    known = [each for each in found.latencies if each["least"] is not None]
-    assert known
-    values = store.read(spark, "facts", "told", store.batches("facts", "told")).where("fact = 'commit latency'")
-    for each in known:
-        assert values.where(f"value between {each['least']} and {each['most']}").count() == each["entries"]

@@ -15,14 +15,24 @@ from typing import Any
 
 import pytest
 
-from pipeline_runs import BATCHES, RUN, SMALL_BATCHES, WORDS, begun, end_begun, finished, rows, started
-from places import ROOT
-from processes import kill, wait_until
-from standalone import HOME, Process, Standalone, processes, standalone
+from tests.support.pipeline.pipeline_runs import (
+    BATCHES,
+    RUN,
+    SMALL_BATCHES,
+    WORDS,
+    begun,
+    end_begun,
+    finished,
+    rows,
+    started,
+)
+from tests.support.pipeline.standalone import HOME, Process, Standalone, processes, standalone
+from tests.support.places import ROOT
+from tests.support.programs.processes import kill, wait_until
 
 pytestmark = pytest.mark.nightly
 
-TABLES = ("lines", "verdicts", "reached", "facts")
+TABLES = ("lines", "verdicts", "reached")
 #: What every run on the cluster is given: an executor fits into its Worker, and the log of events tells what failed.
 SETTINGS = {
     "spark.executor.memory": "600m",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -16,15 +17,14 @@ from typing import ClassVar
 
 import pytest
 
-from growing_files import Pieces
-from hook_service import Service
-from lockstep.base.paths import traces_dir
-from lockstep.pipeline.watch.table import Store
-from lockstep.pipeline.watch.told import Told
-from lockstep.systems.judge import check
-from lockstep.systems.traces import import_trace, write_cluster
-from poison import poisoned, slow_at_first
-from processes import wait_until
+from lockstep.base.package_data import traces_dir
+from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict, finding_id
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import import_trace, write_cluster
+from tests.support.pipeline.growing_files import Pieces
+from tests.support.pipeline.poison import poisoned, slow_at_first
+from tests.support.pipeline.watched_traces import verdict_of
+from tests.support.programs.processes import wait_until
 
 pytestmark = pytest.mark.nightly
 
@@ -107,14 +107,14 @@ def _hear() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def rows(folder: Path) -> list[Told]:
-    return list(Store(folder / ".lockstep", "told").rows())
+def rows(folder: Path) -> list[WatchVerdict]:
+    return list(WatchStore(folder / ".lockstep", "told").rows())
 
 
 def assert_told_as_check_does(folder: Path, whole: Path) -> None:
     """The table has each finding of each trace once, and the counts of a check that saw each event once."""
     found = rows(folder)
-    ids = Counter(record["id"] for row in found for record in row.records())
+    ids = Counter(finding_id(row.trace, each) for row in found for each in row.findings)
     assert ids
     assert set(ids.values()) == {1}
     for path in sorted(whole.glob("*.ndjson")):
@@ -122,8 +122,7 @@ def assert_told_as_check_does(folder: Path, whole: Path) -> None:
         if path.name == "cut.trace.ndjson":  # what has no end has no verdict that is kept
             assert mine == []
             continue
-        told = replace(mine[-1].result, source=str(path), seconds=0.0)
-        told.findings = [each for row in mine for each in row.result.findings]
+        told = replace(verdict_of(mine), source=str(path), seconds=0.0)
         expected = replace(check(path), seconds=0.0)
         told.reason = told.reason.replace(str(folder), str(whole))
         assert told == expected
@@ -171,7 +170,7 @@ def test_traces_that_grow_in_torn_pieces_get_the_verdicts_of_check(whole: Path, 
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_watch_that_is_killed_and_started_again_tells_each_violation_once(
+def test_a_watch_that_is_killed_and_started_again_records_each_violation_once(
     whole: Path, tmp_path: Path, seed: int
 ) -> None:
     folder = tmp_path / "traces"
@@ -193,26 +192,36 @@ def test_a_watch_that_is_killed_and_started_again_tells_each_violation_once(
     assert_told_as_check_does(folder, whole)
 
 
-def test_a_violation_is_posted_though_the_service_fails_at_first_and_ends_the_watch(
-    whole: Path, tmp_path: Path
-) -> None:
-    service = Service(answers=[500, 503])
-    service.start()
+def test_a_violation_ends_the_watch_and_is_a_json_object(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
     pieces = Pieces(whole, folder, random.Random(1), only="figure8")
-    watch = Running(folder, "--webhook", service.url, "--exit-on", "violation", "--every", "0.2")
+    watch = Running(folder, "--format", "jsonl", "--exit-on", "violation", "--every", "0.2")
     pieces.write(0.5)
     watch.until(lambda: watch.batches > 0)
     assert watch.printed == ""
     pieces.write(1.0)
     assert watch.end() == 1
-    service.stop()
-    ids = [record["id"] for row in rows(folder) for record in row.records()]
-    assert "LeaderCompleteness is violated by ChangeToLeader" in watch.printed
-    assert service.ids[:3] == ids[:1] * 3
-    assert set(service.ids) == set(ids)
-    assert service.posts[-1][1]["finding"]["code"].startswith("DL")
+    found = [each for line in watch.printed.splitlines() for each in json.loads(line)["findings"]]
+    assert "LeaderCompleteness" in {each["name"] for each in found}
+    assert [each["id"] for each in found] == [
+        finding_id(row.trace, each) for row in rows(folder) for each in row.findings
+    ]
+
+
+def test_a_file_that_is_replaced_ends_the_watch_with_a_message_and_no_verdict(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    path = folder / "quiet.trace.ndjson"
+    data = (whole / "quiet.trace.ndjson").read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(data[:20]))
+    watch = Running(folder)
+    watch.until(lambda: watch.batches > 0)
+    path.write_bytes(b"".join(data[:10]))
+    assert watch.end() == 3
+    said = watch.err.read_text(encoding="utf-8")
+    assert f"lockstep: {path}: the file has shrunk or was replaced after line 20 was read; a watch follows" in said
+    assert rows(folder) == []
 
 
 def test_ctrl_c_ends_a_watch_with_a_summary_and_leaves_no_process(whole: Path, tmp_path: Path) -> None:

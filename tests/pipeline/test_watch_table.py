@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.errors import GaveUpError
-from lockstep.pipeline.watch.table import Store
-from lockstep.pipeline.watch.told import Told
+from lockstep.base.verdict import Verdict
+from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
 
-ROW = Told("a.trace.ndjson", "dir/a.trace.ndjson", "", "holds", "", 1, 1, 1, 0.5, "[]", "[]", True)
+ROW = WatchVerdict(
+    "dir/a.trace.ndjson", Verdict.HOLDS, "", 1, 1, 1, 0.5, trace="a.trace.ndjson", spec="", settled=True, replay="again"
+)
 
 
 def test_a_row_that_was_written_is_read_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    store = Store(tmp_path, "told")
+    store = WatchStore(tmp_path, "told")
     with store.opened({}):
-        store.write(3, [ROW], ["lockstep check dir/a.trace.ndjson"])
+        store.write(3, [ROW])
     assert list(store.rows()) == [ROW]
     (file,) = tmp_path.rglob("*.parquet")
     content = file.read_bytes()

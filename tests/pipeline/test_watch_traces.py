@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.spark.apart import TIMES_APART
-from lockstep.pipeline.watch import specs as watch_specs
-from lockstep.pipeline.watch.specs import NoSpecError, Specs
-from lockstep.pipeline.watch.under_way import Limits, Row, UnderWay
-from lockstep.systems.judge import check
-from lockstep.systems.opening import opened
-from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.spark.isolated_work import TIMES_APART
+from lockstep.pipeline.watch import spec_cache
+from lockstep.pipeline.watch.resumed_check import SourceRow, TraceProgress, WatchLimits
+from lockstep.pipeline.watch.spec_cache import NoSpecError, SpecCache
+from lockstep.pipeline.watch.verdict_table import finding_id
+from lockstep.systems.file_check import check
+from lockstep.systems.trace_files import import_trace, opened, write_cluster
 from lockstep.tla.spec import Spec
-from watched_traces import Watched
+from tests.support.pipeline.watched_traces import Watched
 
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
 
@@ -55,10 +55,10 @@ def in_batches(path: Path, store: Path, lines: list[bytes], sizes: list[int]) ->
     watched = Watched(path, store)
     rest = list(lines)
     for size in sizes:
-        watched.take(rest[:size])
+        watched.batch(rest[:size])
         rest = rest[size:]
     if rest:
-        watched.take(rest)
+        watched.batch(rest)
     return watched
 
 
@@ -71,8 +71,8 @@ def test_any_batches_lead_to_the_verdict_of_one_check(figure8: Path, tmp_path: P
     lines = lines_of(figure8)
     watched = in_batches(figure8, tmp_path, lines, [rng.randrange(1, 30) for _ in range(60)])
     assert untimed(watched.verdict) == untimed(check(figure8))
-    assert [row.settled for row in watched.told].count(True) == 1
-    assert len(watched.told) > 1
+    assert [row.settled for row in watched.rows].count(True) == 1
+    assert len(watched.rows) > 1
 
 
 def test_each_violation_is_told_in_the_batch_that_has_its_line_and_once(figure8: Path, tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_each_violation_is_told_in_the_batch_that_has_its_line_and_once(figure8:
     watched = Watched(figure8, tmp_path)
     lines = lines_of(figure8)
     for begin in range(0, len(lines), 6):
-        before = len(watched.told)
-        watched.take(lines[begin : begin + 6])
-        new = [each for row in watched.told[before:] for each in row.result.findings]
+        before = len(watched.rows)
+        watched.batch(lines[begin : begin + 6])
+        new = [each for row in watched.rows[before:] for each in row.findings]
         assert new == [each for each in expected if begin < each.line <= begin + 6]
-    ids = [record["id"] for row in watched.told for record in row.records()]
+    ids = [finding_id(row.trace, each) for row in watched.rows for each in row.findings]
     assert len(ids) == len(set(ids)) == len(expected)
 
 
@@ -94,10 +94,10 @@ def test_a_trace_that_leaves_the_spec_is_settled_there(figure8: Path, tmp_path: 
     repaired: dict[str, object] = {"repaired": True}
     watched = Watched(figure8, tmp_path, switches=dict(repaired))
     for begin in range(0, len(lines), 50):
-        watched.take(lines[begin : begin + 50])
+        watched.batch(lines[begin : begin + 50])
     assert untimed(watched.verdict) == untimed(check(figure8, switches={"repaired": True}))
-    assert [row.settled for row in watched.told] == [True]
-    assert watched.way.state == b""
+    assert [row.settled for row in watched.rows] == [True]
+    assert watched.progress.state == b""
 
 
 def test_what_is_malformed_has_the_words_of_check(cluster: Path, tmp_path: Path) -> None:
@@ -123,16 +123,16 @@ def test_what_is_malformed_has_the_words_of_check(cluster: Path, tmp_path: Path)
         assert expected.verdict in (Verdict.MALFORMED, Verdict.INCONCLUSIVE)
         for sizes in ([], [1, 2, 2, 1]):
             watched = in_batches(path, tmp_path, damaged, sizes)
-            assert watched.told, name
+            assert watched.rows, name
             assert untimed(watched.verdict) == expected, name
 
 
 def test_a_trace_that_goes_on_behind_its_end_was_a_pass_and_is_malformed(cluster: Path, tmp_path: Path) -> None:
     watched = Watched(cluster, tmp_path)
-    watched.take(lines_of(cluster))
-    watched.take(lines_of(cluster)[3:4])
-    assert [row.verdict for row in watched.told] == ["holds", "malformed"]
-    assert watched.told[-1].reason.endswith("there is more after the end line")
+    watched.batch(lines_of(cluster))
+    watched.batch(lines_of(cluster)[3:4])
+    assert [row.verdict for row in watched.rows] == ["holds", "malformed"]
+    assert watched.rows[-1].reason.endswith("there is more after the end line")
 
 
 @pytest.mark.parametrize("cut", [0, 10, -30, -1])
@@ -142,7 +142,7 @@ def test_a_trace_without_its_end_is_what_check_says_of_it(cluster: Path, tmp_pat
     path.write_bytes(data)
     whole, _, torn = data.rpartition(b"\n")
     watched = Watched(path, tmp_path)
-    watched.take([each + b"\n" for each in whole.split(b"\n")] if whole else [])
+    watched.batch([each + b"\n" for each in whole.split(b"\n")] if whole else [])
     watched.finish(torn)
     assert untimed(watched.verdict) == untimed(check(path))
     assert watched.verdict.verdict is Verdict.MALFORMED
@@ -177,37 +177,37 @@ def test_a_violation_behind_a_gap_is_found_once_the_gap_closes(figure8: Path, tm
     lines = lines_of(figure8)
     first = check(figure8).findings[0].line
     watched = Watched(figure8, tmp_path)
-    watched.take([*lines[:100], *lines[101:first]])
-    assert watched.told == []
+    watched.batch([*lines[:100], *lines[101:first]])
+    assert watched.rows == []
     assert watched.due > 0
-    assert len(watched.way.waiting) == first - 101
-    watched.take([lines[100]])
-    assert [row.verdict for row in watched.told] == ["violated"]
+    assert len(watched.progress.waiting) == first - 101
+    watched.batch([lines[100]])
+    assert [row.verdict for row in watched.rows] == ["violated"]
     assert watched.due == 0
-    assert watched.told[0].result.findings[0].line == first - 1  # the line that has it, not where it belongs
+    assert watched.rows[0].findings[0].line == first - 1  # the line that has it, not where it belongs
 
 
 def test_a_gap_that_does_not_close_is_inconclusive_and_never_a_pass(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)
-    watched = Watched(cluster, tmp_path, Limits(patience=5.0))
-    watched.take([*lines[:10], *lines[11:20]])
-    since = watched.way.since
-    watched.take([], Row("tick", since + 4_999, b""))
-    assert watched.told == []
-    watched.take([], Row("tick", since + 5_000, b""))
-    assert [(row.verdict, row.settled) for row in watched.told] == [("inconclusive", True)]
-    assert watched.told[0].reason == (
+    watched = Watched(cluster, tmp_path, WatchLimits(patience=5.0))
+    watched.batch([*lines[:10], *lines[11:20]])
+    since = watched.progress.since
+    watched.batch([], SourceRow("time", since + 4_999, b""))
+    assert watched.rows == []
+    watched.batch([], SourceRow("time", since + 5_000, b""))
+    assert [(row.verdict, row.settled) for row in watched.rows] == [("inconclusive", True)]
+    assert watched.rows[0].reason == (
         "the event with `seq` 10 never came; line 11 has `seq` 11, and 9 events wait: waited 5 s"
     )
-    watched.take([*lines[10:11], *lines[20:]])  # too late: it is settled
-    assert len(watched.told) == 1
+    watched.batch([*lines[10:11], *lines[20:]])  # too late: it is settled
+    assert len(watched.rows) == 1
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The second that the clock shows."""
     now = [1_000]
-    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    monkeypatch.setattr("lockstep.pipeline.watch.resumed_check._now", lambda: now[0] * 1000)
     return now
 
 
@@ -216,50 +216,50 @@ def test_what_comes_of_a_gap_lets_the_rest_be_waited_for_as_long_again(
 ) -> None:
     """A stream that is always a little out of order always waits for something, and never long for the same."""
     lines = lines_of(cluster)
-    watched = Watched(cluster, tmp_path, Limits(patience=5.0))
-    watched.take([*lines[:10], *lines[11:13], *lines[14:16]])
+    watched = Watched(cluster, tmp_path, WatchLimits(patience=5.0))
+    watched.batch([*lines[:10], *lines[11:13], *lines[14:16]])
     for number in (10, 13):  # the gap before the first closes, and then that before the next
         now[0] += 4
-        watched.take([lines[number], lines[number + 6]], Row("tick", now[0] * 1000, b""))
-        assert (watched.told, watched.due) == ([], now[0] + 5)
-    watched.take([], Row("tick", now[0] * 1000 + 5_000, b""))
-    assert [row.verdict for row in watched.told] == ["inconclusive"]
+        watched.batch([lines[number], lines[number + 6]], SourceRow("time", now[0] * 1000, b""))
+        assert (watched.rows, watched.due) == ([], now[0] + 5)
+    watched.batch([], SourceRow("time", now[0] * 1000 + 5_000, b""))
+    assert [row.verdict for row in watched.rows] == ["inconclusive"]
 
 
 def test_a_gap_that_closes_from_behind_is_waited_for_and_one_that_stays_is_not(
     cluster: Path, tmp_path: Path, now: list[int]
 ) -> None:
     lines = lines_of(cluster)
-    watched = Watched(cluster, tmp_path, Limits(patience=5.0))
-    watched.take([*lines[:10], lines[14]])
+    watched = Watched(cluster, tmp_path, WatchLimits(patience=5.0))
+    watched.batch([*lines[:10], lines[14]])
     for number in (13, 12, 11):
         now[0] += 2
-        watched.take([lines[number]], Row("tick", now[0] * 1000, b""))
-        assert (watched.told, watched.due) == ([], now[0] + 5)
+        watched.batch([lines[number]], SourceRow("time", now[0] * 1000, b""))
+        assert (watched.rows, watched.due) == ([], now[0] + 5)
     for number in (16, 15, 18):  # what comes behind the gap does not close it
         now[0] += 2
-        watched.take([lines[number]], Row("tick", now[0] * 1000, b""))
-    assert [row.verdict for row in watched.told] == ["inconclusive"]
+        watched.batch([lines[number]], SourceRow("time", now[0] * 1000, b""))
+    assert [row.verdict for row in watched.rows] == ["inconclusive"]
 
 
 def test_a_gap_at_the_end_of_a_run_is_inconclusive(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path)
-    watched.take([*lines[:10], *lines[11:20]])
+    watched.batch([*lines[:10], *lines[11:20]])
     watched.finish()
     assert watched.verdict.verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_room_for_events_that_wait_is_bounded(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)
-    for limits in (Limits(events=5), Limits(bytes=len(b"".join(lines[11:16])))):
+    for limits in (WatchLimits(events=5), WatchLimits(bytes=len(b"".join(lines[11:16])))):
         watched = Watched(cluster, tmp_path, limits)
-        watched.take([*lines[:10], *lines[11:16]])
-        assert watched.told == []
-        watched.take(lines[16:17])
-        assert [row.verdict for row in watched.told] == ["inconclusive"]
-        assert watched.told[0].reason.endswith("there is no room for more")
-        assert watched.way.waiting == []
+        watched.batch([*lines[:10], *lines[11:16]])
+        assert watched.rows == []
+        watched.batch(lines[16:17])
+        assert [row.verdict for row in watched.rows] == ["inconclusive"]
+        assert watched.rows[0].reason.endswith("there is no room for more")
+        assert watched.progress.waiting == []
 
 
 def test_numbers_that_skip_some_are_no_gap_once_the_end_line_says_that_all_are_there(tmp_path: Path) -> None:
@@ -269,9 +269,9 @@ def test_numbers_that_skip_some_are_no_gap_once_the_end_line_says_that_all_are_t
         text = text.replace(b'"seq":%d,' % seq, b'"seq":%d,' % (seq * 10))
     path.write_bytes(text)
     watched = Watched(path, tmp_path)
-    watched.take(lines_of(path)[:-1])
-    assert watched.told == []
-    watched.take(lines_of(path)[-1:])
+    watched.batch(lines_of(path)[:-1])
+    assert watched.rows == []
+    watched.batch(lines_of(path)[-1:])
     assert untimed(watched.verdict) == untimed(check(path))
     assert watched.verdict.verdict is Verdict.HOLDS
 
@@ -282,10 +282,10 @@ def test_lines_that_the_stream_loses_or_doubles_are_an_internal_error(
 ) -> None:
     lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path)
-    watched.take(lines[:10])
-    watched.take([], Row("lines", first, b"".join(lines[first - 1 :])))
-    assert [row.verdict for row in watched.told] == ["internal error"]
-    assert watched.told[0].reason == f"LinesMissingError at the initial state: {said}"
+    watched.batch(lines[:10])
+    watched.batch([], SourceRow("lines", first, b"".join(lines[first - 1 :])))
+    assert [row.verdict for row in watched.rows] == ["internal error"]
+    assert watched.rows[0].reason == f"LinesMissingError at the initial state: {said}"
 
 
 # ---- What is said besides lines ----
@@ -294,22 +294,21 @@ def test_lines_that_the_stream_loses_or_doubles_are_an_internal_error(
 @pytest.mark.parametrize(
     ("row", "verdict", "reason"),
     [
-        (Row("lost", 0, b"x: it is gone"), "inconclusive", "x: it is gone; line 20 is the last that was read"),
-        (Row("fault", 0, b"x:9: too long"), "malformed", "x:9: too long"),
-        (Row("cut", 0, b"x"), "malformed", "the file is truncated: it has no end line"),
+        (SourceRow("gone", 0, b"x: it is gone"), "inconclusive", "x: it is gone; line 20 is the last that was read"),
+        (SourceRow("fault", 0, b"x:9: too long"), "malformed", "x:9: too long"),
     ],
 )
 def test_what_becomes_of_a_file_settles_its_trace(
-    cluster: Path, tmp_path: Path, row: Row, verdict: str, reason: str
+    cluster: Path, tmp_path: Path, row: SourceRow, verdict: str, reason: str
 ) -> None:
     watched = Watched(cluster, tmp_path)
-    watched.take(lines_of(cluster)[:20], row)
-    assert [each.verdict for each in watched.told] == [verdict]
-    assert watched.told[0].reason.endswith(reason)
-    assert watched.told[0].events == 19
+    watched.batch(lines_of(cluster)[:20], row)
+    assert [each.verdict for each in watched.rows] == [verdict]
+    assert watched.rows[0].reason.endswith(reason)
+    assert watched.rows[0].events == 19
     ended = Watched(cluster, tmp_path)
-    ended.take(lines_of(cluster), row)
-    assert [each.verdict for each in ended.told] == ["holds"]
+    ended.batch(lines_of(cluster), row)
+    assert [each.verdict for each in ended.rows] == ["holds"]
 
 
 # ---- What is kept ----
@@ -319,18 +318,13 @@ def test_what_is_kept_is_the_same_bytes_for_the_same_lines(cluster: Path, tmp_pa
     lines = lines_of(cluster)[:40]
     one = in_batches(cluster, tmp_path, lines, [])
     many = in_batches(cluster, tmp_path, lines, [1, 1, 2, 3, 5, 8, 13])
-    assert replace_seconds(one.way) == replace_seconds(many.way)
-    assert one.way.state
+    assert replace_seconds(one.progress) == replace_seconds(many.progress)
+    assert one.progress.state
 
 
-def replace_seconds(way: UnderWay) -> bytes:
-    way.seconds = 0.0
-    return way.kept()
-
-
-def test_what_another_version_kept_is_refused() -> None:
-    with pytest.raises(ValueError, match="the checkpoint has a trace 'lockstep-under-way/0'"):
-        UnderWay.of(UnderWay(format="lockstep-under-way/0").kept())
+def replace_seconds(progress: TraceProgress) -> bytes:
+    progress.result.seconds = 0.0
+    return progress.to_bytes()
 
 
 def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
@@ -339,24 +333,24 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
     calls: Counter[str] = Counter()
 
     def noting(name: str) -> None:
-        whole = getattr(watch_specs, name)
+        whole = getattr(spec_cache, name)
 
         def noted(*arguments: Any, **named: Any) -> Any:
             calls[name] += 1
             return whole(*arguments, **named)
 
-        monkeypatch.setattr(watch_specs, name, noted)
+        monkeypatch.setattr(spec_cache, name, noted)
 
     for name in ("spec_hash", "apart"):  # a spec is compiled in a process of its own
         noting(name)
-    monkeypatch.setattr("lockstep.systems.judge.spec_hash", None)
+    monkeypatch.setattr("lockstep.systems.file_check.spec_hash", None)
     from_source = Spec.from_source
     monkeypatch.setattr(Spec, "from_source", lambda text: calls.update(["from_source"]) or from_source(text))
     for seed in (1, 2, 3):
         path = write_cluster(tmp_path, "ordered", seed, 20)
         watched = Watched(path, tmp_path)
-        watched.take(lines_of(path))
-        assert [row.verdict for row in watched.told] == ["holds"]
+        watched.batch(lines_of(path))
+        assert [row.verdict for row in watched.rows] == ["holds"]
     assert calls == {"spec_hash": 1, "apart": 1, "from_source": 1}
 
 
@@ -372,16 +366,16 @@ def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
         raise OSError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lockstep.pipeline.watch.specs.trace_spec", failing)
+        patched.setattr("lockstep.pipeline.watch.spec_cache.trace_spec", failing)
         watched = Watched(cluster, tmp_path)
-        watched.take(lines_of(cluster)[:5])
-    assert [row.verdict for row in watched.told] == ["internal error"]
-    Specs(tmp_path, {}).compile(header, "again")
-    Specs(tmp_path, {}).compile(header, "and again")
+        watched.batch(lines_of(cluster)[:5])
+    assert [row.verdict for row in watched.rows] == ["internal error"]
+    SpecCache(tmp_path, {}).compile(header, "again")
+    SpecCache(tmp_path, {}).compile(header, "and again")
     assert noted.read_text() == "tried\n"
     healed = Watched(cluster, tmp_path)
-    healed.take(lines_of(cluster))
-    assert [row.verdict for row in healed.told] == ["holds"]
+    healed.batch(lines_of(cluster))
+    assert [row.verdict for row in healed.rows] == ["holds"]
 
 
 @pytest.mark.parametrize(
@@ -401,13 +395,13 @@ def test_a_spec_that_compiling_dies_of_makes_the_traces_that_need_it_inconclusiv
             file.write("x")
         die()
 
-    monkeypatch.setattr("lockstep.pipeline.watch.specs.trace_spec", dying)
-    specs = Specs(tmp_path, {}, 0.5)
+    monkeypatch.setattr("lockstep.pipeline.watch.spec_cache.trace_spec", dying)
+    specs = SpecCache(tmp_path, {}, 0.5)
     header, *_ = lines_of(cluster)
     specs.compile(header, "one")
     specs.compile(header, "another")
     assert len(noted.read_text()) == tries
     with pytest.raises(NoSpecError) as raised:
         specs.get(specs.hash_of(opened([header], "one").header, "one"), "one")
-    found = raised.value.found
+    found = raised.value.verdict
     assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, f"the compiling of its spec {said}")

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import z3
 
-from hashicorp_traces import spec_of
-from lockstep.conformance.shown.compare import to_value
-from lockstep.models.proofs import Proof, ProofVerdict
-from lockstep.models.proofs.machine import one_step
+from lockstep.conformance.json_values import to_value
+from lockstep.models.proofs.lemmas import Proof, ProofVerdict
 from lockstep.models.proofs.quorum_rules_equal import majority
+from lockstep.models.proofs.z3_questions import one_step
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.lemmas.applied_order_inductive import (
+from lockstep.systems.hashicorp.applied_order_inductive import (
     ACTIONS,
     LEMMA,
     RANGES,
@@ -30,13 +29,13 @@ from lockstep.systems.hashicorp.lemmas.applied_order_inductive import (
     in_order,
     in_range,
 )
-from lockstep.systems.hashicorp.lemmas.quorum_match_index import lower_middle, quorum_match_index
-from lockstep.systems.hashicorp.lemmas.quorum_match_index_any_size import quorum_match_index_any_size
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.models import manifest
-from lockstep.trace.format import Event
-from raftref.hashicorp.leader.commitment import Commitment
+from lockstep.systems.hashicorp.quorum_match_index import lower_middle, quorum_match_index, quorum_match_index_any_size
+from lockstep.systems.registry import manifest
+from lockstep.trace.trace_format import Event
+from raftref.hashicorp.state import Commitment
 from raftref.hashicorp.values import Index
+from tests.scripts.hashicorp_traces import spec_of
 
 # ---- What a majority stores ----
 
@@ -54,10 +53,9 @@ def reached_by(matched: list[int], count: int) -> int:
 
 def by_reference(matched: tuple[int, ...], half_commits: bool) -> int:
     names = [f"n{nth}" for nth in range(len(matched))]
-    kept = Commitment(voters=frozenset(names), half_commits=half_commits)
-    kept.match_indexes = {name: Index(mark) for name, mark in zip(names, matched, strict=True)}
-    kept.recalculate()
-    return kept.commit_index
+    marks = {name: Index(mark) for name, mark in zip(names, matched, strict=True)}
+    commitment = Commitment(voters=frozenset(names), half_commits=half_commits, match_indexes=marks)
+    return commitment.recalculate().commit_index
 
 
 @pytest.mark.parametrize(("plan", "flaw"), [("raft", False), ("raft_published", False)])

@@ -13,14 +13,13 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.models.proofs import OF_QUORUMS, Proof, ProofVerdict, run_proofs
-from lockstep.models.proofs.asking import Question, prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, OF_QUORUMS, Proof, ProofVerdict, run_proofs
 from lockstep.models.proofs.quorum_rules_equal import counted, element, majority, middle, quorum_rules_equal
 from lockstep.models.proofs.quorum_rules_equal_any_size import quorum_rules_equal_any_size
 from lockstep.models.proofs.quorums_intersect import quorums_intersect
 from lockstep.models.proofs.quorums_intersect_any_size import quorums_intersect_any_size
-from lockstep.systems.dledger.lemmas.index_order_inductive import (
+from lockstep.models.proofs.z3_questions import Question, prove
+from lockstep.systems.dledger.index_order_inductive import (
     LAST_QUORUM_FIRST,
     ORDER_ALONE,
     PUBLISHED,
@@ -30,7 +29,7 @@ from lockstep.systems.dledger.lemmas.index_order_inductive import (
     index_order_inductive,
 )
 from lockstep.systems.registry import lemmas
-from sampling import sampled
+from tests.support.sampling import sampled
 
 State = dict[str, Any]
 

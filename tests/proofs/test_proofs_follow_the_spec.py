@@ -14,12 +14,12 @@ import pytest
 import z3
 
 from lockstep.models.proofs.quorum_rules_equal import element, middle
-from lockstep.systems.dledger.lemmas.index_order_inductive import ACTIONS, Leader, Variant, branches
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.dledger.index_order_inductive import ACTIONS, Leader, Variant, branches
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn
-from lockstep.trace.format import FORMAT, Header
+from lockstep.trace.trace_format import FORMAT, Header
 
 NODES = ("n1", "n2", "n3")
 LEADER = "n1"
@@ -31,7 +31,7 @@ Indexes = tuple[tuple[int, ...], int, int, int, int]
 @functools.cache
 def spec() -> Spec:
     constants: dict[str, bool | str | int] = {
-        "AtomicElection": True,
+        "StepwiseElections": False,
         "Fifo": True,
         "PriorTermCommit": "published",
         "TruncatedTail": "published",

@@ -16,11 +16,11 @@ from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import ShownBehaviour
 from lockstep.report.space_time_diagram import Diagram, DiagramMessage, DiagramStep, diagram_svg, draw_diagram
-from lockstep.systems.models import model_named
-from lockstep.systems.traces import write_cluster
-from lockstep_command import lockstep as command
-from pages import HOSTILE, hostile_trace
-from places import ROOT
+from lockstep.systems.registry import model_named
+from lockstep.systems.trace_files import write_cluster
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep as command
+from tests.support.programs.pages import HOSTILE, hostile_trace
 
 SERVICE = ROOT / "docs" / "lock_service"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

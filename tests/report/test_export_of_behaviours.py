@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base.paths import traces_dir
-from lockstep_command import lockstep
-from places import ROOT
+from lockstep.base.package_data import traces_dir
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
 
 SPEC = ROOT / "docs" / "lock_service" / "LockService.tla"
 BACKUP = ROOT / "docs" / "own_logs"

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict, malformed
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict, malformed
 from lockstep.report.github_actions import commands, summary, without_commands
-from lockstep_command import lockstep
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
 
 SERVICE = ROOT / "docs" / "lock_service"
 

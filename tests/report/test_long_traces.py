@@ -13,11 +13,11 @@ from lockstep.jobs.view.trace_view import view_own_logs, view_trace
 from lockstep.report.page import page_content as pages
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, fit_to_page, json_for_html, page_content
-from lockstep.systems.judge import judge_known
+from lockstep.systems.file_check import judge_known
+from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_opening import SpecOptions
-from lockstep.systems.traces import write_cluster
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import events_at_end
+from lockstep.trace.trace_reader import events_at_end
 
 #: A spec of which one variable grows with each step by a sequence as long as LENGTH says.
 GROWS = """---- MODULE Grows ----

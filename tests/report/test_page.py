@@ -20,10 +20,10 @@ from lockstep.jobs.view.counterexample_view import view_model
 from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.page_content import page_content
 from lockstep.report.page.shown_behaviour import NothingToShowError
-from lockstep.systems.traces import write_cluster
-from lockstep_command import lockstep
-from pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
-from places import ROOT
+from lockstep.systems.trace_files import write_cluster
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
 
 
 @pytest.fixture(scope="module")

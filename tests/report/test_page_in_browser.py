@@ -13,16 +13,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from browsers import CHROMIUM, NO_CHROMIUM, chromium
 from lockstep.jobs.view.counterexample_view import view_own_spec
 from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
+from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_opening import SpecOptions
-from lockstep.systems.traces import write_cluster
-from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
-from places import ROOT
-from screenshots import FOLDER, SHOTS, page_with
+from tests.scripts.screenshots import FOLDER, SHOTS, page_with
+from tests.support.places import ROOT
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 
 _NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 #: Of each line of names in a log, its text, where it ends, and how wide its drawing is.
@@ -438,7 +438,7 @@ def size(png: bytes) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("name", SHOTS)
 def test_a_screenshot_of_the_readme_can_be_taken_anew(name: str, browser: Browser, tmp_path: Path) -> None:
-    """`python tests/support/screenshots.py` takes them."""
+    """`python -m tests.scripts.screenshots` takes them."""
     with page_with(browser, SHOTS[name], tmp_path) as tab:
         assert SHOTS[name].says in tab.inner_text("#remarks")
         assert tab.locator("#canvas .wrong").count() > 0

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from backup_service import EXAMPLE, service
 from lockstep.jobs.view.counterexample_view import view_own_spec
 from lockstep.jobs.view.trace_view import view_own_logs
 from lockstep.report.page.page_content import PageContext, page_content
 from lockstep.report.page.shown_behaviour import NothingToShowError, ShownBehaviour
 from lockstep.systems.trace_opening import SpecOptions
-from lockstep_command import lockstep
-from pages import COUNTS_TOO_FAR, counter, tree_in
-from places import ROOT
+from tests.support.logs.backup_service import EXAMPLE, service
+from tests.support.places import ROOT
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.programs.pages import COUNTS_TOO_FAR, counter, tree_in
 
 LOCK = ROOT / "docs" / "lock_service"
 
@@ -176,7 +176,7 @@ def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -
         (["--mapping", "m.toml", "x.log"], "--cfg, -I and --mapping go with --spec"),
         (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it describes"),
         (["--spec", "Counter.tla", "--switch", "repaired"], "--switch is for traces of a system that lockstep knows"),
-        (["--switch", "repaired", "figure8_bug"], "--switch is for traces, and a model has its own cfg"),
+        (["--switch", "repaired", "prior_term_commit_bug"], "--switch is for traces, and a model has its own cfg"),
         (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json: violated: not a behaviour of the spec from line 1 on"),
     ],
 )

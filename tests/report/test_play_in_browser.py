@@ -14,13 +14,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import lockstep
-from browsers import CHROMIUM, NO_CHROMIUM, chromium
 from lockstep.jobs.play.page_requests import RequestHandler
 from lockstep.jobs.play.play_game import Game, play_trace
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.jobs.play.play_server import PlayServer
-from pages import HOSTILE, hostile_trace
-from plays import STEPS, VIOLATED, flawed, played, ways
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.pages import HOSTILE, hostile_trace
+from tests.support.programs.plays import STEPS, VIOLATED, flawed, played, ways
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import lockstep.jobs.pytest_recorder  # noqa: F401 - so that the run within this one finds it imported
-from inner_runs import prepare
-from lockstep_command import lockstep as command
-from places import ROOT
+from tests.support.places import ROOT
+from tests.support.programs.inner_runs import prepare
+from tests.support.programs.lockstep_command import lockstep as command
 
 pytest_plugins = ["pytester"]
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from counterexamples import tool
-from counterexamples.index import table
-from counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.shown.compare import to_value
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.page_content import page_content
-from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.state import State
-from lockstep.trace.format import OBSERVE, Event, Header, write_trace
+from lockstep.trace.trace_format import OBSERVE, Event, Header, write_trace
 from raftref.action import NotEnabled
-from raftref.dledger.switches import SWITCHES
-from raftref.hashicorp.switches import Flaw
-from sampling import sampled
+from raftref.dledger.choices import Flaw as DLedgerFlaw
+from raftref.hashicorp.choices import Flaw
+from tests.scripts.counterexamples import tool
+from tests.scripts.counterexamples.index import table
+from tests.scripts.counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
+from tests.support.sampling import sampled
 
 ROWS = {row.switch: row for row in counterexamples()}
 SAMPLE = ("StaleCompareIndex", "ReplayUncommitted")
@@ -41,7 +41,7 @@ each_flaw = pytest.mark.parametrize("switch", sampled(ROWS, SAMPLE))
 
 
 def test_every_flaw_has_a_counterexample() -> None:
-    assert ROWS.keys() == SWITCHES.keys() | {str(flaw) for flaw in Flaw}
+    assert ROWS.keys() == {str(flaw) for flaw in (*DLedgerFlaw, *Flaw)}
     assert {row.file for row in ROWS.values()} == {
         str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.trace.ndjson")
     }
@@ -90,6 +90,12 @@ def test_the_spec_without_that_one_flaw_refuses_it(switch: str) -> None:
     assert row.violates is None or found.line <= row.violated[row.violates]
 
 
+def shows_of(cluster: Any, node: str) -> dict[str, Any]:
+    """Return all that a node of the reference shows."""
+    shown: dict[str, Any] = cluster.observe(node) if hasattr(cluster, "observe") else cluster.servers[node].observe()
+    return shown
+
+
 class Differs(Exception):  # noqa: N818 - what is looked for, not an error of the test
     """The reference does not do what a line of the trace tells."""
 
@@ -101,12 +107,12 @@ def replayed(header: Header, trace: Iterable[tuple[int, Event]], words: Words) -
     """
     cluster, trial = cluster_of(header)
     for line, told in trace:
-        args = [trial.read(name, told.args[name]) for name in trial.parameters(told.action)]
+        args = trial.arguments(told.action, told.args)
         try:
             done = cluster.take(told.node, told.action, *args)
         except (NotEnabled, LookupError) as error:
             raise Differs(line) from error
-        shown = {name: server.observe() for name, server in cluster.servers.items()}
+        shown = {name: shows_of(cluster, name) for name in cluster.node_ids}
         shown[told.node] |= done["shows"]
         mine = shown[told.node]
         same = [

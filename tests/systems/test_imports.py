@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from lockstep.systems.registry import simulators
-from lockstep.trace.format import write_trace
+from lockstep.trace.trace_format import write_trace
 
 #: The names of switches, features and flaws, which headers have, and bounds of options.
 NAMES = {
-    *("raftref", "raftref.limits"),
-    *("raftref.dledger", "raftref.dledger.switches", "raftref.hashicorp", "raftref.hashicorp.switches"),
+    *("raftref", "raftref.choices", "raftref.limits"),
+    *("raftref.dledger", "raftref.dledger.choices", "raftref.hashicorp", "raftref.hashicorp.choices"),
 }
 #: What other commands, engines and forms need.
 OTHERS = {"lockstep.conformance.by_tlc", "lockstep.report.junit_xml", "importlib.metadata", "networkx", "z3", "pyspark"}

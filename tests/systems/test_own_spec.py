@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from lockstep.cli.command_line import cli
-from lockstep_command import lockstep
-from sampling import sampled
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 LOCK_SERVICE = spec_dir().parent / "docs" / "lock_service"
 SPEC, MAPPING = LOCK_SERVICE / "LockService.tla", LOCK_SERVICE / "mapping.toml"

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from places import ROOT
-from sampling import sampled
-from sensitivity import HOLDS, VIOLATED, Found, asked_of, asking, cell, flawed, row, search
+from tests.scripts.sensitivity import HOLDS, VIOLATED, Found, asked_of, asking, cell, flawed, row, search
+from tests.support.places import ROOT
+from tests.support.sampling import sampled
 
 SYSTEM = "HashicorpRaft"
 PAGE = (ROOT / "docs" / "measured" / "sensitivity.md").read_text(encoding="utf-8")

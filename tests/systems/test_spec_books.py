@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base.paths import common_dir, spec_dir
+from lockstep.base.package_data import common_dir, spec_dir
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import parse_spec
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from spec_book import chapters
+from tests.support.tla.spec_book import chapters
 
 LONGEST, WIDEST = 250, 110
 GUIDE = spec_dir() / "README.md"

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
-from places import ROOT
 from raftref.hashicorp.messages import RpcType
-from vocabulary import OF_DLEDGER, OF_HASHICORP, VOCABULARIES, Vocabulary
+from tests.scripts.vocabulary import OF_DLEDGER, OF_HASHICORP, VOCABULARIES, Vocabulary
+from tests.support.places import ROOT
 
 EACH = pytest.mark.parametrize("of", VOCABULARIES.values(), ids=VOCABULARIES)
 PLANS = [
@@ -19,7 +19,7 @@ PLANS = [
 
 @EACH
 def test_the_page_says_what_the_spec_says(of: Vocabulary) -> None:
-    """Rewrite it with `python tests/support/vocabulary.py DLedger > docs/traces/actions.md`, the other likewise."""
+    """Rewrite it with `python -m tests.scripts.vocabulary DLedger > docs/traces/actions.md`, the other likewise."""
     assert (ROOT / "docs" / "traces" / of.page).read_text(encoding="utf-8") == of.text()
 
 
@@ -50,9 +50,9 @@ def test_the_page_tells_what_a_header_has_where_it_is_silent() -> None:
 
 
 @pytest.mark.parametrize(("of", "plan"), PLANS, ids=lambda each: each if isinstance(each, str) else each.system.spec)
-def test_an_action_is_taken_in_the_grain_that_the_page_says(of: Vocabulary, plan: str) -> None:
+def test_an_action_is_taken_with_the_features_that_the_page_says(of: Vocabulary, plan: str) -> None:
     header, events = of.cluster(plan, 5, 200)
-    needs = {name.strip("`"): dict(re.findall(r"`(\w+)`: `(\w+)`", grain)) for name, _, grain, _ in of.actions()}
+    needs = {name.strip("`"): dict(re.findall(r"`(\w+)`: `(\w+)`", needed)) for name, _, needed, _ in of.actions()}
     assert events
     for event in events:
         for constant, value in needs[event.action].items():

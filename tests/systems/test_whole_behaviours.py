@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.systems.judge import check
-from lockstep_command import lockstep
+from lockstep.systems.file_check import check
+from tests.support.programs.lockstep_command import lockstep
 
 COUNTS = """---- MODULE Counts ----
 EXTENDS Naturals

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.tla.values.apart import all_comparable, grouped, pairs_comparable
+from lockstep.tla.values.comparable_records import all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.equality import build_set, comparable, sets_comparable
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value
-from lockstep.tla.values.operators.sets import cap, cup, minus, subseteq
+from lockstep.tla.values.set_operators import cap, cup, minus, subseteq
 
 
 def entry(kind: str, data: Value, index: int = 1) -> Fcn:

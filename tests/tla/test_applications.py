@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import AmbiguousStep
 from lockstep.tla.values.kinds import TlaError, format_value
 from lockstep.tlc import TlcOptions, TlcVerdict, dump_state_graph, run_tlc
-from sampling import sampled
+from tests.support.sampling import sampled
 
 
 def steps(formula: str, definition: str = "") -> str:

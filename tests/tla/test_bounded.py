@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.errors import GaveUpError
-from lockstep.models.search import explore_with_tables
+from lockstep.models.spec_search import explore_with_tables
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import bounded
 from lockstep.tla.tables.bounded import explore_within
-from lockstep.tla.tables.either import explore_either
-from lockstep.tla.tables.search import Progress, explore_by_tables
+from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.tables.table_search import Progress, explore_by_tables
 
 GIVEN_UP = r"the search would need more than 1e-06 GB of memory, with 1,?\d\d\d distinct states"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading import project as module
-from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading import spec_project as module
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
 from lockstep.tla.spec import Spec
-from places import SPECS
+from tests.support.places import SPECS
 
 MODULES = SPECS / "tla"
 
@@ -77,7 +77,7 @@ def test_the_code_of_a_spec_is_kept_beside_it_and_made_again_where_it_is_damaged
     write_cached(file, b"no code")
     assert load(folder).source == cached[2]
     assert file.read_bytes() == content
-    monkeypatch.setattr("lockstep.tla.loading.load.code_of", lambda _: pytest.fail("translated again"))
+    monkeypatch.setattr("lockstep.tla.loading.load_spec.code_of", lambda _: pytest.fail("translated again"))
     load(folder)
 
 

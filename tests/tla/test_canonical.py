@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from lockstep.tla.values.canonical import decoded, encoded
-from lockstep.tla.values.growing import GrowingSeq, GrowingSet
+from lockstep.tla.values.constructed_sets import NAT
+from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, format_value
-from lockstep.tla.values.lazy.constructed import NAT
+from lockstep.tla.values.value_bytes import decoded, encoded
 
 #: No two of them are equal in TLA+; to Python some are.
 DIFFERENT: list[Value] = [

@@ -9,10 +9,10 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import Engine, SearchResult, explore_compiled, explore_with_tlc, without_search
-from lockstep.tla.compile.blame import SpecFault
-from lockstep.tla.loading.load import load_spec
-from sampling import sampled
+from lockstep.models.spec_search import Engine, SearchResult, explore_compiled, explore_with_tlc, without_search
+from lockstep.tla.compile.spec_fault import SpecFault
+from lockstep.tla.loading.load_spec import load_spec
+from tests.support.sampling import sampled
 
 ROOT = """---- MODULE Root ----
 EXTENDS Integers, TLC

@@ -1,4 +1,4 @@
-"""A search by tables that was interrupted or killed goes on from its file, with as many processes as one likes."""
+"""A search by tables that was interrupted or killed goes on from its file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,15 @@ import numpy as np
 import pytest
 
 from lockstep.base.errors import BadInputError, EnvironmentFailedError
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import hands, search
-from lockstep.tla.tables.checkpoint import Checkpoint
-from lockstep.tla.tables.confirm import confirm
-from lockstep.tla.tables.expand import Expander
-from lockstep.tla.tables.search import Progress, TableExploration, explore_by_tables
-from places import SPECS
-from processes import kill, marked, wait_until
+from lockstep.tla.tables import table_search
+from lockstep.tla.tables.confirmed_count import confirm
+from lockstep.tla.tables.expander import Expander
+from lockstep.tla.tables.frontier import Frontier
+from lockstep.tla.tables.search_checkpoint import Checkpoint
+from lockstep.tla.tables.table_search import Progress, TableExploration, explore_by_tables
+from tests.support.places import SPECS
 
 CFGS: dict[str, tuple[str, ...]] = {
     "properties": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
@@ -68,36 +69,28 @@ def _interrupt_at(level: int) -> Callable[[Progress], None]:
     return tell
 
 
-@pytest.mark.parametrize(
-    ("what", "first", "then"),
-    [("symmetry", 1, 1), ("properties", 2, 3), ("symmetry", 2, 1), ("a violation", 1, 2)],
-)
+@pytest.mark.parametrize("what", CFGS)
 def test_a_search_goes_on_from_its_checkpoint(
-    what: str, first: int, then: int, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(tmp_path, *CFGS[what])
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
-    monkeypatch.setattr(hands, "_UNEVEN", 2)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     monkeypatch.setattr(Expander, "size", 37)
     with pytest.raises(_InterruptedError):
-        explore_by_tables(
-            spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5), processes=first, bits=128
-        )
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     begun: list[Progress] = []
-    found = explore_by_tables(
-        spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append, processes=then, bits=128
-    )
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
     assert begun[0].depth == 5
     assert told(found) == told(explore_by_tables(spec))
 
 
-#: A search in two processes that is killed at a level, while it expands or while it writes its file.
+#: A search that is killed at a level, while it expands or while it writes its file.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables import search
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables import table_search
 
 module, cfg, folder, file, level, when = sys.argv[1:]
 depth = 0
@@ -116,62 +109,43 @@ def fsync(number):
     if depth == int(level):
         die()
 
-search._SAY_EVERY = 0.0
+table_search._SAY_EVERY = 0.0
 if when == "writing":
     os.fsync = fsync
-search.explore_by_tables(
+table_search.explore_by_tables(
     load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), checkpoint=Path(file), checkpoint_seconds=0,
-    processes=2, on_progress=tell,
+    on_progress=tell,
 )
 """
 
 
 @pytest.mark.parametrize(("when", "what"), [("expanding", "properties"), ("writing", "symmetry")])
-def test_two_processes_that_were_killed_go_on_to_the_same_counts(
+def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     when: str, what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python hashes otherwise in each process, so that sets, and the parts of states, have another order."""
     spec = post(tmp_path, *CFGS[what])
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "6", when]
-    mark = f"LOCKSTEP_TEST={tmp_path}"
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, *map(str, words)],
-            env={**os.environ, "LOCKSTEP_TEST": str(tmp_path)},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert (done.returncode, done.stdout) == (-signal.SIGKILL, "6\n")
-        assert wait_until(lambda: not marked(mark), 20), "a process outlives the one that started it"
-    finally:
-        kill(marked(mark))
+    command = [sys.executable, "-c", KILLED, *map(str, words)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "6\n")
     begun: list[Progress] = []
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, processes=2, on_progress=begun.append)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
     assert begun[0].depth == 6
     assert told(found) == told(explore_by_tables(spec))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
 
 
-def test_states_of_another_process_that_are_kept_wrongly_are_noticed(
-    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted: the file has the states of the first process alone."""
+def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the file has the first states of the level alone."""
     spec = post(tmp_path)
-    monkeypatch.setattr(hands, "_UNEVEN", 2)
-    right = hands.Crew.parts
-
-    def parts(self: hands.Crew) -> Any:
-        ends, self._ends = self._ends, self._ends[:1]
-        yield from right(self)
-        self._ends = ends
-
-    monkeypatch.setattr(hands.Crew, "parts", parts)
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    right = Frontier.parts
+    monkeypatch.setattr(Expander, "size", 5)
+    monkeypatch.setattr(Frontier, "parts", lambda self: islice(right(self), 1))
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5), processes=2)
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
     with pytest.raises(BadInputError, match="the checkpoint lacks states"):
         explore_by_tables(spec, checkpoint=file)
 
@@ -188,7 +162,7 @@ def test_a_search_whose_file_cannot_be_written_goes_on_and_says_so(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(tmp_path)
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     with pytest.raises(_InterruptedError):
         explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
     before = file.read_bytes()
@@ -244,7 +218,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
     """Each would write over what the other kept."""
     spec = post(tmp_path)
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "0", "expanding"]
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     others = []
 
     def while_it_runs(progress: Progress) -> None:
@@ -255,7 +229,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
                 )
             )
 
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, processes=2, on_progress=while_it_runs)
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=while_it_runs)
     assert found.complete
     assert len(others) == 2
     said = f"{file}: another search is using this checkpoint"
@@ -267,7 +241,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:
     spec = post(tmp_path)
     explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
-    for name, options in {"seed": {"seed": 1}, "bits": {"bits": 128}, "orbits": {"orbits": True}}.items():
+    for name, options in {"seed": {"seed": 1}, "orbits": {"orbits": True}}.items():
         with pytest.raises(BadInputError, match=f"{name}: the checkpoint is of another search"):
             explore_by_tables(spec, checkpoint=file, **options)
     with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn
 from lockstep.tlc import TlcOptions, run_tlc

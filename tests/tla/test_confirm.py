@@ -9,15 +9,14 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import explore_with_tables
-from lockstep.tla.loading.load import load_spec
+from lockstep.models.spec_search import explore_with_tables
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import hands
-from lockstep.tla.tables.confirm import confirm
-from lockstep.tla.tables.search import explore_by_tables
-from lockstep.tla.tables.states import content
-from lockstep_command import lockstep
-from places import SPECS
+from lockstep.tla.tables import fingerprints
+from lockstep.tla.tables.confirmed_count import confirm
+from lockstep.tla.tables.table_search import explore_by_tables
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
 
 POST = SPECS / "tables" / "Post.tla"
 
@@ -53,7 +52,7 @@ def loaded(files: tuple[Path, Path], folder: Path) -> Spec:
     return load_spec(*files, cache_dir=folder)
 
 
-def test_functions_processes_and_orbits_confirm_a_count(tmp_path: Path) -> None:
+def test_functions_of_fingerprints_and_orbits_confirm_a_count(tmp_path: Path) -> None:
     found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path))
     whole = explore_by_tables(loaded(post(tmp_path), tmp_path))
     assert found.found.doubt == ""
@@ -62,7 +61,7 @@ def test_functions_processes_and_orbits_confirm_a_count(tmp_path: Path) -> None:
         f"the orbits have {whole.distinct:,} states and {whole.generated:,} successors, as a search without SYMMETRY"
     )
     assert found.said == (
-        "function 0 of fingerprints in 1 process, and function 1 in 2, come to the same",
+        "functions 0 and 1 of fingerprints come to the same",
         counts,
     )
     assert found.found.orbits is not None
@@ -71,7 +70,7 @@ def test_functions_processes_and_orbits_confirm_a_count(tmp_path: Path) -> None:
 
 def test_orbits_are_counted_under_constraints_too(tmp_path: Path) -> None:
     lines = "CONSTRAINT Few", "ACTION_CONSTRAINT Slow"
-    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry", *lines), tmp_path), bits=128)
+    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry", *lines), tmp_path))
     assert (found.found.doubt, len(found.said)) == ("", 2)
 
 
@@ -84,23 +83,17 @@ def test_too_many_states_without_symmetry_are_not_explored_and_that_is_told(tmp_
 
 
 def test_a_violation_is_confirmed(tmp_path: Path) -> None:
-    found = confirm(loaded(post(tmp_path, "INVARIANT NoneIsFull", most=2), tmp_path), processes=3)
+    found = confirm(loaded(post(tmp_path, "INVARIANT NoneIsFull", most=2), tmp_path))
     assert found.found.violation is not None
-    assert found.said == ("function 0 of fingerprints in 1 process, and function 1 in 3, come to the same",)
+    assert found.said == ("functions 0 and 1 of fingerprints come to the same",)
 
 
 def test_fingerprints_that_collide_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = content.Function.of
-    monkeypatch.setattr(content.Function, "of", lambda self, *told: [word & 0xFF for word in right(self, *told)])
+    right = fingerprints.Function.of
+    monkeypatch.setattr(fingerprints.Function, "of", lambda self, *told: right(self, *told) & 0xFF)
     found = confirm(loaded(post(tmp_path), tmp_path))
     assert found.said == ()
-    assert "function 1 in 2: distinct: " in found.found.doubt
-
-
-def test_processes_that_lose_states_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = hands.Crew.take
-    monkeypatch.setattr(hands.Crew, "take", lambda self, new, first: right(self, new[: max(1, len(new) - 1)], first))
-    assert "in 2: distinct: 537 and " in confirm(loaded(post(tmp_path), tmp_path)).found.doubt
+    assert "functions 0 and 1 of fingerprints: distinct: " in found.found.doubt
 
 
 def test_a_spec_that_is_not_symmetric_is_not_confirmed_under_symmetry(tmp_path: Path) -> None:
@@ -111,9 +104,9 @@ def test_a_spec_that_is_not_symmetric_is_not_confirmed_under_symmetry(tmp_path: 
 def test_the_command_confirms_or_is_inconclusive(tmp_path: Path) -> None:
     spec, cfg = post(tmp_path, "SYMMETRY Symmetry")
     words = ("model", "--engine", "tables", "--confirm")
-    done = lockstep(*words, "--fingerprint", "7", "--spec", spec, "--cfg", cfg, cwd=tmp_path)
+    done = lockstep(*words, "--spec", spec, "--cfg", cfg, cwd=tmp_path)
     assert (done.returncode, done.stdout.count("note: confirmed: ")) == (0, 2)
-    assert "function 7 of fingerprints in 1 process, and function 8 in 2" in done.stdout
+    assert "functions 0 and 1 of fingerprints" in done.stdout
     done = lockstep(*words, "--spec", lopsided(tmp_path)[0], cwd=tmp_path)
     assert (done.returncode, "not confirmed: orbits, and no SYMMETRY" in done.stdout) == (3, True)
     refused = lockstep("model", "ordered", "--confirm", cwd=tmp_path)
@@ -138,6 +131,5 @@ def test_a_search_that_gives_up_is_not_confirmed(tmp_path: Path) -> None:
 
 
 def test_an_orbit_has_as_many_states_as_there_are_different_images() -> None:
-    hashes = np.array([[1, 4, 9], [2, 4, 9], [3, 5, 9], [0, 0, 0], [0, 0, 1], [0, 0, 2]], np.uint64)
-    assert content.orbit_sizes(hashes.T, 2).tolist() == [3, 2, 1]
-    assert content.orbit_sizes(hashes[:1].T, 1).tolist() == [1, 1, 1]
+    hashes = np.array([[1, 4, 9], [2, 4, 9], [3, 5, 9]], np.uint64)
+    assert fingerprints.orbit_sizes(hashes.T).tolist() == [3, 2, 1]

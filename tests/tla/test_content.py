@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.tla.tables.states.content import content
+from lockstep.tla.tables.fingerprints import content
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
 
 ATOMS = st.one_of(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.search import explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.spec_search import explore_literally, explore_with_tables, explore_with_tlc
 
 BRANCHES = """VARIABLE x
 Init == x \\in {0, 1, 2}

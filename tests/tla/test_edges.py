@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from sampling import sampled
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from tests.support.sampling import sampled
 
 
 @dataclass(frozen=True)

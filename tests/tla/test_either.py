@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from lockstep.models.search import Engine, explore_compiled, explore_literally
+from lockstep.models.spec_search import Engine, explore_compiled, explore_literally
 from lockstep.tla.explore import Exploration, LiteralSearch, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import either, search
-from lockstep.tla.tables.either import explore_either
-from lockstep.tla.tables.search import TableExploration
-from places import SPECS
+from lockstep.tla.tables import compiled_search, table_search
+from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.tables.table_search import TableExploration
+from tests.support.places import SPECS
 
 POST = SPECS / "tables" / "Post.tla"
 COUNTS = ("distinct", "generated", "depth", "complete", "violation", "unchecked", "levels")
@@ -64,9 +64,9 @@ def test_it_makes_no_difference_when_tables_begin(few: int, lines: tuple[str, ..
 
 
 def test_a_small_search_never_begins_tables(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "explore_by_tables", None)
+    monkeypatch.setattr(table_search, "explore_by_tables", None)
     spec = post(cache, "CHECK_DEADLOCK FALSE")
-    assert explore(spec).distinct < either.FEW
+    assert explore(spec).distinct < compiled_search.FEW
     assert isinstance(explore_either(spec), Exploration)
     with pytest.raises(TypeError):
         explore_either(spec, few=20)
@@ -75,7 +75,7 @@ def test_a_small_search_never_begins_tables(cache: Path, monkeypatch: pytest.Mon
 def test_the_compiled_engine_goes_on_by_tables_and_the_literal_one_never(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(either, "FEW", 20)
+    monkeypatch.setattr(compiled_search, "FEW", 20)
     given = POST, cfg(cache, "CHECK_DEADLOCK FALSE")
     seen: list[int] = []
     ours, theirs = explore_compiled(*given, on_progress=seen.append), explore_literally(*given)
@@ -143,8 +143,8 @@ def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
         "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
     )
     config.write_text("INIT Init NEXT Next\n")
-    monkeypatch.setattr(search, "_LOOK", 1_000)
-    monkeypatch.setattr(either, "FEW", 5)
+    monkeypatch.setattr(table_search, "_LOOK", 1_000)
+    monkeypatch.setattr(compiled_search, "FEW", 5)
     found = explore_compiled(module, config)
     assert (found.distinct, found.generated) == (256, 2049)
     (note,) = found.notes
@@ -160,6 +160,6 @@ def test_a_note_of_both_searches_is_told_once(tmp_path: Path, monkeypatch: pytes
         "Miss(k) == y < 30 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
     )
     config.write_text("INIT Init NEXT Next\n")
-    monkeypatch.setattr(either, "FEW", 5)
+    monkeypatch.setattr(compiled_search, "FEW", 5)
     notes = explore_compiled(module, config, deadlock=False).notes
     assert len([note for note in notes if "EXCEPT" in note]) == 1

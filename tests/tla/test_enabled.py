@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lockstep.models.search import explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import explore_compiled, explore_with_tlc
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.values.kinds import format_value
 from lockstep.tlc import TlcOptions, run_tlc
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.tlc import PropertyKind, TlcOptions, TlcResult, run_tlc
-from places import SPECS
-from sampling import sampled
-from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc, label
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
+from tests.support.tla.tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc, label
 
 SYSTEMS = SPECS / "systems"
 

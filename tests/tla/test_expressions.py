@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.values.equality import eq
+from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.function_operators.ExceptWarning")
 
 HEADER = """---- MODULE Expressions ----
 EXTENDS Integers, Sequences, FiniteSets, TLC, Bags

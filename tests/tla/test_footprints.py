@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from lockstep.conformance.incremental import Incremental, Literal
-from lockstep.tla.loading.load import load_spec
+from lockstep.conformance.property_evaluation import Incremental, Literal
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value
-from lockstep.tla.values.lazy.kept import frozen
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "footprints"
 NODES = tuple(ModelValue(name) for name in ("n1", "n2", "n3"))

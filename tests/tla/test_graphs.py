@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.text import parse_value
-from places import SPECS
-from sampling import sampled
+from lockstep.tla.values.printed_values import parse_value
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tla"
 #: Configurations, each with its module.

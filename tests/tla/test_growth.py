@@ -10,34 +10,25 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pytest
 
-from dledger import check_dledger
-from lockstep.conformance.incremental import Evaluation
+from lockstep.conformance.property_evaluation import Evaluation
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.models import manifest
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import manifest
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.values import equality, growing
+from lockstep.tla.values import constructed_sets, equality, frozen_values, growing_values, remembered_values
+from lockstep.tla.values.constructed_sets import NAT, FcnSet, SeqSet
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.growing import GrowingSeq, GrowingSet
-from lockstep.tla.values.itf import to_itf
-from lockstep.tla.values.kinds import (
-    Fcn,
-    ModelValue,
-    TlaError,
-    TlaTypeError,
-    Value,
-    domain_of,
-    format_value,
-)
-from lockstep.tla.values.lazy import constructed, kept
-from lockstep.tla.values.lazy.constructed import NAT, FcnSet, SeqSet
-from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.lazy.sets import member
-from lockstep.tla.values.operators.functions import apply, except_, merge
-from lockstep.tla.values.operators.sequences import (
+from lockstep.tla.values.frozen_values import frozen
+from lockstep.tla.values.function_operators import apply, except_, merge
+from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
+from lockstep.tla.values.itf_values import to_itf
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, domain_of, format_value
+from lockstep.tla.values.lazy_sets import member
+from lockstep.tla.values.remembered_values import added_to, made_of
+from lockstep.tla.values.sequence_operators import (
     append,
     concatenate,
     head,
@@ -47,13 +38,13 @@ from lockstep.tla.values.operators.sequences import (
     sub_seq,
     tail,
 )
-from lockstep.tla.values.operators.sets import big_union, cup, minus, union_over
-from lockstep.tla.values.remembered import growth
-from lockstep.tla.values.remembered.growth import added_to, made_of
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.tla.values.set_operators import big_union, cup, minus, union_over
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def entry(index: int, value: object = "v") -> Fcn:
@@ -65,16 +56,16 @@ MANY = frozenset(entry(index) for index in range(2000))
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(growing, "MANY", 1)
+    monkeypatch.setattr(growing_values, "MIN_SHARED", 1)
     made: set[type] = set()
     for kind in (GrowingSet, GrowingSeq):
         plus = kind.plus
         monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
-    for module in (growth, kept, constructed):
+    for module in (remembered_values, frozen_values, constructed_sets):
         monkeypatch.setattr(module, "LONG", 1)
     yield
     assert made == {GrowingSet, GrowingSeq}
-    for known in (growth._grown, equality._shapes, kept._long):
+    for known in (remembered_values._grown, equality._shapes, frozen_values._long):
         known.clear()
 
 

@@ -6,13 +6,14 @@ from html.parser import HTMLParser
 
 import lockstep
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Step, Violation
 from lockstep.tla.state import state_class
-from lockstep.tla.values.html import LONG
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
-from places import ROOT
+from lockstep.tla.values.html_table import LONG
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.places import ROOT
 
 HOSTILE = "</td></table><script>hacked()</script><img src=x onerror='hacked()'>\"&amp;"
 

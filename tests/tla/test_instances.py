@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.search import explore_compiled, explore_with_tlc
-from lockstep.tla.loading.load import load_spec
+from lockstep.models.spec_search import explore_compiled, explore_with_tlc
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError
 from lockstep.tla.values.kinds import format_value
-from sampling import sampled
-from tla_instances import Maker, TooLongError, told_by_tlc, told_by_us
+from tests.support.sampling import sampled
+from tests.support.tla.tla_instances import Maker, TooLongError, told_by_tlc, told_by_us
 
 SAMPLE, MANY = 1, 300
 

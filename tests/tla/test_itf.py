@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.itf import from_itf, to_itf
+from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import Fcn
 
 MALFORMED = {

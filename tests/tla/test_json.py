@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.tla.values.kinds import TlaError
 

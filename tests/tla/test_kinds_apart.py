@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables.search import explore_by_tables
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tlc import PropertyKind, run_tlc
-from tables import differences
+from tests.support.tla.tables import differences
 
 SYMMETRIC = ("SYMMETRY Same", "CONSTANT P = {p, q}")
 

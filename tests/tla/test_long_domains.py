@@ -6,12 +6,11 @@ from typing import Any, Never
 
 import pytest
 
+from lockstep.tla.values import constructed_sets, function_operators
+from lockstep.tla.values.constructed_sets import NAT, FcnSet, PowerSet, RcdSet
+from lockstep.tla.values.function_operators import in_domain
 from lockstep.tla.values.kinds import Fcn, TlaError, TlaTypeError
-from lockstep.tla.values.lazy import constructed
-from lockstep.tla.values.lazy.constructed import NAT, FcnSet, PowerSet, RcdSet
-from lockstep.tla.values.lazy.sets import member
-from lockstep.tla.values.operators import functions
-from lockstep.tla.values.operators.functions import in_domain
+from lockstep.tla.values.lazy_sets import member
 
 
 def message(number: int) -> Fcn:
@@ -27,7 +26,7 @@ def never(*_: Any) -> Never:
 
 
 def test_a_message_is_looked_up_in_a_bag_without_making_its_domain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "domain_of", never)
+    monkeypatch.setattr(function_operators, "domain_of", never)
     assert in_domain(message(7), BAG)
     assert not in_domain(message(100), BAG)
 
@@ -40,8 +39,8 @@ def test_what_cannot_be_an_argument_of_a_bag_is_an_error_still() -> None:
 
 
 def test_many_elements_of_which_all_are_in_a_set_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constructed, "ordered", never)
-    monkeypatch.setattr(constructed, "in_order", never)
+    monkeypatch.setattr(constructed_sets, "ordered", never)
+    monkeypatch.setattr(constructed_sets, "in_order", never)
     assert member(BAG, FcnSet(MESSAGES, NAT))
     assert member(MESSAGES, PowerSet(RcdSet({"index": NAT})))
 

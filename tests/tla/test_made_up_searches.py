@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from tla_models import Maker
-from tla_terms import SEED
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from tests.support.tla.tla_models import Maker
+from tests.support.tla.tla_terms import SEED
 
 #: How many models every run compares, how many the nightly one does besides, and how many of these are one test.
 FEW, MANY, BATCH = 2, 2_000, 50

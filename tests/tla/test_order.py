@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, dump_state_graph, run_tlc
-from sampling import sampled
+from tests.support.sampling import sampled
 
 # Each is a module's body, its invariants, and what TLC finds violated in it ("" for a deadlock).
 BODIES = {

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.names import Names
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.name_order import NameOrder
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, run_tlc
-from sampling import sampled
-from tla_projects import order_by_tlc, write_project
+from tests.support.sampling import sampled
+from tests.support.tla.tla_projects import order_by_tlc, write_project
 
 
 def order_by_compiled(module: Path) -> list[str]:
@@ -140,21 +140,21 @@ def test_a_choice_among_strings_whose_place_is_not_known_is_refused(tmp_path: Pa
 
 
 def test_sets_of_numbers_need_no_names() -> None:
-    assert Names({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, False, "here") == 2
+    assert NameOrder({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, False, "here") == 2
 
 
 def test_a_set_of_integers_is_sorted_once_however_often_a_quantifier_ranges_over_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A nested quantifier ranges over the very set again and again: it was half the time of a search for quicksort."""
-    names, sorted_ = Names({}), Counter[frozenset[Value]]()
-    plain = Names.sorted
+    names, sorted_ = NameOrder({}), Counter[frozenset[Value]]()
+    plain = NameOrder.sorted
 
-    def counting(self: Names, elements: Collection[Value]) -> list[Value] | None:
+    def counting(self: NameOrder, elements: Collection[Value]) -> list[Value] | None:
         sorted_[frozenset(elements)] += 1
         return plain(self, elements)
 
-    monkeypatch.setattr(Names, "sorted", counting)
+    monkeypatch.setattr(NameOrder, "sorted", counting)
     outer, inner = frozenset({3, 1, 2}), frozenset({7, 5})
     for _ in range(4):
         assert [list(names.elements(each)) for each in (outer, inner)] == [[1, 2, 3], [5, 7]]
@@ -162,7 +162,7 @@ def test_a_set_of_integers_is_sorted_once_however_often_a_quantifier_ranges_over
 
 
 def test_sets_that_python_holds_equal_keep_their_own_elements_however_many_are_listed() -> None:
-    names = Names({})
+    names = NameOrder({})
     for number in range(2, 1000):
         integers, booleans = frozenset({0, 1}), frozenset({False, True})
         assert [type(each) for each in names.elements(integers)] == [int, int]

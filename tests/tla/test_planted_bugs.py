@@ -9,28 +9,35 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile import analysis, nextstate
-from lockstep.tla.compile.actions import assignments
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.expressions import compiler, language, logic, quantifiers
-from lockstep.tla.compile.module import behaviour
-from lockstep.tla.compile.module.text import generate
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile import (
+    action_assignments,
+    expression_compiler,
+    expression_logic,
+    expression_quantifiers,
+    expression_writer,
+    named_formulas,
+    next_actions,
+    program,
+)
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.module_text import generate
+from lockstep.tla.compile.program import Program
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.interning import interned
-from lockstep.tla.syntax.tree import Builtin, read_tree
+from lockstep.tla.syntax.sany_xml import read_tree
+from lockstep.tla.syntax.tree import Builtin
+from lockstep.tla.values import function_operators, number_operators, sequence_operators, set_operators
+from lockstep.tla.values.constructed_sets import PowerSet
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
-from lockstep.tla.values.lazy.constructed import PowerSet
-from lockstep.tla.values.names import Names
-from lockstep.tla.values.operators import functions, numbers, sequences, sets
-from places import SPECS
-from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
-from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
+from lockstep.tla.values.name_order import NameOrder
+from tests.support.places import SPECS
+from tests.support.tla.tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
+from tests.support.tla.tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.function_operators.ExceptWarning")
 
 TERMS = 500
 MODELS = (SPECS / "systems" / "BagQueue", SPECS / "systems" / "ReadersWriters", SPECS / "tla" / "Registers")
@@ -104,44 +111,44 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def at_is_the_whole_function(patch: pytest.MonkeyPatch) -> None:
     """EXCEPT: ``@`` is not the old value."""
-    right = functions.except_
-    patch.setattr(functions, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
+    right = function_operators.except_
+    patch.setattr(function_operators, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
 
 
 def division_rounds_toward_zero(patch: pytest.MonkeyPatch) -> None:
     """``-7 \\div 2`` is -3."""
-    right = numbers.div
+    right = number_operators.div
 
     def div(a: Value, b: Value) -> int:
         if type(a) is not int or type(b) is not int or (a < 0) == (b < 0):
             return right(a, b)
         return -right(abs(a), abs(b))
 
-    patch.setattr(numbers, "div", div)
+    patch.setattr(number_operators, "div", div)
 
 
 def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
     """CHOOSE goes through the set backwards."""
-    right = Names.choose
+    right = NameOrder.choose
 
-    def choose(names: Names, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+    def choose(names: NameOrder, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
         if type(container) is not frozenset:
             return right(names, container, holds, unique, place)
         taken = [value for value in names.elements(container) if holds(value)]
         return taken[-1] if taken else right(names, container, holds, unique, place)
 
-    patch.setattr(Names, "choose", choose)
+    patch.setattr(NameOrder, "choose", choose)
 
 
 def unchanged_forgets_a_variable(patch: pytest.MonkeyPatch) -> None:
     """``UNCHANGED <<x, y>>`` says nothing of y."""
-    right = assignments.flattened
+    right = action_assignments.flattened
 
     def flattened(compiler: Any, expr: Any, scope: Any) -> list[str] | None:
         names = right(compiler, expr, scope)
         return names[:-1] if names and len(names) > 1 else names
 
-    patch.setattr(assignments, "flattened", flattened)
+    patch.setattr(action_assignments, "flattened", flattened)
 
 
 def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:
@@ -150,18 +157,18 @@ def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:
     def conjunction(self: Any, expr: Builtin, scope: Any, block: Any) -> str:
         return f"all([{', '.join(self.test(arg, scope, block) for arg in expr.args)}])"
 
-    patch.setitem(language.SPECIAL, "\\land", conjunction)
+    patch.setitem(expression_compiler.SPECIAL, "\\land", conjunction)
 
 
 def nothing_holds_of_an_empty_set(patch: pytest.MonkeyPatch) -> None:
     """``\\A x \\in {} : p`` is FALSE."""
-    right = quantifiers.quantifier
+    right = expression_quantifiers.quantifier
 
     def quantifier(self: Any, expr: Any, scope: Any, block: Any) -> str:
         code = right(self, expr, scope, block)
         return f"(lambda _r: bool(_r) and all(_r))([{code[4:-1]}])" if code.startswith("all(") else code
 
-    patch.setitem(language.BINDERS, "$BoundedForall", quantifier)
+    patch.setitem(expression_compiler.BINDERS, "$BoundedForall", quantifier)
 
 
 def case_takes_its_first_branch(patch: pytest.MonkeyPatch) -> None:
@@ -172,33 +179,33 @@ def case_takes_its_first_branch(patch: pytest.MonkeyPatch) -> None:
         assert isinstance(first, Builtin)
         return first.args[1]
 
-    patch.setattr(logic, "case_as_if", case_as_if)
+    patch.setattr(expression_logic, "case_as_if", case_as_if)
 
 
 def a_difference_is_swapped(patch: pytest.MonkeyPatch) -> None:
     """``S \\ T`` is ``T \\ S``."""
-    right = sets.minus
-    patch.setattr(sets, "minus", lambda left, other: right(other, left))
+    right = set_operators.minus
+    patch.setattr(set_operators, "minus", lambda left, other: right(other, left))
 
 
 def append_puts_the_element_first(patch: pytest.MonkeyPatch) -> None:
     """``Append(<<1>>, 2)`` is ``<<2, 1>>``."""
-    patch.setattr(sequences, "append", lambda sequence, element: (element, *sequence))
+    patch.setattr(sequence_operators, "append", lambda sequence, element: (element, *sequence))
 
 
 def a_function_on_1_to_n_is_no_sequence(patch: pytest.MonkeyPatch) -> None:
     """``[i \\in 1..2 |-> i]`` differs from ``<<1, 2>>``."""
-    right = functions.function
+    right = function_operators.function
 
     def function(domain: Value, body: Callable[[Value], Value]) -> Value:
         return Fcn({i: body(i) for i in domain}) if type(domain) is range and domain else right(domain, body)
 
-    patch.setattr(functions, "function", function)
+    patch.setattr(function_operators, "function", function)
 
 
 def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     """In ``<<x, y>> \\in S`` x is y and y is x."""
-    right = compiler.Compiler.bind_values
+    right = expression_writer.ExpressionWriter.bind_values
 
     def bind_values(self: Any, uids: Any, scope: Any, **options: Any) -> Any:
         inner, names = right(self, uids, scope, **options)
@@ -207,17 +214,19 @@ def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
         first, second = uids
         return inner.bind({first: inner.env[second], second: inner.env[first]}), names
 
-    patch.setattr(compiler.Compiler, "bind_values", bind_values)
+    patch.setattr(expression_writer.ExpressionWriter, "bind_values", bind_values)
 
 
 def a_prime_is_not_seen(patch: pytest.MonkeyPatch) -> None:
     """``x'`` in an expression is x."""
-    patch.setitem(language.SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block))
+    patch.setitem(
+        expression_compiler.SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block)
+    )
 
 
 def arguments_are_always_computed(patch: pytest.MonkeyPatch) -> None:
     """``F(1 \\div 0)`` fails though F ignores its parameter."""
-    patch.setattr(analysis.Program, "thunked", frozenset())
+    patch.setattr(program.Program, "thunked", frozenset())
 
 
 def the_largest_subset_is_left_out(patch: pytest.MonkeyPatch) -> None:
@@ -228,8 +237,8 @@ def the_largest_subset_is_left_out(patch: pytest.MonkeyPatch) -> None:
 
 def a_disjunct_of_next_is_lost(patch: pytest.MonkeyPatch) -> None:
     """The last action of Next never happens."""
-    right = nextstate.split_next
-    patch.setattr(behaviour, "split_next", lambda program, definition: right(program, definition)[:-1])
+    right = next_actions.split_next
+    patch.setattr(named_formulas, "split_next", lambda program, definition: right(program, definition)[:-1])
 
 
 BUGS: tuple[Plant, ...] = (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile.blame import place_of
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.compile.spec_fault import place_of
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value
 

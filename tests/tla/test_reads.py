@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.compile import footprints
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 
@@ -69,10 +69,10 @@ def test_states_alike_in_what_an_action_reads_have_the_same_steps(tmp_path: Path
     assert differing(spec) == set()
 
 
-def test_an_action_that_reads_more_than_is_said_would_be_found_out(
+def test_an_action_that_reads_more_than_its_footprint_would_be_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(footprints._ReaderOfAction, "_are_variables", lambda *_: True)
+    monkeypatch.setattr(footprints._ActionReader, "_are_variables", lambda *_: True)
     assert differing(leaves(tmp_path)) == {"Swap"}
 
 

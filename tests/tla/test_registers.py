@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import TlcOptions, run_tlc
-from sampling import sampled
+from tests.support.sampling import sampled
 
 HEAD = """EXTENDS Naturals, Sequences, TLC
 VARIABLE x

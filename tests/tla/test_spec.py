@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaAssertionError, TlaError
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tla"
 

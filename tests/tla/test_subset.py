@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.tla.syntax.sany import SanyError
-from sampling import sampled
+from tests.support.sampling import sampled
 
 HEAD = """EXTENDS Reals, TLC, Sequences
 VARIABLES x, y

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.values.kinds import Fcn, format_value
-from tla_terms import (
+from tests.support.tla.tla_terms import (
     ERRORS,
     INT,
     SEED,
@@ -26,7 +26,7 @@ from tla_terms import (
     reduced,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.function_operators.ExceptWarning")
 
 FEW, MANY, BATCH = 60, 5_000, 500
 

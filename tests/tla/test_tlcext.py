@@ -11,15 +11,15 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError
-from lockstep.tla.syntax.standard import REFUSED
+from lockstep.tla.syntax.standard_modules import REFUSED
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.tlc.java import find_tla2tools
-from lockstep.tlc.later_modules import lacking_modules
-from tla_compare import differences, graph_by_search, graph_by_tlc
+from lockstep.tlc.newer_tlc import lacking_modules
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 
 ENGINES = [explore_compiled, explore_with_tlc]
 CFG = "INIT Init\nNEXT Next\n"

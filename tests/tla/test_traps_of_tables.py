@@ -9,19 +9,18 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import (
+from lockstep.models.spec_search import (
     SearchResult,
     explore_compiled,
     explore_literally,
     explore_with_tables,
     explore_with_tlc,
 )
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables import expand, search
-from lockstep.tla.tables.answers import evaluate
-from lockstep.tla.tables.search import explore_by_tables
-from lockstep.tla.values.operators import bags
-from tables import differences
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.tables import evaluator, expander, table_search
+from lockstep.tla.tables.table_search import explore_by_tables
+from lockstep.tla.values import bag_operators
+from tests.support.tla.tables import differences
 
 
 def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:
@@ -205,7 +204,7 @@ Either == x < 9 /\\ either # 7 /\\ either >= 0 /\\ Step"""
 def test_a_definition_may_hold_what_was_not_read(
     following: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", every)
+    monkeypatch.setattr(evaluator, "_AUDIT_EVERY", every)
     assert differ(tmp_path, DEFINITIONS, f"NEXT {following}") == []
 
 
@@ -219,10 +218,9 @@ Next == (x = 0 /\\ x' = 5) \\/ (x = 1 /\\ Loop(0) = 0 /\\ x' = 6)
 Inv == x # 5"""
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(processes: int, tmp_path: Path) -> None:
+def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(tmp_path: Path) -> None:
     files = written(tmp_path, ENDLESS, "NEXT Next", "INVARIANT Inv")
-    assert differences(load_spec(*files, cache_dir=tmp_path / "cache"), processes=processes) == []
+    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
     assert explore_with_tables(*files).verdict is Verdict.VIOLATED
 
 
@@ -233,8 +231,8 @@ def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
     text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
     spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=tmp_path / "cache")
     for name, value in {"_LOOK": 1, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": float("inf")}.items():
-        monkeypatch.setattr(search, name, value)
-    monkeypatch.setattr(expand.Expander, "size", 1)
+        monkeypatch.setattr(table_search, name, value)
+    monkeypatch.setattr(expander.Expander, "size", 1)
     assert differences(spec) == []
     assert explore_by_tables(spec).violation is not None
 
@@ -258,22 +256,19 @@ Inv == x # 7"""
 
 
 @pytest.mark.parametrize(
-    ("where", "processes"),
+    "where",
     [
-        pytest.param(IN_A_LATER_STATE, 1, id="later", marks=pytest.mark.nightly),
-        pytest.param(IN_AN_INITIAL_STATE, 1, id="initial"),
-        pytest.param(IN_AN_INITIAL_STATE, 2, id="initial, two processes"),
-        pytest.param(IN_THE_VIEW, 1, id="view", marks=pytest.mark.nightly),
+        pytest.param(IN_A_LATER_STATE, id="later", marks=pytest.mark.nightly),
+        pytest.param(IN_AN_INITIAL_STATE, id="initial"),
+        pytest.param(IN_THE_VIEW, id="view", marks=pytest.mark.nightly),
     ],
 )
-def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(
-    where: str, processes: int, tmp_path: Path
-) -> None:
+def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(where: str, tmp_path: Path) -> None:
     def explored(deep: int) -> SearchResult | None:
         view = ["VIEW Seen"] if where == IN_THE_VIEW else []
         files = written(tmp_path, SUM + where.replace("DEEP", str(deep)), "NEXT Next", "INVARIANT Inv", *view)
         with contextlib.suppress(GaveUpError):
-            return explore_with_tables(*files, processes=processes)
+            return explore_with_tables(*files)
         return None
 
     few, many = 8_000, 12_000
@@ -306,17 +301,14 @@ Inv == x # 5"""
 # ---- Bounds ----
 
 
-@pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("most", [1, 4, 5, 6, 11])
-def test_a_bound_below_the_number_of_initial_states_ends_after_the_first(
-    most: int, processes: int, tmp_path: Path
-) -> None:
+def test_a_bound_below_the_number_of_initial_states_ends_after_the_first(most: int, tmp_path: Path) -> None:
     text = (
         "VARIABLES x, y\nInit == x \\in 1..5 /\\ y = 0\nNext == y < 3 /\\ y' = y + 1 /\\ x' \\in {x, 6}\nInv == y # 3"
     )
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     spec = load_spec(*files, cache_dir=tmp_path / "cache")
-    assert differences(spec, max_states=most, processes=processes) == []
+    assert differences(spec, max_states=most) == []
 
 
 # ---- Steps ----
@@ -403,11 +395,11 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
     module, config = written(tmp_path, READS_NOTHING[where], "NEXT Next", *invariant)
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
     spec = load_spec(module, config, cache_dir=tmp_path / "cache")
-    monkeypatch.setattr(evaluate, "_AUDITED", 0)
-    monkeypatch.setattr(expand, "_ASK_AGAIN_AT", 3)
+    monkeypatch.setattr(evaluator, "_AUDITED", 0)
+    monkeypatch.setattr(expander, "_ASK_AGAIN_AT", 3)
     assert differences(spec) == []
-    monkeypatch.setattr(bags, "_is_number", lambda count: type(count) is int)
-    with pytest.raises(evaluate.LeakError, match=r"that reads? nothing (answers|has)"):
+    monkeypatch.setattr(bag_operators, "_is_number", lambda count: type(count) is int)
+    with pytest.raises(evaluator.LeakError, match=r"that reads? nothing (answers|has)"):
         explore_by_tables(spec)
 
 

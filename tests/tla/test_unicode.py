@@ -11,15 +11,15 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from lockstep.tla.loading.load import load_spec
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tlc import TlcLocation, TlcOptions, dump_state_graph, run_tlc
-from lockstep.tlc.modules import project_files
-from lockstep.tlc.unicode import SYMBOLS, rewritten
-from places import ROOT
-from tla_compare import differences, graph_by_search, graph_by_tlc
-from unicode_twins import made_up_twins, with_symbols
+from lockstep.tlc.module_files import project_files
+from lockstep.tlc.unicode_symbols import SYMBOLS, rewritten
+from tests.support.places import ROOT
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
+from tests.support.tla.unicode_twins import made_up_twins, with_symbols
 
 ENGINES = [explore_compiled, explore_with_tlc]
 

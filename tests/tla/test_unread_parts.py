@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.answers import unread
-from lockstep.tla.tables.answers.reading import Evaluation, Reading
-from lockstep.tla.tables.answers.unread import NeedRead, Unread, tracked
+from lockstep.tla.tables import unread
+from lockstep.tla.tables.tracked_evaluation import Evaluation, Reading
+from lockstep.tla.tables.unread import NeedRead, Unread, tracked
+from lockstep.tla.values import bag_operators
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value
-from lockstep.tla.values.lazy.functions import LazyFcn
-from lockstep.tla.values.lazy.sets import LazySet
-from lockstep.tla.values.operators import bags
+from lockstep.tla.values.lazy_functions import LazyFcn
+from lockstep.tla.values.lazy_sets import LazySet
 
 MODULE = """---- MODULE M ----
 EXTENDS Integers, Sequences, FiniteSets, Bags, TLC
@@ -213,7 +213,7 @@ def test_no_operator_does_so_for_all_these_operands(spec: Spec) -> None:
 
 
 def test_an_operator_that_asks_of_what_type_a_part_is_is_caught(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bags, "_is_number", lambda count: type(count) is int)
+    monkeypatch.setattr(bag_operators, "_is_number", lambda count: type(count) is int)
     assert silent(spec, 700)[1] == {"_is_a_bag"}
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.counterexample_steps import counterexample_record, steps_text
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError
-from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import Fcn
 from lockstep.tlc import TlcOptions, run_tlc
-from sampling import sampled
-from tla_compare import differences, graph_by_search, graph_by_tlc
+from tests.support.sampling import sampled
+from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 
 
 @dataclass(frozen=True)

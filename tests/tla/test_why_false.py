@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from lockstep.jobs.view.trace_view import view_trace
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from places import ROOT
+from tests.support.places import ROOT
 
 MODULE = """---- MODULE Why ----
 EXTENDS Integers, Sequences

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tlc import GraphError, dump_state_graph, parse_dot
-from places import SPECS
+from tests.support.places import SPECS
 
 MODULES = SPECS / "tlc"
 DOT = (

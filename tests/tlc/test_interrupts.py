@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from places import SPECS
-from processes import jvms_of, kill, wait_until
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.programs.processes import jvms_of, kill, wait_until
+from tests.support.sampling import sampled
 
 MODULES = SPECS / "tlc"
 

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.tlc import Cause, TlcOptions, TlcVerdict, ToolMissing, find_java, find_tla2tools, run_tlc
 from lockstep.tlc.java import jar_knows_option
-from places import SPECS
+from tests.support.places import SPECS
 
 MODULES = SPECS / "tlc"
 HOLDS = (MODULES / "Holds.tla", MODULES / "Holds.cfg")

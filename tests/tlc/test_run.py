@@ -22,8 +22,8 @@ from lockstep.tlc import (
     TlcVerdict,
     run_tlc,
 )
-from places import SPECS
-from processes import jvms_of, wait_until
+from tests.support.places import SPECS
+from tests.support.programs.processes import jvms_of, wait_until
 
 MODULES = SPECS / "tlc"
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from lockstep.tlc import Budget, Cause, TlcOptions, TlcVerdict, ToolMissing, run_tlc
-from lockstep.tlc.process import Ended, How, Lines, run_supervised
-from places import SPECS
-from processes import jvms_of, kill, wait_until, words_of
+from lockstep.tlc.supervised_process import Ended, How, Lines, run_supervised
+from tests.support.places import SPECS
+from tests.support.programs.processes import jvms_of, kill, wait_until, words_of
 
 MODULES = SPECS / "tlc"
 
 #: Supervises a tool that says its last word when it is told to; writes each piece of its output as a line.
 SUPERVISING = """
 from pathlib import Path
-from lockstep.tlc.process import NO_LIMIT, run_supervised
+from lockstep.tlc.supervised_process import NO_LIMIT, run_supervised
 run_supervised(
     ["/bin/sh", "-c", "echo $$ > tool; echo first; while [ ! -e go ]; do sleep 0.05; done; echo last"],
     cwd=Path(),

@@ -1,1 +1,1 @@
-"""What every room uses: errors, verdicts, files, progress."""
+"""Used by every package: errors, verdicts, files, progress."""

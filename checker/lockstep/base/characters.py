@@ -80,7 +80,7 @@ def beginning(text: str, most: int) -> str:
 
 
 def _is_within(text: str, place: int) -> bool:
-    """Tell whether a place lies within a character."""
+    """Return whether a place lies within a character."""
     before, after = text[place - 1], text[place]
     if before == _JOINER or after == _JOINER or unicodedata.combining(after) or unicodedata.category(after) in _MARKS:
         return True
@@ -98,5 +98,5 @@ _MARKS = ("Mn", "Me", "Mc")
 
 
 def _is_regional(letter: str) -> bool:
-    """Tell whether a code point is one of the pairs that make a flag."""
+    """Return whether a code point is one of the pairs that make a flag."""
     return "\U0001f1e6" <= letter <= "\U0001f1ff"

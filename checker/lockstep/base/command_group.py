@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 
 
 class CommandGroup(click.Group):

@@ -1,4 +1,4 @@
-"""Until when work may go on."""
+"""The time that work may take."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import time
 
 
 class Deadline:
-    """The end of the time that work may take; with None for the seconds it may take any."""
+    """The end of the time that work may take; there is none where `seconds` is None."""
 
     def __init__(self, seconds: float | None = None) -> None:
-        """Let the time begin."""
+        """Start the clock."""
         self.seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def is_over(self) -> bool:
-        """Tell whether the time is spent."""
+        """Return whether the time is spent."""
         return self._end is not None and time.monotonic() >= self._end
 
     def spent(self) -> str:
-        """Say that it is."""
+        """Return the sentence for messages that it is spent."""
         return f"the {self.seconds:g} s of --timeout are spent"
 
 

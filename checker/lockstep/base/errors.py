@@ -1,4 +1,4 @@
-"""What the command line makes of an error: bad input (exit code 2), no verdict (3), or the machine's fault (4)."""
+"""Errors by what the command line makes of them: bad input (exit code 2), no verdict (3), a failing machine (4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OUT_OF_RESOURCES = frozenset(
 )
 
 
-#: The codes of an author's mistakes in a spec and its cfg; `lockstep explain` tells of each.
+#: The codes of an author's mistakes in a spec and its cfg; `lockstep explain` describes each.
 NOT_PARSED, WRONG_CFG, NO_VALUE, INCOMPLETE_STEP, NOT_TRANSLATED, OLD_TRANSLATION, NOT_CHECKED = (
     "LS601",
     "LS602",
@@ -25,10 +25,10 @@ NOT_PARSED, WRONG_CFG, NO_VALUE, INCOMPLETE_STEP, NOT_TRANSLATED, OLD_TRANSLATIO
 
 
 class BadInputError(Exception):
-    """What was given cannot be used; the message says why."""
+    """Input that cannot be used; the message says why."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it says and has, whatever it is made of."""
+        """Pickle the message and the attributes, whatever the constructor takes."""
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
@@ -41,5 +41,5 @@ class EnvironmentFailedError(Exception):
 
 
 def too_deep(at: str = "") -> str:
-    """Say why there is no verdict where a RECURSIVE operator, or a value, goes deeper than Python follows."""
+    """Return why there is no verdict where a RECURSIVE operator, or a value, goes deeper than Python follows."""
     return f"the compiled spec cannot follow so deep a recursion{at}; TLC may (--engine tlc)"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, NoReturn
 
-#: What is said of an interrupt, whatever it met.
+#: The message of an interrupt, wherever it arrives.
 SAID = "interrupted"
 
 #: The signals by which people and their tools end a program.

@@ -1,4 +1,4 @@
-"""How far long work has come. Who does the work tells it; who called decides whether it is shown."""
+"""Progress of long work: the work reports it, and the caller decides whether it is shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 Say = Callable[[str], None]
 
-#: After so many lines or events it is told again.
+#: Progress is reported after this many lines or events.
 EVERY = 500
 
 

@@ -23,7 +23,7 @@ from lockstep.base.interrupts import deferred_interrupts
 PREFIX = "lockstep-run-"
 _LOCK = "lock"
 
-#: A folder without a locked file is one that is just being made, for so many seconds.
+#: A folder without a locked file may still be in the making for this many seconds.
 _YOUNG_SECONDS = 60
 
 _PROBE_BYTES = 1 << 18
@@ -53,8 +53,8 @@ def lasting(purpose: str) -> Path:
     return _RUN.make(purpose)
 
 
-def lacks_room(folder: Path) -> str | None:
-    """Say why nothing more can be written into a folder, if that is so: tools do not always tell what they died of."""
+def disk_full_reason(folder: Path) -> str | None:
+    """Return why nothing more can be written into a folder, if that is so: a tool that died of it may not say so."""
     probe = folder / "probe"
     try:
         probe.write_bytes(bytes(_PROBE_BYTES))

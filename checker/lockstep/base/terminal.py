@@ -1,4 +1,4 @@
-"""Text for people: whatever a file says is shown on a terminal, and never obeyed.
+"""Text on terminals: whatever stands in a file is shown, and never obeyed.
 
 Names, values and messages come from files that others wrote. A control character in them could move the cursor, set a
 title, paint over a verdict, or turn the direction of writing. So everything that the command line prints as text goes
@@ -39,7 +39,7 @@ class VisibleText(io.TextIOWrapper):
     """A text stream that shows control characters in place of writing them."""
 
     def write(self, text: str, /) -> int:
-        """Write a text so that all of it is seen."""
+        """Write a text with its control characters as escapes."""
         super().write(_STYLED.sub(r"\033[\1m", visible(text)))
         return len(text)
 
@@ -119,7 +119,7 @@ def wipe_line() -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Write the lines of a file on standard output: as they are, or so that all is seen if that is a terminal."""
+    """Write the lines of a file on standard output: as they are, or with escapes if that is a terminal."""
     if sys.stdout.isatty():
         sys.stdout.write(data.decode("utf-8", "backslashreplace"))
     else:

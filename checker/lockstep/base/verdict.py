@@ -1,4 +1,4 @@
-"""Verdicts: what a check found, and the exit code that says so."""
+"""Verdicts of checks, and their exit codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The three verdicts, and what gets none: malformed input, and what broke in the check itself.
+    """The three verdicts, and two for what gets none: malformed input, and an error of the check itself.
 
     HOLDS: everything that was checked holds, within its bounds. VIOLATED: a property fails, or a trace takes a
     step the spec does not allow. INCONCLUSIVE: a budget was spent, a tool died, there was nothing to check.
@@ -35,8 +35,8 @@ _EXIT_CODES = {
 _WORST_FIRST = (Verdict.INTERNAL, Verdict.MALFORMED, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 
-def of_no_state(generated: int) -> str:
-    """Say why a search that came to its end without a state has no verdict: there was nothing that could fail.
+def no_state_reason(generated: int) -> str:
+    """Return why a search that ended without a state has no verdict: there was nothing that could fail.
 
     Arguments: `generated`, how many initial states there were before the constraints.
     """
@@ -44,11 +44,11 @@ def of_no_state(generated: int) -> str:
     return f"no state was checked: {why}"
 
 
-def of_violation(kind: str, name: str | None, message: str = "") -> str:
-    """Say in a line what a search found violated, whichever engine it is.
+def violation_reason(kind: str, name: str | None, message: str = "") -> str:
+    """Return in a line what a search found violated, whichever engine it is.
 
     Arguments: `kind`, such as "invariant" or "deadlock"; `name`, of the property, if it has one; `message`, what an
-    ASSUME, an Assert or an evaluation has to say.
+    ASSUME, an Assert or an evaluation reports.
     """
     if kind == "deadlock":
         return "deadlock: a reachable state has no successor"

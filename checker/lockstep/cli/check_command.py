@@ -27,10 +27,10 @@ from lockstep.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from lockstep.conformance.check import TraceVerdict
-    from lockstep.systems.judge import Judge
-    from lockstep.systems.own.logs import OwnLogs
-    from lockstep.trace.paths import Missing
+    from lockstep.conformance.trace_verdict import TraceVerdict
+    from lockstep.systems.file_check import Judge
+    from lockstep.systems.own_logs import OwnLogs
+    from lockstep.trace.trace_paths import Missing
 
 
 @click.command()
@@ -95,9 +95,9 @@ def command(
     With --spec a trace may be a counterexample of Apalache, Quint or lockstep in the Informal Trace Format (ITF).
 
     `--engine tlc` leaves the whole check to TLC. Each trace becomes a TLA+ module in which every event is one step
-    of the spec; logs that need a search become one whose behaviours are all that may explain them. TLC is the
-    authority if the two engines ever differ. It is slow: it takes seconds for a trace, and as long again for each
-    property that fails. It names the event, but not the condition that is false.
+    of the spec. TLC is the authority if the two engines ever differ. It is slow: it takes seconds for a trace, and
+    as long again for each property that fails. It names the event, but not the condition that is false. It searches
+    for no steps: each line of a log must describe one in full.
 
     \b
     lockstep check trace.ndjson
@@ -111,10 +111,10 @@ def command(
     lockstep check --spec My.tla counterexample.itf.json
     """
     from lockstep.base.verdict import worst
-    from lockstep.logs.check import CutShort
-    from lockstep.logs.reading.rotation import is_log
-    from lockstep.systems.judge import ByTlc, judge_known, judge_own
-    from lockstep.trace.paths import trace_paths
+    from lockstep.logs.log_check import CutShort
+    from lockstep.logs.log_rotation import is_log
+    from lockstep.systems.file_check import ByTlc, judge_known, judge_own
+    from lockstep.trace.trace_paths import trace_paths
 
     if own is None and (cfg or mapping or library):
         raise click.UsageError("--cfg, -I and --mapping go with --spec")
@@ -166,7 +166,7 @@ def command(
 
 def _jobs(paths: Sequence[Path | Missing], judge: Judge) -> Iterator[Callable[[], TraceVerdict]]:
     """Yield the check of each file, and the verdict on what is none."""
-    from lockstep.conformance.check import malformed
+    from lockstep.conformance.trace_verdict import malformed
 
     for path in paths:
         yield partial(judge, path) if isinstance(path, Path) else partial(malformed, path.word, path.reason)
@@ -175,8 +175,8 @@ def _jobs(paths: Sequence[Path | Missing], judge: Judge) -> Iterator[Callable[[]
 def _own_jobs(paths: Sequence[Path | Missing], judge: OwnLogs) -> Iterator[Callable[[], TraceVerdict]]:
     """Yield the same where files may be the logs of one system; without one of its logs that is not checked."""
     from lockstep.base.errors import BadInputError
-    from lockstep.conformance.check import malformed
-    from lockstep.trace.paths import Missing
+    from lockstep.conformance.trace_verdict import malformed
+    from lockstep.trace.trace_paths import Missing
 
     files = [path for path in paths if isinstance(path, Path)]
     absent = [path for path in paths if not isinstance(path, Path)]
@@ -242,7 +242,7 @@ def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Pa
 
 
 def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:
-    from lockstep.systems.specs import variants
+    from lockstep.systems.trace_specs import variants
 
     for name, value in switches.items():
         yield f"--switch {name}" if name in variants() else f"--switch {name}={value}"

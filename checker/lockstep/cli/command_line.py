@@ -18,7 +18,7 @@ import click
 from lockstep.base.command_group import CommandGroup
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.base.interrupts import SAID, Interrupted, kept_handlers, raise_interrupts
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.terminal import fitted, visible_output, wipe_line
 from lockstep.cli.options import EXIT_CODES
 

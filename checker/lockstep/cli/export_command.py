@@ -51,7 +51,7 @@ def command(words: tuple[str, ...], form: str, output: Path | None, last: int | 
     from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.export_behaviour import export_itf
     from lockstep.report.space_time_diagram import diagram_svg, draw_diagram
-    from lockstep.systems.traces import OverwritingError
+    from lockstep.systems.trace_files import OverwritingError
 
     if last is not None and form == "itf":
         raise click.UsageError("--last leaves steps out, and itf needs them all")

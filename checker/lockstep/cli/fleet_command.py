@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lockstep.cli.options import FORMAT, LOCAL_MASTER, completing, plan_names, progress, progress_end
-from lockstep.cli.pipeline.options import TIMEOUT
+from lockstep.cli.pipeline.pipeline_options import TIMEOUT
 from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:

@@ -64,10 +64,10 @@ def command(
     internal error.
     """
     from lockstep.models.counterexample import of_search
-    from lockstep.models.picture import draw
+    from lockstep.models.counterexample_picture import draw
     from lockstep.report.counterexample_steps import counterexample_record
-    from lockstep.systems.models import model_named
-    from lockstep.tla.loading.load import load_spec
+    from lockstep.systems.registry import model_named
+    from lockstep.tla.loading.load_spec import load_spec
 
     if (name is None) == (own is None):
         raise click.UsageError("give either NAME or --spec")

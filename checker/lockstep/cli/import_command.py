@@ -40,7 +40,7 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
     lockstep import n0.log n1.log n2.log --skew "5 ms" -o trace.ndjson
     """
     from lockstep.systems.system import Untold
-    from lockstep.systems.traces import import_trace, raw_format
+    from lockstep.systems.trace_files import import_trace, raw_format
 
     _, raw = raw_format(recordings[0])
     try:
@@ -65,7 +65,7 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
 
 
 def _nanoseconds(text: str) -> int:
-    from lockstep.logs.reading.mapping import Duration, duration
+    from lockstep.logs.mapping import Duration, duration
 
     try:
         return duration(msgspec.convert(text, Duration))

@@ -70,9 +70,9 @@ def command(
     from lockstep.base.deadline import Deadline
     from lockstep.base.verdict import Verdict
     from lockstep.jobs.minimise_trace import minimise
+    from lockstep.systems.trace_files import OverwritingError
     from lockstep.systems.trace_opening import open_with_spec
-    from lockstep.systems.traces import OverwritingError
-    from lockstep.trace.format import trace_lines, write_trace
+    from lockstep.trace.trace_format import trace_lines, write_trace
 
     if output is not None and output.exists() and path.samefile(output):
         raise OverwritingError(f"{output}: the trace would overwrite what it is made of")

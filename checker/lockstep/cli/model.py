@@ -32,10 +32,10 @@ from lockstep.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockstep.models.run import ModelOutcome
-    from lockstep.models.search import SearchResult
+    from lockstep.models.pinned_models import ModelOutcome
+    from lockstep.models.spec_search import SearchResult
     from lockstep.tla.behaviour import Behaviour
-    from lockstep.tla.tables.search import Progress
+    from lockstep.tla.tables.table_search import Progress
 
 
 @click.command()
@@ -66,46 +66,16 @@ if TYPE_CHECKING:
     "where temporal properties are checked.",
 )
 @click.option(
-    "--processes",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="With --engine tables: how many processes explore, each with tables of its own. The counts and the "
-    "counterexample are the same. On two cores it does not pay (docs/measured/tables.md).",
-)
-@click.option(
-    "--fingerprint",
-    type=click.IntRange(0, 2**32),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="With --engine tables: which function makes fingerprints of states, as TLC's -fp chooses one.",
-)
-@click.option(
-    "--fingerprint-bits",
-    type=click.Choice(["64", "128"]),
-    default="64",
-    show_default=True,
-    help="With --engine tables: how long they are. With 64 bits, as TLC's have, the chance that two of a billion "
-    "states share one is some 3 %; 128 take twice the memory.",
-)
-@click.option(
     "--memory",
     type=click.FloatRange(0, min_open=True),
     metavar="GB",
-    help="With --engine tables: how much memory may be used (default: three quarters of what is free). From half of it "
-    "on states are kept in files; the result is inconclusive where that is not enough.",
-)
-@click.option(
-    "--disk",
-    type=click.FloatRange(0),
-    metavar="GB",
-    help="With --engine tables: how large these files may be (default: three quarters of what the disk has; 0: none).",
+    help="With --engine tables: how much memory may be used (default: three quarters of what is free). "
+    "The result is inconclusive where that is not enough.",
 )
 @click.option(
     "--confirm",
     is_flag=True,
-    help="With --engine tables: explore again with another function of fingerprints, in several processes, and without "
+    help="With --engine tables: explore again with another function of fingerprints, and without "
     "SYMMETRY if there is one (up to 20 million states); inconclusive unless the counts agree, those without SYMMETRY "
     "with the images of all states.",
 )
@@ -127,11 +97,7 @@ def command(
     library: tuple[Path, ...],
     engine: str | None,
     checkpoint: Path | None,
-    processes: int,
-    fingerprint: int,
-    fingerprint_bits: str,
     memory: float | None,
-    disk: float | None,
     confirm: bool,
     deadlock: bool | None,
     itf: Path | None,
@@ -155,11 +121,11 @@ def command(
     lockstep model --spec My.tla --cfg My.cfg --engine tables --format json
     """
     from lockstep.base.verdict import worst
-    from lockstep.models.run import behaviour_of, run_models
-    from lockstep.systems.models import model_named, models_of_tier
+    from lockstep.models.pinned_models import behaviour_of, run_models
+    from lockstep.systems.registry import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
-    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), _bytes_of(memory), _bytes_of(disk), confirm)
+    how = How(checkpoint, _bytes_of(memory), confirm)
     if how != How() and (own is None or engine != "tables"):
         raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
     if own is not None:
@@ -228,23 +194,19 @@ class Shown:
     itf: Path | None
 
 
-_OF_TABLES = "--checkpoint, --processes, --fingerprint, --fingerprint-bits, --memory, --disk and --confirm"
+_OF_TABLES = "--checkpoint, --memory and --confirm"
 
 
 @dataclass(frozen=True, slots=True)
 class How:
     """How tables explore.
 
-    That is the file that keeps the search, how many processes, which function of fingerprints and how many bits these
-    have, how many bytes of memory and of files may be used, and whether the count is to be confirmed.
+    That is the file that keeps the search, how many bytes of memory may be used, and whether the count is to be
+    confirmed.
     """
 
     checkpoint: Path | None = None
-    processes: int = 1
-    fingerprint: int = 0
-    fingerprint_bits: int = 64
     most_memory: int | None = None
-    most_files: int | None = None
     confirm: bool = False
 
 
@@ -266,7 +228,7 @@ def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, 
     """Explore a spec of the reader's own."""
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
-    from lockstep.models.search import Engine, without_search
+    from lockstep.models.spec_search import Engine, without_search
     from lockstep.report.counterexample_steps import counterexample_record
     from lockstep.report.text_table import table
 
@@ -299,7 +261,7 @@ def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, 
 
 def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
     """Return what explores with an engine, and tells how far it is."""
-    from lockstep.models.search import explore_compiled, explore_literally, explore_with_tables, explore_with_tlc
+    from lockstep.models.spec_search import explore_compiled, explore_literally, explore_with_tables, explore_with_tlc
 
     if tools.engine == "tables":
         say = partial(_say_tables, spec.name)
@@ -313,7 +275,7 @@ def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
 
 
 def _says_no_deadlock(cfg: Path) -> bool:
-    from lockstep.tlc.parse import cfg_section
+    from lockstep.tlc.tlc_output import cfg_section
 
     return cfg_section(cfg.read_text(encoding="utf-8", errors="replace"), "CHECK_DEADLOCK") == ("FALSE",)
 

@@ -102,7 +102,7 @@ def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, c
 
 def model_names() -> list[str]:
     """Return the names of the bounded models of all systems."""
-    from lockstep.systems.models import model_names as names
+    from lockstep.systems.registry import model_names as names
 
     return names()
 
@@ -118,7 +118,7 @@ def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> di
     if not words:  # the registry of systems is slow to import
         return {}
     from lockstep.base.errors import BadInputError
-    from lockstep.systems.specs import switches_of
+    from lockstep.systems.trace_specs import switches_of
 
     try:
         return switches_of(words)
@@ -127,7 +127,7 @@ def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> di
 
 
 def _switch_words() -> list[str]:
-    from lockstep.systems.specs import switch_words
+    from lockstep.systems.trace_specs import switch_words
 
     return switch_words()
 
@@ -198,7 +198,7 @@ def behaviour_named(
     """
     from lockstep.jobs.view.counterexample_view import view_model, view_own_spec
     from lockstep.jobs.view.trace_view import view_own_logs, view_trace
-    from lockstep.systems.models import UnknownModelError
+    from lockstep.systems.registry import UnknownModelError
 
     paths = [Path(word) for word in words]
     if options.module is not None:

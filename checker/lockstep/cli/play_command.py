@@ -84,7 +84,7 @@ def command(
 def _open_game(name: str | None, options: SpecOptions, scenario: Scenario | None) -> Game:
     """Open the trace, the model or the spec that the command names, or else the one of its scenario."""
     from lockstep.jobs.play.play_game import play_header, play_model, play_own_spec, play_trace
-    from lockstep.systems.models import UnknownModelError
+    from lockstep.systems.registry import UnknownModelError
 
     jar = options.jar
     if options.module is not None:
@@ -114,7 +114,7 @@ def _write_trace(game: Game, at: int, output: Path) -> int:
     """Write the path to a state as a trace, and print the verdict of its check."""
     from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.play.play_trace import save_trace
-    from lockstep.systems.traces import OverwritingError
+    from lockstep.systems.trace_files import OverwritingError
 
     if output.exists():
         raise OverwritingError(f"{output}: it is there already, and is not overwritten")

@@ -7,14 +7,14 @@ import json
 import click
 from click.shell_completion import get_completion_class
 
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.cli.options import completing
 
 
 @click.command(name="schema")
 def schema() -> int:
     """Print the JSON Schema of a line of a trace."""
-    from lockstep.trace.format import json_schema
+    from lockstep.trace.trace_format import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2))
     return 0

@@ -9,7 +9,7 @@ import click
 
 from lockstep.base.verdict import Verdict, worst
 from lockstep.cli.options import FORMAT
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, ProofVerdict
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, ProofVerdict
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(names: tuple[str, ...], timeout: int, form: str) -> int:
 
     Each lemma has controls: similar claims that are false. A proof counts only if all of them are refuted.
     """
-    from lockstep.models.proofs import run_proofs
+    from lockstep.models.proofs.lemmas import run_proofs
     from lockstep.systems.registry import lemmas
 
     known = lemmas()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progress, progress_end
 
 
@@ -56,7 +56,7 @@ def command(
     lockstep simulate --plan published --seeds 20 -o traces
     """
     from lockstep.systems.registry import SYSTEMS
-    from lockstep.systems.traces import write_cluster
+    from lockstep.systems.trace_files import write_cluster
 
     if spec is not None and spec not in SYSTEMS:
         raise click.BadParameter(f"{spec!r} is none of {', '.join(SYSTEMS)}", param_hint="--system")

@@ -13,7 +13,7 @@ import click
 from lockstep.cli.options import FILE, FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
-    from lockstep.conformance.tamper import Tally, Tampering
+    from lockstep.conformance.tampering import Tally, Tampering
 
 
 @click.command()
@@ -31,7 +31,7 @@ def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: s
     lockstep tamper --events 200 trace.ndjson
     """
     from lockstep.base.verdict import Verdict
-    from lockstep.conformance.tamper import TALLY_HEADS, NotConformingError, Tally
+    from lockstep.conformance.tampering import TALLY_HEADS, NotConformingError, Tally
     from lockstep.report.text_table import table
 
     tally = Tally()
@@ -57,9 +57,9 @@ def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: s
 
 def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:
     """Check every change of one trace, and yield those that the spec allows."""
-    from lockstep.conformance.tamper import Outcome, Tampered, tamperings
+    from lockstep.conformance.tampering import Outcome, Tampered, tamperings
     from lockstep.systems.trace_opening import SpecOptions, open_with_spec
-    from lockstep.trace.format import TraceError
+    from lockstep.trace.json_lines import TraceError
 
     trace, spec, system = open_with_spec(path, SpecOptions())
     taken = list(itertools.islice((event for _, event in trace), events))

@@ -61,7 +61,7 @@ def command(
     from lockstep.base.extras import extra
 
     with extra("spark"):  # slow to import, and few commands need it
-        from lockstep.jobs.verify import Job
+        from lockstep.jobs.verify_job import Job
 
     def say(text: str) -> None:
         progress_end()

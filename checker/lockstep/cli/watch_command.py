@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -14,14 +13,11 @@ import click
 
 from lockstep.base.terminal import fitted
 from lockstep.cli.options import EXIT_CODES, progress, progress_end
-from lockstep.cli.pipeline.options import SWITCHES, spark_options
+from lockstep.cli.pipeline.pipeline_options import SWITCHES, spark_options
 
 if TYPE_CHECKING:
-    from lockstep.pipeline.watch.run import Watch
-    from lockstep.pipeline.watch.told import Told
-
-#: At its end a watch waits so long for a webhook to take what it was sent.
-_WEBHOOK_SECONDS = 10.0
+    from lockstep.pipeline.watch.verdict_table import WatchVerdict
+    from lockstep.pipeline.watch.watch_stream import Watch
 
 
 def _refuse(_: click.Context, __: click.Parameter, given: Path | None) -> None:
@@ -52,11 +48,6 @@ def _refuse(_: click.Context, __: click.Parameter, given: Path | None) -> None:
     "--exit-on",
     type=click.Choice(["violation"]),
     help="End at the first violation that the store has, with exit code 1.",
-)
-@click.option(
-    "--webhook",
-    metavar="URL",
-    help="POST each finding, and each verdict that is no pass, to this http or https URL as JSON, at least once.",
 )
 @click.option(
     "--patience",
@@ -100,7 +91,6 @@ def command(
     once: bool,
     until_idle: float | None,
     exit_on: str | None,
-    webhook: str | None,
     patience: float,
     timeout: float,
     every: float,
@@ -110,12 +100,12 @@ def command(
 ) -> int:
     """Check the traces in DIR while they are written.
 
-    A trace is a file DIR/**/*.trace.ndjson; each line is checked once, within seconds of its being complete, by Spark
-    Structured Streaming. Files may be rotated: renamed, compressed, or copied and truncated. It needs the lines in any
-    order that `seq` puts right, from 0 or 1 on without a gap.
+    A trace is a file DIR/**/*.trace.ndjson that only grows; each line is checked once, within seconds of its being
+    complete, by Spark Structured Streaming. Lines may be in any order that `seq` puts right, from 0 or 1 on without a
+    gap.
 
     A violation is printed in the words of `lockstep check`, and is a row of the table STORE/verdicts. Ctrl-C ends with
-    a summary; the next start goes on, and tells nothing twice in the table.
+    a summary; the next start goes on, and puts nothing twice into the table.
 
     Logs of a spec of your own (--spec, --mapping) cannot be watched: how a line is explained may depend on all lines
     after it. `lockstep check --spec ... --mapping ...` checks them.
@@ -123,82 +113,66 @@ def command(
     \b
     lockstep watch staging/traces
     lockstep watch --exit-on violation --store /var/lib/lockstep staging/traces
-    lockstep watch --webhook https://alerts.example/raft staging/traces
+    lockstep watch --format jsonl staging/traces | vector --config alerts.yaml
     lockstep watch --until-idle 60 staging/traces
     """
     if once and until_idle is not None:
         raise click.UsageError("--once and --until-idle say different things")
     from lockstep.base.extras import extra
     from lockstep.base.verdict import Verdict
-    from lockstep.cli.pipeline.options import against
+    from lockstep.cli.pipeline.pipeline_options import against
 
     with extra("spark"):
-        from lockstep.pipeline.watch.run import Options, Watch
-        from lockstep.pipeline.watch.table import Store
-        from lockstep.pipeline.watch.under_way import Limits
-        from lockstep.pipeline.watch.webhook import Webhook, checked_url
-    from lockstep.systems.specs import switches_of
+        from lockstep.pipeline.watch.resumed_check import WatchLimits
+        from lockstep.pipeline.watch.verdict_table import WatchStore
+        from lockstep.pipeline.watch.watch_stream import Watch, WatchOptions
+    from lockstep.systems.trace_specs import switches_of
 
     held = against(words, None, None, (), None, strict=False)
-    options = Options(
+    options = WatchOptions(
         folder=folder,
         switches=switches_of(words),
-        limits=Limits(patience, seconds=timeout),
+        limits=WatchLimits(patience, seconds=timeout),
         every=every,
         idle_seconds=0.0 if once else until_idle,
         ends_on_violation=exit_on is not None,
+        check_options=held.options,
         master=master,
         settings=settings,
     )
-    if webhook is not None:
-        checked_url(webhook)
-    kept = Store((store or folder / ".lockstep").absolute(), held.name or "told")
-    with kept.opened({"folder": str(folder.absolute()), "switches": sorted(words)}):
-        hook = None if webhook is None else Webhook(webhook, kept.folder, _warn)
-        watch = Watch(options, kept, _teller(form), _replay(held.options), progress)
+    watch_store = WatchStore((store or folder / ".lockstep").absolute(), held.name or "told")
+    with watch_store.opened({"folder": str(folder.absolute()), "switches": sorted(words)}):
+        watch = Watch(options, watch_store, _printer(form), progress)
         try:
-            verdict = watch.run(None if hook is None else hook.put)
+            verdict = watch.run()
         finally:
             progress_end()
-            left = 0 if hook is None else hook.close(_WEBHOOK_SECONDS)
-            if left:
-                _warn(f"webhook: {left:,} not taken yet; they are sent at the next start")
-            _warn(_summary(watch, folder))
+            click.echo(_summary(watch, folder), err=True)
     return Verdict.VIOLATED.exit_code if watch.has_ended_on_violation else verdict.exit_code
 
 
-def _warn(text: str) -> None:
-    progress_end()
-    click.echo(text, err=True)
-
-
-def _replay(options: tuple[str, ...]) -> Callable[[Path], str]:
-    return lambda path: shlex.join(["lockstep", "check", *options, str(path)])
-
-
-def _teller(form: str) -> Callable[[Told], None]:
+def _printer(form: str) -> Callable[[WatchVerdict], None]:
     """Return what prints a row."""
 
-    def tell(row: Told) -> None:
+    def show(row: WatchVerdict) -> None:
         progress_end()
         click.echo(_text(row) if form == "text" else json.dumps(row.record()))
 
-    return tell
+    return show
 
 
-def _text(row: Told) -> str:
+def _text(row: WatchVerdict) -> str:
     from lockstep.report.verdict_text import finding_text, verdict_text
 
-    result = row.result
     if row.settled:
-        return fitted(verdict_text(result, colour=True), sys.stdout)
-    return "\n".join(finding_text(row.source, each) for each in result.findings)
+        return fitted(verdict_text(row, colour=True), sys.stdout)
+    return "\n".join(finding_text(row.source, each) for each in row.findings)
 
 
 def _summary(watch: Watch, folder: Path) -> str:
-    if not watch.verdicts and not watch.under_way:
+    if not watch.verdicts and not watch.unfinished:
         return f"watch: no verdict: there is no *.trace.ndjson in {folder}"
     counts = Counter(str(each) for each in watch.verdicts.values())
     settled = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "no verdict"
-    under_way = f"; {watch.under_way:,} without their end" if watch.under_way else ""
-    return f"watch: {settled}{under_way}"
+    unfinished = f"; {watch.unfinished:,} without their end" if watch.unfinished else ""
+    return f"watch: {settled}{unfinished}"

@@ -11,9 +11,9 @@ from lockstep.report.counterexample_steps import itf
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import ShownBehaviour
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.values.itf import from_itf, to_itf
+from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import ModelValue
-from lockstep.trace.itf import HEADER
+from lockstep.trace.itf_reader import HEADER
 
 
 class NotExportedError(BadInputError):

@@ -14,18 +14,17 @@ from lockstep.base.characters import counted
 from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.fleet_both_ways import BOTH_WAYS_HEADS, PlanBothWays, by_plan, check_both_ways_with_spark
 from lockstep.jobs.fleet_coverage import Coverage, reached_by
 from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
-from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import spark_session
+from lockstep.jobs.spark.spark_check import check_with_spark
+from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.report.text_table import table
 from lockstep.report.verdict_text import finding_text
-from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import open_trace, write_cluster
+from lockstep.systems.trace_specs import trace_spec
 
 _BATCH = 50
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.both_ways import BothWays, check_both_ways
-from lockstep.conformance.check import failure
+from lockstep.conformance.both_ways_check import BothWays, check_both_ways
+from lockstep.conformance.trace_verdict import failure
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 
 #: A plan and a seed.

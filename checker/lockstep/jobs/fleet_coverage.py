@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from lockstep.report.text_table import table
-from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event, Trace
+from lockstep.systems.trace_specs import system_of
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import trace_spec
 from lockstep.systems.system import Floor, Reached
+from lockstep.systems.trace_specs import trace_spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,24 +13,26 @@ from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.minimise.again import Again
-from lockstep.conformance.minimise.past import Told, cut_to_past, take_told
-from lockstep.conformance.minimise.rebinding import Rebinding, Step
-from lockstep.conformance.minimise.runs import Replay, Run, Search
-from lockstep.conformance.minimise.steps import minimise_steps
-from lockstep.conformance.shown.compare import to_tree
-from lockstep.models.manifest import ModelEntry, load_manifest
+from lockstep.conformance.causal_past import Told, cut_to_past, take_told
+from lockstep.conformance.delta_debugging import minimise_steps
+from lockstep.conformance.json_values import to_tree
+from lockstep.conformance.rebinding import Rebinding, Step
+from lockstep.conformance.rerun_minimiser import Again
+from lockstep.conformance.run_search import Replay, Run, Search
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.model_manifest import ModelEntry, load_manifest
 from lockstep.report.page.shown_behaviour import NoVerdictError
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.opening import Watched
-from lockstep.systems.specs import spec_hash
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import Watched
+from lockstep.systems.trace_specs import spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value, sort_key
-from lockstep.trace.format import REFERENCE, Event, Header, Trace
+from lockstep.trace.trace_format import REFERENCE, Event, Header
+from lockstep.trace.trace_reader import Trace
 
 __all__ = ["MinimisedTrace", "NothingToMinimiseError", "minimise", "shortest_known"]
 
@@ -240,7 +242,7 @@ def _events(run: Run[Step], check: TraceCheck, nodes: frozenset[str]) -> Iterato
             args={name: _by_node(to_tree(step.args[name], words), nodes) for name in params},
             shows=_by_node(shows, nodes),
         )
-        if step.tells_sent:
+        if step.has_sent:
             sent = tuple(_by_node(to_tree(message, words), nodes) for message in _sent(check, before, after, step))
             event = msgspec.structs.replace(event, sent=sent)
         yield event

@@ -12,10 +12,10 @@ import pytest
 from lockstep.base.characters import visible
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.judge import Judge, judge_known, judge_own
-from lockstep.systems.specs import switches_of
+from lockstep.systems.file_check import Judge, judge_known, judge_own
+from lockstep.systems.trace_specs import switches_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ import pytest
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.pytest_collection import failure_text, own_words
-from lockstep.systems.judge import Judge, judge_known, judge_own
+from lockstep.systems.file_check import Judge, judge_known, judge_own
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import switches_of
 from lockstep.systems.system import Choice
-from lockstep.trace.format import FORMAT, Event, Header, trace_lines
+from lockstep.systems.trace_specs import switches_of
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
 
 class RecordingError(BadInputError):

@@ -10,7 +10,7 @@ import msgspec
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import constants
 from lockstep.systems.system import System, Untold
 from lockstep.trace.json_lines import explained

@@ -14,13 +14,13 @@ from typing import Any
 
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
-from lockstep.models.manifest import Manifest, ModelEntry
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.values.itf import from_itf
+from lockstep.models.model_manifest import Manifest, ModelEntry
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import format_value
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, TlcViolation
-from lockstep.tlc.process import Budget, How, run_supervised
-from lockstep.tlc.result import Cause, Counterexample, PropertyKind, SpecError, TlcStep
+from lockstep.tlc.supervised_process import Budget, How, run_supervised
+from lockstep.tlc.tlc_result import Cause, Counterexample, PropertyKind, SpecError, TlcStep
 
 _VERDICTS = {
     Verdict.HOLDS: TlcVerdict.HOLDS,

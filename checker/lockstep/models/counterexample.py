@@ -8,12 +8,12 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Step, Violation
-from lockstep.tla.liveness.replay import Met
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.text import parse_value
-from lockstep.tlc.result import Counterexample, TlcStep
+from lockstep.tla.values.printed_values import parse_value
+from lockstep.tlc.tlc_result import Counterexample, TlcStep
 
 _INIT = "Init"
 

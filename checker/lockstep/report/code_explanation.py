@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 
-from lockstep.conformance.codes import OF_THE_CHECK, Rule
-from lockstep.models.manifest import load_manifest
+from lockstep.conformance.finding_codes import ALL_CODES, Rule
+from lockstep.models.model_manifest import load_manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.spec_project import module_texts
 
 
 def codes() -> dict[str, str]:
     """Return every code with its title, in order."""
     properties = {code: name for system in SYSTEMS.values() for name, code in system.codes.items()}
-    return properties | {rule.code: rule.title for rule in OF_THE_CHECK}
+    return properties | {rule.code: rule.title for rule in ALL_CODES}
 
 
 def rule(code: str) -> Rule:
     """Return a rule by its code, or by the name of its property; raises KeyError where there is none."""
-    for each in OF_THE_CHECK:
+    for each in ALL_CODES:
         if each.code == code.upper():
             return each
     for system in SYSTEMS.values():

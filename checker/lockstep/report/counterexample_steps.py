@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.liveness.replay import Met
-from lockstep.tla.values.itf import to_itf
+from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.values.itf_values import to_itf
 from lockstep.tla.values.kinds import format_value
 
 _ITF = "https://apalache-mc.org/docs/adr/015adr-trace.html"

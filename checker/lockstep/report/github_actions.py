@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lockstep.base.characters import visible, visible_line
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.verdict_text import finding_text, verdict_text
 
 

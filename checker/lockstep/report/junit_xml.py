@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from lockstep.base.characters import xml_text
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.verdict_text import finding_text
 
 

@@ -13,7 +13,7 @@ from lockstep.base.characters import xml_text
 from lockstep.report.page.message_flights import LOST, UNDER_WAY, flights
 from lockstep.report.page.page_content import PageContext, ValuePrinter, argument_text
 from lockstep.report.page.shown_behaviour import ShownBehaviour
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 
 #: Longer arguments are cut, with an ellipsis.
 _MAX_ARGUMENT = 60

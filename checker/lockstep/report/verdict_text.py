@@ -9,8 +9,8 @@ from lockstep.base.characters import visible, visible_line
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.base.terminal import styled
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import INIT, NOT_EVALUATED, Finding, TraceVerdict, counts_of
-from lockstep.conformance.codes import INCONCLUSIVE, INTERNAL, MALFORMED
+from lockstep.conformance.finding_codes import INCONCLUSIVE, INTERNAL, MALFORMED
+from lockstep.conformance.trace_verdict import INIT, NOT_EVALUATED, Finding, TraceVerdict, counts_of
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
 _CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}

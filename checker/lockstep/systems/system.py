@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from lockstep.base.progress import Say
-from lockstep.conformance.both_ways import Run
-from lockstep.conformance.interface import Interface, Outbox, no_location
-from lockstep.conformance.shown.words import Words
-from lockstep.models.proofs.run import Lemmas
-from lockstep.systems.picture import Picture
+from lockstep.conformance.both_ways_check import Run
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.spec_interface import Interface, Outbox, no_location
+from lockstep.models.proofs.lemmas import Lemmas
+from lockstep.systems.node_picture import Picture
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.format import Event, Header
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import MIN_INTEGER
+from lockstep.trace.trace_format import Event, Header
 
 #: What a constant of a trace's header may be.
 Choice: TypeAlias = bool | str | int
@@ -108,7 +108,7 @@ class Simulator:
     flawed_variants: frozenset[str] = frozenset()
 
     def may_fail(self, plan: str, variant: str = "") -> bool:
-        """Tell whether a property may fail in the clusters of a plan, run in a variant if one is named."""
+        """Return whether a property may fail in the clusters of a plan, run in a variant if one is named."""
         return variant in self.flawed_variants if variant else plan in self.flawed
 
 
@@ -129,35 +129,6 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """What must never be, asked of what nodes show: the condition `broken`, in SQL, of the columns of Facts.
-
-    `property` is the property of the spec that says the same.
-    """
-
-    name: str
-    broken: str
-    property: str
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What can be asked of traces in SQL, of the events of each node.
-
-    `shows` are the fields that are read of what an event shows, as columns of Spark SQL. `columns` are expressions of
-    them: `runs`, `leads`, `term`, `committed` (index), `end` (index of the last entry), `states` (what replicates to
-    each peer: a map from peer to the name of its state), and what the rules need besides. Where an event does not show
-    one, its value is the last one that its node has shown; `before_X` is the value of X before the event. `rules` are
-    conditions of these; `one_leader` is the property that a term has one leader only.
-    """
-
-    shows: str
-    columns: Mapping[str, str]
-    rules: tuple[Rule, ...]
-    one_leader: str
-
-
-@dataclass(frozen=True, slots=True)
 class System:
     """All that lockstep knows of a system.
 
@@ -171,8 +142,8 @@ class System:
 
     What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, the floors
     of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
-    below spec/), lemmas, a picture of its states, what SQL asks of traces, the actions that are `faults`: of the
-    network, of a process, of a machine, and the recovery from these.
+    below spec/), lemmas, a picture of its states, the actions that are `faults`: of the network, of a process, of a
+    machine, and the recovery from these.
     """
 
     spec: str
@@ -194,7 +165,6 @@ class System:
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
     picture: Picture | None = None
-    facts: Facts | None = None
     faults: frozenset[str] = frozenset()
 
     @property

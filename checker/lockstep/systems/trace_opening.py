@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstep.systems.opening import open_trace
-from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.systems.specs import Switches, compiled, system_of, variants
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import Switches, compiled, system_of, variants
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Trace, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_reader import Trace, read_trace
 
 
 @dataclass(frozen=True, slots=True)

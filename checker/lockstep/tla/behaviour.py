@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lockstep.tla.liveness.replay import Met
+from lockstep.tla.liveness.lasso_replay import Met
 from lockstep.tla.values.equality import compare
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
 
 __all__ = ["Behaviour", "Change", "Taken", "changes"]

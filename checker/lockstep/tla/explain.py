@@ -1,4 +1,4 @@
-"""Why an action is not enabled: for each branch, its first conjunct that is false."""
+"""Explanations of why an action is not enabled: for each branch, its first conjunct that is false."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 
-#: Of a set no more elements are counted for which a formula is false.
-_MOST = 1000
+#: The number of elements up to which those for which a formula is false are counted.
+_MAX_COUNTED = 1000
 
 __all__ = ["Branch", "Conjunct", "Explanation", "Tracer"]
 
 
 @dataclass(frozen=True)
 class Conjunct:
-    """A conjunct of an action: where it stands, and its text."""
+    """A conjunct of an action: its place and its text."""
 
     loc: Location
     text: str
@@ -32,10 +32,10 @@ class Branch:
         held: the conjuncts before it, all true, in order.
         failed: the conjunct that is false.
         left: the left side's value, as a 1-tuple, if the conjunct is a comparison.
-        right: the right side's value, likewise; None of a set that no state is asked for.
+        right: the right side's value, likewise; None for a set that depends on no state.
         bound: the variables that quantifiers within the action had bound.
-        error: what evaluation said, if the conjunct has no value.
-        failing: for how many elements it is false, if it is to hold for all of a set; of more than a thousand, so many.
+        error: the error of evaluation, if the conjunct has no value.
+        failing: the number of elements for which it is false, if it is to hold for all of a set; counted to a thousand.
     """
 
     held: tuple[Conjunct, ...]
@@ -104,7 +104,7 @@ class Tracer:
         return self._note(number, holds, (left,), (right[0],) if right else None)
 
     def every(self, number: int, failing: Iterator[tuple[Any, ...]]) -> bool:
-        """Note the verdict on a conjunct that is to hold for all of a set: it fails for the first that is given.
+        """Note the verdict on a conjunct that is to hold for all of a set, given the elements for which it does not.
 
         Each comes as what the quantifier binds, by name, and both sides of the comparison, if it is one.
         """
@@ -154,7 +154,7 @@ class Tracer:
         yield from listed
 
     def branches(self) -> tuple[Branch, ...]:
-        """Answer the branches in their order."""
+        """Return the branches in their order."""
         ordered = sorted(self.found, key=lambda entry: (entry[0], _place(entry[2]), entry[1]))
         return tuple(entry[2] for entry in ordered)
 
@@ -166,10 +166,10 @@ class Tracer:
 
 
 def _count(failing: Iterator[Any]) -> int:
-    """Count what a formula is false for, up to where it has no value."""
+    """Count the elements for which a formula is false, up to one for which it has no value."""
     count = 0
     try:
-        for _ in islice(failing, _MOST):
+        for _ in islice(failing, _MAX_COUNTED):
             count += 1
     except TlaError:
         pass

@@ -7,17 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.compile.blame import SpecFault, blamed
-from lockstep.tla.liveness.check import LassoContradictedError, check_temporal, refuse_sameness
-from lockstep.tla.liveness.formulas import Leaf, leaves_of
-from lockstep.tla.liveness.graph import graph_of
-from lockstep.tla.liveness.replay import Met
+from lockstep.tla.compile.spec_fault import SpecFault, blamed
+from lockstep.tla.liveness.behaviour_graph import graph_of
+from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.liveness.temporal_check import LassoContradictedError, check_temporal, refuse_sameness
+from lockstep.tla.liveness.temporal_formulas import Leaf, leaves_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, bytes_of, same_in_kind
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, TlaTypeError, Value
-from lockstep.tla.values.operators.next_state import UnassignedError
+from lockstep.tla.values.next_state import UnassignedError
 
 __all__ = [
     "Edge",

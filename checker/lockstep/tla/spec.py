@@ -16,35 +16,35 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
-from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
-from lockstep.tla.compile.module.meta import Meta, Temporal
-from lockstep.tla.compile.module.parts import PathOf, PropertyPart, part_of
-from lockstep.tla.compile.module.text import MARKER, STAGES
-from lockstep.tla.compile.program import CompileError
+from lockstep.base.spelling import did_you_mean
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.module_text import MARKER, STAGES
+from lockstep.tla.compile.property_parts import PathOf, PropertyPart, part_of
+from lockstep.tla.compile.spec_fault import SpecFault, blamed, place_of_line
+from lockstep.tla.compile.spec_meta import Meta, Temporal
 from lockstep.tla.explain import Branch, Explanation, Tracer
-from lockstep.tla.liveness.formulas import Formula, formula_of
+from lockstep.tla.liveness.temporal_formulas import Formula, formula_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaAssertionError, TlaError, Value
-from lockstep.tla.values.names import Names
-from lockstep.tla.values.operators.bounds import Told
-from lockstep.tla.values.operators.next_state import UnassignedError
-from lockstep.tla.values.operators.tlc import Registers
+from lockstep.tla.values.name_order import NameOrder
+from lockstep.tla.values.next_state import UnassignedError
+from lockstep.tla.values.quantifier_bounds import Hint
+from lockstep.tla.values.tlc_operators import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of", "stages_of"]
 
 Known = TypeVar("Known")
 
+#: The depth of calls in Python: a recursive operator of TLA+ takes a few calls a level.
 _RECURSION = 10_000
-"""How deep Python may call: a recursive operator of TLA+ takes a few calls a level."""
 
 
 class FalseAssumptionError(BadInputError):
     """The constants are excluded by an ASSUME of the spec."""
 
 
-#: What a step is told as that its arguments do not determine.
+#: The complaint about a step that its arguments do not determine.
 TWO_SUCCESSORS = "has two successors for the same arguments"
 
 
@@ -61,7 +61,7 @@ class ActionInfo:
         params: the names of its parameters, in order.
         labels: the names that TLC gives its edges: its own, unless a constant quantifier makes TLC enter further.
         loc: where it is defined.
-        reads: the variables that its steps depend on; any other one it leaves as it is.
+        reads: the variables that its steps depend on; it leaves any other as it is.
     """
 
     name: str
@@ -88,20 +88,20 @@ class Spec:
         model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
             a POSTCONDITION that asks TLC for what no search here knows.
+        why_unchecked: why properties are unchecked, by name.
         temporal: properties (by name) with parts that are checked of whole behaviours, and where they stand.
         assumptions: where the ASSUMEs stand.
         has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.
+        init_place: where Init is defined, if there is one.
         postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
+        postcondition_name: its name, whether it is checked or not.
         passed_over: names that no module declares, to which the configuration gives a value, and what may be meant.
-        why_unchecked: why properties are unchecked, by name.
-        postcondition_name: the name of the configuration's POSTCONDITION, if there is one.
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
         cfg_file: the configuration's file, for messages.
         cfg_places: where it names the SYMMETRY and the VIEW, as LINE:COLUMN, by name.
-        init_place: where Init is defined, if there is one.
-        registers: what TLCGet and TLCSet speak of, in a search.
+        registers: the registers of TLCGet and TLCSet, in a search.
         has_registers: whether some formula has TLCGet or TLCSet, so that it matters when and how often it is evaluated.
     """
 
@@ -110,8 +110,8 @@ class Spec:
 
         Args:
             source: the text.
-            code: what :func:`code_of` answers for it, where that is known.
-            stages: answers what :func:`stages_of` does, if that may be kept somewhere.
+            code: the result of :func:`code_of`, where that is known.
+            stages: returns that of :func:`stages_of`, if it may be stored somewhere.
         """
         self.source = source
         self._stages = stages or partial(stages_of, source)
@@ -130,47 +130,42 @@ class Spec:
             name: ActionInfo(name, tuple(a["params"]), tuple(a["labels"]), Location(*a["loc"]), frozenset(a["reads"]))
             for name, a in meta["actions"].items()
         }
+        self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}
         self.definitions = {name: Location(*entry["loc"]) for name, entry in meta["definitions"].items()}
         self.property_places = {name: Location(*loc) for name, loc in meta["property_places"].items()}
-        self.names: Names = self._module["_names"]
+        self.names: NameOrder = self._module["_names"]
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
-        self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
-        self.postcondition = meta["postcondition"] and meta["postcondition"][0]
-        self.passed_over: dict[str, str] = meta["passed_over"]
         self.why_unchecked: dict[str, str] = meta["why_unchecked"]
-        self.postcondition_name: str | None = meta["postcondition_name"]
-        self.has_behaviour = meta["init"] is not None
         self.temporal: dict[str, list[str]] = meta["temporal_places"]
+        self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
+        self.has_behaviour = meta["init"] is not None
+        self.init_place = None if meta["init_place"] is None else Location(*meta["init_place"])
+        self.postcondition = meta["postcondition"] and meta["postcondition"][0]
+        self.postcondition_name: str | None = meta["postcondition_name"]
+        self.passed_over: dict[str, str] = meta["passed_over"]
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
         self.cfg_file = "the cfg"
         self.cfg_places: dict[str, str] = meta["cfg_places"]
-        self._params = {name: tuple(a["params"]) for name, a in meta["actions"].items()}
-        self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
-        self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
-        self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
-        self._constraints = [self._module[py] for py in meta["constraints"]]
-        self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
-        place = self._meta["init_place"]
-        self.init_place: Location | None = None if place is None else Location(*place)
         self.registers: Registers = self._module["_registers"]
         self.has_registers: bool = meta["has_registers"]
         self.state_class: type[State] = self._module["State"]
+        self._params = {name: action.params for name, action in self.actions.items()}
+        self._step = {name: self._module[a["step"]] for name, a in meta["actions"].items()}
+        self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
+        self._constraints = [self._module[py] for py in meta["constraints"]]
+        self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
 
     def names_before(self) -> dict[str, Any]:
-        """Answer the names that the generated code takes for granted, for executing it."""
+        """Return the names that the generated code takes for granted, for executing it."""
         return {"__name__": "lockstep_compiled_spec", "_note_at": self._note_at}
 
     @classmethod
     def from_source(cls, text: str) -> Spec:
-        """Make a specification of the text another's ``source`` is.
-
-        Raises:
-            ValueError: if the text is none.
-        """
+        """Make a specification of another's ``source``; raises ValueError if the text is none."""
         return cls(text)
 
     @cached_property
@@ -189,11 +184,7 @@ class Spec:
     # ---- States ----
 
     def state(self, values: Mapping[str, Value]) -> State:
-        """Make a state of the values of all variables.
-
-        Raises:
-            KeyError: if a variable is missing, or one is unknown.
-        """
+        """Make a state of the values of all variables; raises KeyError if one is missing, or unknown."""
         return state_of(self.variables, values)
 
     def initial_states(self) -> Iterator[State]:
@@ -219,9 +210,6 @@ class Spec:
     def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
         """List the successors of a state as TLC generates them.
 
-        Args:
-            state: a state.
-
         Yields:
             The action's name, its arguments by name, and the next state; the same may come several times.
 
@@ -245,11 +233,11 @@ class Spec:
             raise self._blamed(error, state) from error
 
     def _blamed(self, error: TlaError, state: State) -> SpecFault:
-        """Tell of an evaluation that failed among the successors of a state: of which action, and where."""
+        """Make the fault of an evaluation that failed among the successors of a state: in which action, and where."""
         name, args, place = self._failing(error, state)
-        told = blamed(error, self.source, name, args, place)
-        if place or (within := self.action_at(told.place)) is None:
-            return told
+        fault = blamed(error, self.source, name, args, place)
+        if place or (within := self.action_at(fault.place)) is None:
+            return fault
         return blamed(error, self.source, within.name, {}, str(within.loc))
 
     def _failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
@@ -265,17 +253,9 @@ class Spec:
         return "Next", {}, ""
 
     def enabled(self, state: State) -> Iterator[tuple[str, dict[str, Value]]]:
-        """List the actions that are enabled in a state, each with each arguments once.
+        """List the actions that are enabled in a state, by name and arguments, each once.
 
-        Args:
-            state: a state.
-
-        Yields:
-            The action's name and its arguments by name.
-
-        Raises:
-            SpecFault: if evaluation fails, as :meth:`successors` does.
-            TlaError: if an Assert is false.
+        The exceptions are those of :meth:`successors`.
         """
         seen: set[tuple[str, tuple[Value, ...]]] = set()
         for name, args, _after in self._generated(state):
@@ -284,12 +264,7 @@ class Spec:
                 yield name, dict(zip(self._params[name], args, strict=True))
 
     def step(self, state: State, action: str, args: Mapping[str, Value]) -> State | None:
-        """Take a step.
-
-        Args:
-            state: a state.
-            action: the action's name.
-            args: its arguments by name; all of them. They are tested for being in the domains of their quantifiers.
+        """Take a step, with all arguments of the action, which are tested for being in their quantifiers' domains.
 
         Returns:
             The next state, or None if the action is not enabled with these arguments.
@@ -301,11 +276,10 @@ class Spec:
             SpecFault: if it reads, or leaves open, what a variable of the next state is.
             TlaError: if evaluation fails otherwise.
         """
-        function, params = self._known(self._step, action, "action")
         found: State | None = None
-        given = self._arguments(action, params, args)
+        steps = self.steps(state, action, args)
         try:
-            for after in function(state, *given):
+            for after in steps:
                 if found is None:
                     found = after
                 elif after != found:
@@ -320,33 +294,34 @@ class Spec:
             raise KeyError(f"{self.name} has no {what} {name}{did_you_mean(name, table)}")
         return table[name]
 
-    def _arguments(self, action: str, params: tuple[str, ...], args: Mapping[str, Value]) -> list[Value]:
+    def _arguments(self, action: str, args: Mapping[str, Value]) -> list[Value]:
+        params = self._known(self._params, action, "action")
         if len(args) != len(params) or any(name not in args for name in params):
             raise TypeError(f"{action} takes ({', '.join(params)}), not ({', '.join(args)})")
         return [args[name] for name in params]
 
     def arguments(
-        self, state: State, action: str, told: Mapping[str, Told] | None = None
+        self, state: State, action: str, hints: Mapping[str, Hint] | None = None
     ) -> Iterator[dict[str, Value]]:
         """List what the quantifiers of an action bind its parameters to, whether it is enabled with that or not.
 
         Args:
             state: a state.
             action: the action's name.
-            told: what is told of its parameters, by name; without it, and of a parameter that is left out, nothing.
+            hints: what is known of its parameters, by name.
 
         Yields:
-            The arguments by name, the same perhaps several times; of Nat, Int and STRING one element stands for all
-            where nothing is told.
+            The arguments by name, the same perhaps several times; one element stands for all of Nat, Int and STRING
+            where nothing is known.
 
         Raises:
             KeyError: if there is no such action.
-            ArgumentError: if a value that is told cannot be compared with the set that binds its parameter.
-            UntoldError: if nothing is told of another set that has no end.
+            ArgumentError: if a value that is known cannot be compared with the set that binds its parameter.
+            UnknownArgumentError: if nothing is known of an element of another infinite set.
             TlaError: if evaluation fails, or a set cannot be listed.
         """
-        params = self._known(self.actions, action, "action").params
-        known = told or {}
+        params = self._known(self._params, action, "action")
+        known = hints or {}
         for args in self._bound[action](state, tuple(known.get(name) for name in params)):
             yield dict(zip(params, args, strict=True))
 
@@ -356,8 +331,8 @@ class Spec:
         Yields:
             The next states, the same perhaps several times; none where the action is not enabled.
         """
-        function, params = self._known(self._step, action, "action")
-        return iter(function(state, *self._arguments(action, params, args)))
+        given = self._arguments(action, args)
+        return iter(self._step[action](state, *given))
 
     def action_at(self, place: str) -> ActionInfo | None:
         """Return the action within whose definition a place (MODULE.tla:LINE:COLUMN) is; None if none, or several."""
@@ -372,7 +347,7 @@ class Spec:
         return found[0] if len(found) == 1 else None
 
     def _note_at(self, line: int, said: str) -> str | None:
-        """Write a note on what a line of the generated source does; None where that was told."""
+        """Return a note on what a line of the generated source does; None where there was one before."""
         if line in self._noted:
             return None
         self._noted.add(line)
@@ -381,44 +356,33 @@ class Spec:
         return f"{place}: note: {action.name if action is not None else self.name}: {said}"
 
     def explain(self, state: State, action: str, args: Mapping[str, Value]) -> Explanation:
-        """Say why an action is not enabled: per branch, its first false conjunct.
-
-        Args:
-            state: a state.
-            action: the action's name.
-            args: its arguments by name.
-
-        Returns:
-            The explanation.
+        """Explain why an action is not enabled: per branch, its first false conjunct.
 
         Raises:
             KeyError: if there is no such action.
             TypeError: if the arguments are not those of the action.
         """
-        params = self._known(self.actions, action, "action").params
-        given = self._arguments(action, params, args)
-        module = self._traced
-        tracer = Tracer(module["CONJUNCTS"])
-        function = module[self._meta["actions"][action]["why"]]
+        given = self._arguments(action, args)
+        tracer = Tracer(self._traced["CONJUNCTS"])
         enabled = False
         try:
-            for _after in function(tracer, state, *given):
+            for _after in self._traced[self._meta["actions"][action]["why"]](tracer, state, *given):
                 enabled = True
         except TlaError as error:
             tracer.broke(error)
         return Explanation(action, dict(args), enabled, tracer.branches())
 
     def explain_property(self, name: str, before: State | None, after: State) -> tuple[Branch, ...]:
-        """Say where a property is false: the parts that are, with what quantifiers bind there, and both sides.
+        """Explain why a property is false: the parts that are, with what quantifiers bind there, and both sides.
 
         Args:
-            name: An invariant, or a property of steps.
-            before: The state that the step begins in; None of the first state.
-            after: The state that it is false of, or that the step ends in.
+            name: an invariant, or a property of steps.
+            before: the state in which the step begins; None for the first state.
+            after: the state in which it is false, or the step ends.
 
         Returns:
-            The parts; of a conjunction the first, of a disjunction each, and of a set the first element. Nothing where
-            it is true, or cannot be taken apart.
+            The first false part of a conjunction, each of a disjunction, and that of a set's first element. Nothing
+            where it is true, or cannot be taken apart.
 
         Raises:
             TlaError: if a part of it has no value.
@@ -451,7 +415,7 @@ class Spec:
 
     @cached_property
     def initial_properties(self) -> dict[str, Callable[[State], bool]]:
-        """What the configuration's properties ask of the first state (as a refinement does), by name."""
+        """The tests of the first state by the configuration's properties (such as refinements), by name."""
         table = self._meta["initial_properties"]
         return {name: _all_of([self._module[py] for py in names]) for name, names in table.items()}
 
@@ -459,30 +423,30 @@ class Spec:
     def temporal_formulas(self) -> tuple[tuple[Formula, ...], dict[str, tuple[Formula, ...]]]:
         """What the SPECIFICATION assumes of behaviours (fairness), and the temporal parts of each property, by name."""
 
-        def made(told: list[Temporal]) -> tuple[Formula, ...]:
-            return tuple(formula_of(self._module, each) for each in told)
+        def made(trees: list[Temporal]) -> tuple[Formula, ...]:
+            return tuple(formula_of(self._module, tree) for tree in trees)
 
-        return made(self._meta["assumed"]), {name: made(told) for name, told in self._meta["temporal"].items()}
+        return made(self._meta["assumed"]), {name: made(trees) for name, trees in self._meta["temporal"].items()}
 
     @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.compile.footprints`."""
-        return {name: [part_of(self._module, each) for each in told] for name, told in self._meta["parts"].items()}
+        return {name: [part_of(self._module, part) for part in parts] for name, parts in self._meta["parts"].items()}
 
     def footprint(self, name: str) -> list[PathOf]:
-        """List the paths into the state that a definition reads, if it was asked for on loading; 0 is its parameter.
+        """List the paths into the state that a definition reads; 0 is its parameter.
 
         Raises:
-            KeyError: if there is no such definition, or it was not asked for when the specification was loaded.
+            KeyError: if there is no such definition, or it was not named when the specification was loaded.
         """
         return list(map(tuple, self._meta["footprints"][name]))
 
     def constraint(self, state: State) -> bool:
-        """Tell whether the configuration's state constraints hold."""
+        """Return whether the configuration's state constraints hold."""
         return all(holds(state) for holds in self._constraints)
 
     def action_constraint(self, state: State, after: State) -> bool:
-        """Tell whether the configuration's action constraints hold of a step."""
+        """Return whether the configuration's action constraints hold of a step."""
         return all(holds(state, after) for holds in self._action_constraints)
 
     def false_assumptions(self) -> list[Location]:
@@ -513,7 +477,7 @@ class Spec:
             place = f"{self.cfg_file}:{at}" if at else self.cfg_file
             try:
                 holds = bool(self._module[py](None))
-            except (TlaError, RecursionError):  # who evaluates it in a state meets that, and tells where
+            except (TlaError, RecursionError):  # evaluating it in a state reports that with its place
                 continue
             if entry.startswith(("INIT ", "NEXT ")):
                 raise SpecFault(WRONG_CFG, place, f"the {entry} speaks of no variable")
@@ -523,22 +487,18 @@ class Spec:
             raise FalseAssumptionError(f"the ASSUME at {assumed} is false")
 
     def postcondition_holds(self) -> bool:
-        """Tell whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""
-        told = self._meta["postcondition"]
-        return told is None or bool(self._module[told[1]](None))
+        """Return whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""
+        postcondition = self._meta["postcondition"]
+        return postcondition is None or bool(self._module[postcondition[1]](None))
 
     def arity(self, name: str) -> int:
-        """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""
+        """Return how many arguments a definition of the root module takes; raises KeyError if there is none."""
         return len(self._meta["definitions"][name]["arguments"])
 
     def fields(self, name: str) -> list[str] | None:
-        """Answer the fields of the record that a definition of the root module is, in whichever state.
+        """Return the fields of the record that a definition of the root module is in every state.
 
-        Returns:
-            Their names; None if it may be something else, or what it is, is not written out.
-
-        Raises:
-            KeyError: if there is no such definition.
+        None where it may be something else, or is not written out; raises KeyError if there is no such definition.
         """
         return self._meta["definitions"][name]["fields"]
 
@@ -565,23 +525,19 @@ class Spec:
         if name in self._meta["uncompiled"]:
             raise CompileError(self._meta["uncompiled"][name])
         definition = self._known(self._meta["definitions"], name, "definition")
-        how, reads_next = definition["arguments"], definition["reads_next"]
-        if len(args) != len(how):
-            raise TypeError(f"{name} takes {len(how)} arguments, not {len(args)}")
+        kinds, reads_next = definition["arguments"], definition["reads_next"]
+        if len(args) != len(kinds):
+            raise TypeError(f"{name} takes {len(kinds)} arguments, not {len(args)}")
         states = [s for s, wanted in ((state, definition["reads_now"]), (after, reads_next)) if wanted]
         if None in states:
             raise TypeError(f"{name} needs a {'next ' if reads_next and after is None else ''}state")
-        given = [_passed(kind, arg) for kind, arg in zip(how, args, strict=True)]
+        given = [_passed(kind, arg) for kind, arg in zip(kinds, args, strict=True)]
         value: Value = self._module[definition["function"]](*states, *given)
         return value
 
 
 def code_of(source: str) -> CodeType:
-    """Answer the code of the part of a generated source that is not for explanations alone.
-
-    Raises:
-        ValueError: if it is no generated source.
-    """
+    """Return the code of the first part of a generated source; raises ValueError if it is none."""
     fast, marker, _ = source.partition(MARKER)
     if not marker:
         raise ValueError("this is not the source of a compiled specification")
@@ -589,14 +545,14 @@ def code_of(source: str) -> CodeType:
 
 
 def stages_of(source: str) -> CodeType:
-    """Answer the code of the part of a generated source that makes the successors piece by piece."""
+    """Return the code of the part of a generated source that makes the successors piece by piece."""
     before, _, stages = source.partition(STAGES)
-    lines = before.count("\n") + 1  # so that a line's number is that in the whole source, which tells its place
+    lines = before.count("\n") + 1  # so that a line has its number in the whole source, by which its place is found
     return compile("\n" * lines + stages, "<compiled TLA+, stages>", "exec")
 
 
 def _passed(kind: str, arg: Any) -> Any:
-    """Make an argument what the compiled definition wants: a value, a function that answers it, or an operator."""
+    """Make an argument what the compiled definition takes: a value, a function that returns it, or an operator."""
     if kind == "l":
         return lambda: arg
     if kind == "o":

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from lockstep.tla.compile.emit import python_name
-from lockstep.tla.values.canonical import encoded
+from lockstep.tla.compile.python_text import python_name
 from lockstep.tla.values.equality import same_kind
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.value_bytes import encoded
 
 __all__ = ["KeysApart", "State", "bytes_of", "same_in_kind", "state_class"]
 
@@ -25,7 +25,7 @@ class State(tuple[Value, ...]):
     variables: tuple[str, ...] = ()
 
     def __getitem__(self, key: Any) -> Any:
-        """Answer a variable by name, or by its position."""
+        """Return a variable by name, or by its position."""
         if isinstance(key, str):
             try:
                 key = self.variables.index(key)
@@ -34,15 +34,11 @@ class State(tuple[Value, ...]):
         return tuple.__getitem__(self, key)
 
     def as_dict(self) -> dict[str, Value]:
-        """Answer the variables and their values."""
+        """Return the variables and their values."""
         return dict(zip(self.variables, self, strict=True))
 
     def replace(self, **changes: Value) -> State:
-        """Answer this state with some variables changed.
-
-        Raises:
-            KeyError: if there is no such variable.
-        """
+        """Return this state with some variables changed; raises KeyError if there is no such variable."""
         table = self.as_dict()
         for name in changes:
             if name not in table:
@@ -71,7 +67,7 @@ _CLASSES: dict[tuple[str, ...], type[State]] = {}
 
 
 def state_class(variables: Sequence[str]) -> type[State]:
-    """Answer the class of states with these variables, the same class each time."""
+    """Return the class of states with these variables, the same class each time."""
     names = tuple(variables)
     known = _CLASSES.get(names)
     if known is None:
@@ -95,11 +91,7 @@ def _rebuild(variables: tuple[str, ...], values: tuple[Value, ...]) -> State:
 
 
 def state_of(variables: Sequence[str], values: Mapping[str, Value]) -> State:
-    """Make a state of values by name.
-
-    Raises:
-        KeyError: if a variable has no value, or a value no variable.
-    """
+    """Make a state of values by name; raises KeyError if a variable has no value, or a value no variable."""
     for name in values:
         if name not in variables:
             raise KeyError(name)
@@ -107,12 +99,12 @@ def state_of(variables: Sequence[str], values: Mapping[str, Value]) -> State:
 
 
 def same_in_kind(left: State, right: State) -> bool:
-    """Tell whether two states that Python holds equal are equal in TLA+ too: 1 and TRUE are not, for one."""
+    """Return whether two states that Python holds equal are equal in TLA+ too: 1 and TRUE are not."""
     return all(map(same_kind, left, right))
 
 
 def bytes_of(state: State) -> bytes:
-    """Return bytes that equal states have in common, and no others, not even those that Python holds equal.
+    """Return bytes that are the same for equal states alone, not for others that Python holds equal.
 
     Raises:
         TlaError: if a value in it cannot be listed.
@@ -123,8 +115,8 @@ def bytes_of(state: State) -> bytes:
 class KeysApart:
     """Keys of states, or of some of their values, that are equal where these are equal in TLA+.
 
-    Python holds 1 and TRUE equal. Of the tuples that it holds equal the first is its own key, and so are those like it
-    in kind; the others have their bytes. So the keys are worth something only among those of one object, until that is
+    Python holds 1 and TRUE equal. Of the tuples that it holds equal the first is its own key, and so are those of the
+    same kinds; the others have their bytes. So keys can be compared only with those of the same object since it was
     cleared.
     """
 
@@ -146,5 +138,5 @@ class KeysApart:
         return encoded(tuple(values))
 
     def clear(self) -> None:
-        """Forget all keys: those returned from now on are not to be compared with those before."""
+        """Forget all keys: those returned from now on cannot be compared with those before."""
         self._first.clear()

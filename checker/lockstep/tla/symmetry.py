@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from lockstep.base.errors import WRONG_CFG
-from lockstep.tla.compile.blame import SpecFault, blamed
+from lockstep.tla.compile.spec_fault import SpecFault, blamed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.canonical import encoded
+from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import (
     Fcn,
     ModelValue,
@@ -17,9 +17,9 @@ from lockstep.tla.values.kinds import (
     as_fcn,
     format_value,
 )
-from lockstep.tla.values.lazy.functions import LazyFcn
-from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.lazy.sets import LazySet
+from lockstep.tla.values.lazy_functions import LazyFcn
+from lockstep.tla.values.lazy_sets import LazySet
+from lockstep.tla.values.value_bytes import encoded
 
 __all__ = ["Images", "Permutation", "Sameness", "sameness"]
 

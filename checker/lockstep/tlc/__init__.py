@@ -4,11 +4,19 @@ TLC is the authority of lockstep. This package never turns a tool that died into
 TLC's own message of success was read and its exit status was 0.
 """
 
-from lockstep.tlc.errors import GraphError, ManifestError, TlcError, ToolDied, ToolMissing
-from lockstep.tlc.graph import TlcEdge, TlcGraph, TlcNode, dump_state_graph, dumped_graph, parse_dot, read_dot
 from lockstep.tlc.java import Java, find_java, find_tla2tools
-from lockstep.tlc.process import Budget
-from lockstep.tlc.result import (
+from lockstep.tlc.state_graph import (
+    GraphError,
+    TlcEdge,
+    TlcGraph,
+    TlcNode,
+    dump_state_graph,
+    dumped_graph,
+    parse_dot,
+    read_dot,
+)
+from lockstep.tlc.supervised_process import Budget, ToolDied, ToolMissing
+from lockstep.tlc.tlc_result import (
     ActionCoverage,
     Cause,
     Counterexample,
@@ -22,7 +30,7 @@ from lockstep.tlc.result import (
     TlcVerdict,
     TlcViolation,
 )
-from lockstep.tlc.run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
+from lockstep.tlc.tlc_run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
 
 __all__ = [
     "TLC_DEFAULTS",
@@ -32,14 +40,12 @@ __all__ = [
     "Counterexample",
     "GraphError",
     "Java",
-    "ManifestError",
     "Progress",
     "PropertyKind",
     "Simulation",
     "SimulationStats",
     "SpecError",
     "TlcEdge",
-    "TlcError",
     "TlcGraph",
     "TlcLocation",
     "TlcNode",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.tlc.errors import ToolMissing
+from lockstep.tlc.supervised_process import ToolMissing
 
 MINIMUM_JAVA_MAJOR = 17
 _VERSION_TIMEOUT_SECONDS = 30.0

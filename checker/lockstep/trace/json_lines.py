@@ -21,7 +21,7 @@ MAX_DEPTH = 32
 #: The file that stands for standard input.
 STDIN = Path("-")
 
-#: How files begin that are not what they should be.
+#: First bytes of files that are no NDJSON, each with what is wrong.
 _BEGINNINGS = {
     b"\x1f\x8b": "it is compressed with gzip: unpack it first",
     b"\x28\xb5\x2f\xfd": "it is compressed with zstd: unpack it first",
@@ -43,7 +43,7 @@ class TraceError(BadInputError):
         super().__init__(f"{source}:{line}: {problem}")
         self.source, self.line, self.problem = source, line, problem
 
-    def of(self, source: str) -> TraceError:
+    def in_trace(self, source: str) -> TraceError:
         """Return the same problem of another trace, which has it in the same line."""
         return TraceError(source, self.line, self.problem)
 
@@ -52,7 +52,7 @@ class UnreadableError(BadInputError):
     """A file cannot be opened or read; the message names it."""
 
     def __init__(self, source: str, error: OSError) -> None:
-        """Name the file and what the system says of it."""
+        """Name the file and the error of the operating system."""
         super().__init__(f"{source}: cannot be read: {error.strerror or error}")
         self.source = source
 
@@ -114,7 +114,7 @@ def json_object(text: bytes, source: str, number: int, noun: str) -> dict[str, A
 def plain_object(
     text: bytes, source: str, number: int, noun: str, least: int = MIN_INTEGER
 ) -> tuple[dict[str, Any], bool]:
-    """Do the same, and tell whether all that is nested in it is reasonable, in one look at its parts.
+    """Return the JSON object of a line as json_object does, and whether all that is nested in it is reasonable.
 
     Arguments: `least`, the least integer that is.
     """
@@ -128,7 +128,7 @@ def plain_object(
                 _refuse_keys_twice(tree, text, source, number)
                 return tree, False
             count += within
-    if not _has_so_many_keys(text, count):
+    if not _has_key_count(text, count):
         _refuse_keys_twice(tree, text, source, number)
     return tree, True
 
@@ -147,15 +147,15 @@ def _decoded(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]
 
 def _refuse_keys_twice(tree: dict[str, Any], text: bytes, source: str, number: int) -> None:
     try:
-        alike = _has_so_many_keys(text, _key_count(tree))
+        alike = _has_key_count(text, _key_count(tree))
     except RecursionError as error:
         raise TraceError(source, number, f"nested deeper than {MAX_DEPTH} levels") from error
     if not alike and (twice := _key_twice(text)) is not None:
         raise TraceError(source, number, f"field `{twice}`: it is there twice")
 
 
-def _has_so_many_keys(text: bytes, count: int) -> bool:
-    """Tell whether a line has the keys of what was decoded, and no more; False where that is not plain to see."""
+def _has_key_count(text: bytes, count: int) -> bool:
+    """Return whether a line has the keys of what was decoded, and no more; False where that is not plain to see."""
     return text.count(b'":') == count and b" :" not in text and b"\t:" not in text and b"\r:" not in text
 
 
@@ -178,7 +178,7 @@ def explained(error: msgspec.ValidationError, tree: Any) -> str:
         if theirs in problem:
             name = problem.split("`")[-2]
             return f"field `{'.'.join(filter(None, (path, name)))}`: {ours}"
-    if "[...]" in path:  # msgspec does not say which key of a table it is
+    if "[...]" in path:  # msgspec does not name the key of a table
         path = _first_null(tree, path.partition("[...]")[0]) or path
     return f"field `{path or 'kind'}`: {problem[:1].lower()}{problem[1:]}"
 
@@ -191,14 +191,14 @@ def _first_null(tree: Any, table: str) -> str | None:
 
 
 def beginning(text: bytes, number: int) -> str | None:
-    """Say what a file is by its first bytes, if it is something that people take for NDJSON."""
-    begins = (said for bytes_, said in _BEGINNINGS.items() if text.startswith(bytes_))
+    """Return what a file is by its first bytes, if it is something that people take for NDJSON."""
+    begins = (problem for bytes_, problem in _BEGINNINGS.items() if text.startswith(bytes_))
     return next(begins, None) if number == 1 else None
 
 
 def _undecodable(text: bytes, number: int, noun: str, error: Exception) -> str:
-    if (said := beginning(text, number)) is not None:
-        return f"not a {noun}: {said}"
+    if (problem := beginning(text, number)) is not None:
+        return f"not a {noun}: {problem}"
     if isinstance(error, RecursionError):
         return f"not a line of a {noun}: nested deeper than {MAX_DEPTH} levels"
     if not text.strip():

@@ -1,1 +1,1 @@
-"""What a store asks of a disk, and disks: a folder, and one in memory that can fail."""
+"""Disks for the stores: a folder, and one in memory that can fail."""

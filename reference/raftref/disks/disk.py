@@ -1,4 +1,4 @@
-"""What the store asks of a disk: files by name, and which of their bytes are forced."""
+"""The interface between a store and a disk: files by name, and forced bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DiskError(Exception):
 class Disk(Protocol):
     """Files by name. Each call that changes something is one step: a crash falls before it or after it.
 
-    What is written is there at once for every reader. It outlasts the process, and only what was forced
+    A write is visible at once to every reader. It outlasts the process, and only what was forced
     outlasts a loss of power.
     """
 
@@ -29,7 +29,7 @@ class Disk(Protocol):
         """Write bytes at an offset. A file that is missing is made; what is jumped over reads as zeros."""
 
     def truncate(self, name: FileName, size: int) -> None:
-        """Cut a file, or lengthen it with zeros, to so many bytes. A file that is missing is made."""
+        """Cut a file, or lengthen it with zeros, to `size` bytes. A file that is missing is made."""
 
     def force(self, name: FileName) -> None:
         """Bring to the disk all that was written into a file; raises FileNotFoundError without one."""

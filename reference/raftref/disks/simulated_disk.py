@@ -114,7 +114,7 @@ class SimulatedDisk:
         self._step()
         self._name(Naming(new_name, self._file(name), gone=name))
 
-    # ---- What happens to it --------------------------------------------------------------------------
+    # ---- Faults --------------------------------------------------------------------------------------
 
     @property
     def unforced_names(self) -> tuple[Naming, ...]:
@@ -131,7 +131,7 @@ class SimulatedDisk:
         return {name: bytes(self._contents[file]) for name, file in sorted(self._names.items())}
 
     def stop_after(self, step_count: int) -> None:
-        """Let the process die after so many more steps: each later one raises Stopped and changes nothing."""
+        """Let the process die after `step_count` more steps: each later one raises Stopped and changes nothing."""
         self._steps_left = step_count
 
     def kill(self) -> None:
@@ -146,7 +146,7 @@ class SimulatedDisk:
             writes: Which of `unforced_writes` survive, by their numbers there.
 
         Raises:
-            IndexError: There are not so many.
+            IndexError: There are fewer.
         """
         if not 0 <= names <= len(self._unforced_names):
             raise IndexError(f"{names} of {len(self._unforced_names)} changes of names cannot survive")

@@ -1,11 +1,13 @@
-"""What the nodes of a group tell each other: pushed entries, votes, heartbeats, transfers, and the answers.
+"""Messages between the nodes of a group: pushed entries, votes, heartbeats, transfers, and the answers.
 
-Every message is frozen and hashable. `record()` gives a message as the spec writes it, field by field.
+Every message is frozen and hashable. `record()` returns a message as the spec writes it, field by field, and
+`read_message` reads such a record.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, ClassVar, NewType, TypeAlias, cast
@@ -38,7 +40,7 @@ class Entry:
 
 
 class PushType(StrEnum):
-    """What a push asks for. Source: PushEntryRequest.Type."""
+    """Types of pushes. Source: PushEntryRequest.Type."""
 
     COMPARE = "COMPARE"
     TRUNCATE = "TRUNCATE"
@@ -47,7 +49,7 @@ class PushType(StrEnum):
 
 
 class ElectionType(StrEnum):
-    """What else a node may ask of another. Source: DLedgerRequestCode VOTE, HEART_BEAT, LEADERSHIP_TRANSFER."""
+    """Types of other requests. Source: DLedgerRequestCode VOTE, HEART_BEAT, LEADERSHIP_TRANSFER."""
 
     VOTE = "VOTE"
     HEARTBEAT = "HEARTBEAT"
@@ -55,7 +57,7 @@ class ElectionType(StrEnum):
 
 
 class Code(StrEnum):
-    """How a follower answers a push. Source: DLedgerResponseCode."""
+    """Answers of a follower to a push. Source: DLedgerResponseCode."""
 
     SUCCESS = "SUCCESS"
     INCONSISTENT_TERM = "INCONSISTENT_TERM"
@@ -65,9 +67,9 @@ class Code(StrEnum):
 
 
 class MessageRecord:
-    """Gives a message as the spec's record: kind, type, and its fields by the spec's names.
+    """A message that has a record in the spec: kind, type, and its fields by the spec's names.
 
-    `commit_index` is `commitIndex` there. A request tells, besides, whether it is awaited.
+    `commit_index` is `commitIndex` there.
     """
 
     __slots__ = ()
@@ -81,7 +83,7 @@ class MessageRecord:
 
 
 class RequestRecord(MessageRecord):
-    """A request: the spec tells of it whether it is awaited, even where it never is."""
+    """A request: its record says whether it is awaited, even where it never is."""
 
     __slots__ = ()
     kind = "request"
@@ -140,7 +142,7 @@ class Request(RequestRecord):
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest(RequestRecord):
-    """An APPEND of several entries, of which `index` is that of the first.
+    """An APPEND of several entries; `index` is that of the first.
 
     Source: PushEntryRequest with a batchEntry.
     """
@@ -166,7 +168,7 @@ class BatchRequest(RequestRecord):
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest(RequestRecord):
-    """A COMMIT: how far the leader has committed. Nobody waits for its answer.
+    """A COMMIT: the leader's committed index. Nobody waits for its answer.
 
     Source: PushEntryRequest of type COMMIT.
     """
@@ -211,7 +213,7 @@ class Response(ResponseRecord):
 
 @dataclass(frozen=True, slots=True)
 class BatchResponse(Response):
-    """The answer to a BatchRequest: how many entries it had comes back as well."""
+    """The answer to a BatchRequest: the number of its entries comes back as well."""
 
     count: int
 
@@ -223,7 +225,7 @@ class BatchResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class VoteMessage(RequestRecord):
-    """A candidate asks a member for its vote in a term, and tells where its log ends.
+    """A candidate's request for a vote in a term, with the end of its log.
 
     `awaited` holds while the candidate would still count the answer.
 
@@ -245,7 +247,7 @@ class VoteMessage(RequestRecord):
 
 @dataclass(frozen=True, slots=True)
 class HeartBeatMessage(RequestRecord):
-    """A leader tells a member that it leads a term.
+    """A leader's heartbeat to a member, in the term that it leads.
 
     `awaited` holds while the leader would still count the answer.
 
@@ -265,7 +267,7 @@ class HeartBeatMessage(RequestRecord):
 
 @dataclass(frozen=True, slots=True)
 class TransferMessage(RequestRecord):
-    """A leader asks a peer to take over once its log has reached an index.
+    """A leader's request to a peer to take over once its log has reached an index.
 
     Source: LeadershipTransferRequest, from the leader to the transferee.
     """
@@ -284,7 +286,7 @@ class TransferMessage(RequestRecord):
 
 @dataclass(frozen=True, slots=True)
 class ElectionResponse(ResponseRecord):
-    """The answer to a vote request, a heartbeat or a transfer. `code` says what was decided, by its name.
+    """The answer to a vote request, a heartbeat or a transfer. `code` is the name of the decision.
 
     Source: VoteResponse, HeartBeatResponse, LeadershipTransferResponse.
     """
@@ -296,20 +298,20 @@ class ElectionResponse(ResponseRecord):
     code: str
 
 
-#: What a node asks of another in an election.
+#: The requests of elections.
 ElectionRequest: TypeAlias = VoteMessage | HeartBeatMessage | TransferMessage
-#: What travels in elections; the rest is pushed, or answers a push.
+#: The messages of elections; the others are pushed, or answer a push.
 ElectionMessage: TypeAlias = ElectionRequest | ElectionResponse
-#: What may wait in a follower's writeRequestMap.
+#: The requests that may wait in a follower's writeRequestMap.
 AppendRequest: TypeAlias = Request | BatchRequest
-#: What a leader pushes.
+#: The requests that a leader pushes.
 PushRequest: TypeAlias = AppendRequest | CommitRequest
 Message: TypeAlias = PushRequest | Response | ElectionMessage
 
 
 @dataclass(frozen=True, slots=True)
 class TransferCall:
-    """A leader's call to a transferee that has no answer yet, by what tells it from others."""
+    """A leader's call to a transferee that has no answer yet, by the fields that identify it."""
 
     transferee: NodeId
     term: Term
@@ -321,7 +323,71 @@ class TransferCall:
 
 @dataclass(frozen=True, slots=True)
 class HeartBeat:
-    """A leader of a term tells that it leads. Source: HeartBeatRequest."""
+    """The heartbeat of the leader of a term, whoever receives it. Source: HeartBeatRequest."""
 
     leader: NodeId
     term: Term
+
+
+# ---- Messages read back from the spec's records ----
+
+
+def read_entry(record: Mapping[str, Any]) -> Entry:
+    """Return the entry of a record."""
+    return Entry(Term(record["term"]), record["value"])
+
+
+def read_call(record: Mapping[str, Any]) -> TransferCall:
+    """Return the call of a record."""
+    return TransferCall(record["transferee"], Term(record["term"]))
+
+
+def read_message(record: Mapping[str, Any]) -> Message:
+    """Return the message of a record; raises KeyError or ValueError where it is none of the protocol."""
+    request = record["kind"] == "request"
+    if record["type"] in tuple(ElectionType):
+        return _election_request(record) if request else _election_response(record)
+    return _push_request(record) if request else _push_response(record)
+
+
+def _push_request(record: Mapping[str, Any]) -> Message:
+    src, dst, term, committed = record["src"], record["dst"], Term(record["term"]), Index(record["commitIndex"])
+    type_ = PushType(record["type"])
+    if type_ is PushType.COMMIT:
+        return CommitRequest(src, dst, term, committed)
+    index, awaited = Index(record["index"]), record["awaited"]
+    if "entries" in record:
+        entries = tuple(read_entry(each) for each in record["entries"])
+        return BatchRequest(src, dst, term, index, entries, committed, awaited)
+    return Request(type_, src, dst, term, index, read_entry(record["entry"]), committed, awaited)
+
+
+def _push_response(record: Mapping[str, Any]) -> Message:
+    fields_ = (
+        PushType(record["type"]),
+        record["src"],
+        record["dst"],
+        Term(record["term"]),
+        Index(record["index"]),
+        Code(record["code"]),
+        Index(record["beginIndex"]),
+        Index(record["endIndex"]),
+    )
+    return BatchResponse(*fields_, record["count"]) if "count" in record else Response(*fields_)
+
+
+def _election_request(record: Mapping[str, Any]) -> Message:
+    src, dst, term, awaited = record["src"], record["dst"], Term(record["term"]), record["awaited"]
+    match ElectionType(record["type"]):
+        case ElectionType.VOTE:
+            end_term, end_index = Term(record["ledgerEndTerm"]), Index(record["ledgerEndIndex"])
+            return VoteMessage(src, dst, term, end_term, end_index, awaited)
+        case ElectionType.HEARTBEAT:
+            return HeartBeatMessage(src, dst, term, awaited)
+        case ElectionType.TRANSFER:
+            return TransferMessage(src, dst, term, Index(record["index"]), awaited)
+
+
+def _election_response(record: Mapping[str, Any]) -> Message:
+    type_ = ElectionType(record["type"])
+    return ElectionResponse(type_, record["src"], record["dst"], Term(record["term"]), record["code"])

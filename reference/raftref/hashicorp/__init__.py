@@ -1,6 +1,6 @@
 """hashicorp/raft v1.7.3, sans-IO, at the grain of spec/hashicorp/HashicorpRaft.tla.
 
-`Raft` is one server. Each action of the spec is a method of it by the same name (`HandleRequestVoteResponse` is
-`handle_request_vote_response`), which changes that server only and returns what it asks of the world outside. The names
-of its parts are those of the library.
+A `Server` is what one server stores and knows. Each action of the spec is a function by the same name
+(`HandleRequestVoteResponse` is `votes.handle_request_vote_response`) in the module of the spec's chapter. It changes
+that server only and returns what it asks of the world outside.
 """

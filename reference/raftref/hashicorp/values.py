@@ -1,10 +1,10 @@
-"""What servers store: entries, configurations, snapshots. Each is frozen; `record()` gives it as the spec writes it."""
+"""Entries, configurations and snapshots, as servers store them. All of them are frozen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NewType, TypeAlias
+from typing import NewType, TypeAlias
 
 NodeId: TypeAlias = str
 Value: TypeAlias = str
@@ -16,11 +16,6 @@ Term = NewType("Term", int)
 
 NO_INDEX = Index(0)
 NO_TERM = Term(0)
-
-
-def set_record(members: frozenset[NodeId]) -> dict[str, Any]:
-    """Return a set of servers as a trace writes it."""
-    return {"#set": sorted(members)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +34,19 @@ class Configuration:
         return self.voters | self.nonvoters
 
     def has_vote(self, server: NodeId) -> bool:
-        """Tell whether a server votes. Source: hasVote."""
+        """Return whether a server votes. Source: hasVote."""
         return server in self.voters
 
     def quorum_size(self) -> int:
         """Return how many voters are a majority. Source: quorumSize."""
         return len(self.voters) // 2 + 1
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"voters": set_record(self.voters), "nonvoters": set_record(self.nonvoters)}
-
 
 NO_CONFIGURATION = Configuration()
 
 
 class EntryType(StrEnum):
-    """What an entry is for. Source: LogType; the deprecated ones are left out."""
+    """The types of entries. Source: LogType; the deprecated ones are left out."""
 
     COMMAND = "Command"
     NOOP = "Noop"
@@ -75,11 +66,6 @@ class Entry:
     value: Value | None = None
     configuration: Configuration = NO_CONFIGURATION
 
-    def record(self) -> dict[str, Any]:
-        """Return the entry as the spec's record."""
-        configuration = self.configuration.record()
-        return {"term": self.term, "type": self.type.value, "value": self.value, "configuration": configuration}
-
 
 @dataclass(frozen=True, slots=True)
 class Log:
@@ -88,21 +74,13 @@ class Log:
     index: Index
     entry: Entry
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"index": self.index, "entry": self.entry.record()}
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a log or a snapshot ends."""
+    """The end of a log or a snapshot."""
 
     index: Index = NO_INDEX
     term: Term = NO_TERM
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"index": self.index, "term": self.term}
 
 
 NO_PLACE = Place()
@@ -110,7 +88,7 @@ NO_PLACE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the FSM was after an index, and which configuration was committed then.
+    """The state of the FSM after an index, and the configuration that was committed then.
 
     Source: SnapshotMeta, and what FSMSnapshot.Persist writes.
     """
@@ -123,30 +101,16 @@ class Snapshot:
 
     @property
     def place(self) -> Place:
-        """Where it ends."""
+        """Its end."""
         return Place(self.index, self.term)
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {
-            "index": self.index,
-            "term": self.term,
-            "configuration": self.configuration.record(),
-            "configurationIndex": self.configuration_index,
-            "applied": [each.record() for each in self.applied],
-        }
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLog:
-    """What a client asks a leader to append: a command with a value, or a barrier. Source: logFuture."""
+    """A client's request to append a command with a value, or a barrier. Source: logFuture."""
 
     type: EntryType
     value: Value | None = None
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"type": self.type.value, "value": self.value}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -156,7 +120,3 @@ class Zombie:
     peer: NodeId
     term: Term
     next_index: Index
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"peer": self.peer, "term": self.term, "nextIndex": self.next_index}

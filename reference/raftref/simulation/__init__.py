@@ -1,4 +1,4 @@
-"""What simulated groups of any protocol share: channels, and the network that they make. No protocol rule is here."""
+"""Simulated groups of any protocol. No protocol rule is here."""
 
 from raftref.simulation.channels import Addressed, BagChannel, Channel, FifoChannel
 from raftref.simulation.network import Network

@@ -1,7 +1,7 @@
 """Messages under way from one node to another.
 
-A channel keeps order (FIFO), or is a bag from which any message may come next. What comes next, is lost or is doubled
-is for the caller to choose; a channel knows no chance.
+A channel keeps order (FIFO), or is a bag from which any message may come next. Which one comes next, is lost or doubled
+is the caller's choice; a channel knows no chance.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Addressed(Hashable, Protocol):
-    """A message: it says where it comes from and where it goes."""
+    """A message with its sender and its receiver."""
 
     @property
     def src(self) -> str:
@@ -35,13 +35,13 @@ class Channel(Protocol[M]):
         """Yield what is under way, in the order in which it was first sent."""
 
     def deliverable(self) -> Sequence[M]:
-        """Return the messages of which one may come next."""
+        """Return the messages that may come next."""
 
     def check(self, m: M) -> None:
         """Raise LookupError unless `m` may come next."""
 
     def may_be_disturbed(self, m: M) -> bool:
-        """Tell whether `m` may be lost or doubled now."""
+        """Return whether `m` may be lost or doubled now."""
 
     def put(self, m: M) -> None:
         """Send a message."""
@@ -114,7 +114,7 @@ class FifoChannel(Generic[M]):
             raise LookupError(f"not the next message: {m}")
 
     def may_be_disturbed(self, m: M) -> bool:
-        """Tell whether `m` is the first message of all."""
+        """Return whether `m` is the first message of all."""
         return self._queue[:1] == [m]
 
 
@@ -169,5 +169,5 @@ class BagChannel(Generic[M]):
             raise LookupError(f"not under way: {m}")
 
     def may_be_disturbed(self, m: M) -> bool:
-        """Tell whether `m` is under way."""
+        """Return whether `m` is under way."""
         return m in self._copies

@@ -35,7 +35,7 @@ class Network(Generic[M]):
         self.channels[m.src, m.dst].put(m)
 
     def is_deliverable(self, m: M) -> bool:
-        """Tell whether a message may come next."""
+        """Return whether a message may come next."""
         return m in self.channels[m.src, m.dst].deliverable()
 
     def check_deliverable(self, m: M) -> None:
@@ -51,7 +51,7 @@ class Network(Generic[M]):
         self.channels[m.src, m.dst].take(m)
 
     def may_be_disturbed(self, m: M) -> bool:
-        """Tell whether a message may be lost or doubled now."""
+        """Return whether a message may be lost or doubled now."""
         return self.channels[m.src, m.dst].may_be_disturbed(m)
 
     def duplicate(self, m: M) -> None:
@@ -76,5 +76,5 @@ class Network(Generic[M]):
         return bool(self._side)
 
     def connected(self, one: str, other: str) -> bool:
-        """Tell whether no partition lies between two nodes."""
+        """Return whether no partition lies between two nodes."""
         return (one in self._side) == (other in self._side)

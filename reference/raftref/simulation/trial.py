@@ -31,7 +31,7 @@ class Group(Protocol):
         """What they show."""
 
     def enabled(self, node: str, action: str, *args: Any) -> bool:
-        """Tell whether a node may take an action now."""
+        """Return whether a node may take an action now."""
 
     def take(self, node: str, action: str, *args: Any) -> dict[str, Any]:
         """Take it, and return the event."""
@@ -54,6 +54,13 @@ class CopiedTrial(ABC, Generic[G]):
     @abstractmethod
     def read(self, name: str, value: Any) -> Any:
         """Read an argument as an event has it."""
+
+    def arguments(self, action: str, args: Mapping[str, Any]) -> list[Any] | None:
+        """Return the arguments of an event of an action; None where there is no such action, or one is missing."""
+        names = self.parameters(action)
+        if names is None or not set(names) <= args.keys():
+            return None
+        return [self.read(name, args[name]) for name in names]
 
     @cached_property
     def _image(self) -> bytes:
@@ -79,11 +86,8 @@ class CopiedTrial(ABC, Generic[G]):
         Returns:
             The event, and after it what every other node shows then; None where the node may not take it.
         """
-        names = self.parameters(action)
-        if names is None:
-            return None
-        given = [self.read(name, args[name]) for name in names]
-        if not self._asked.enabled(node, action, *given):
+        given = self.arguments(action, args)
+        if given is None or not self._asked.enabled(node, action, *given):
             return None
         copy = self._copy()
         event = copy.take(node, action, *given)

@@ -80,12 +80,12 @@ AsksInNoPastTermProp ==
                           => ~node'[n].election.needIncrease]_vars
 
 \* n draws its conclusion from a round of votes.
-Concludes(n) == node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE" /\ Runs(n)
+Concludes(n) == node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE" /\ KeepsRunning(n)
 
-\* PROP HigherTermIsKnownProp: a candidate that is told of a higher term will go there.
+\* PROP HigherTermIsKnownProp: a candidate that hears of a higher term will go there.
 HigherTermIsKnownProp ==
-    [][\A n \in Node : LET told == node[n].election.round.maxTerm IN
-       Concludes(n) /\ told > node[n].currTerm => node'[n].election.knownMaxTerm >= told]_vars
+    [][\A n \in Node : LET heard == node[n].election.round.maxTerm IN
+       Concludes(n) /\ heard > node[n].currTerm => node'[n].election.knownMaxTerm >= heard]_vars
 
 \* PROP OutrunKeepsItsTermProp: a candidate that cannot win, since too many have better logs, raises no term;
 \* it would depose a leader that they may have.
@@ -127,11 +127,11 @@ TransfereeNeedsAll ==
 (* What is reached.  Each name below says that something never happens,    *)
 (* and TLC must violate it: see MCWitnesses.                               *)
 
-Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
-                            IsResponse(m, type) /\ m.code = code
-NeverAnswersVote(code)     == ~Told("VOTE", code)
-NeverAnswersBeat(code)     == ~Told("HEARTBEAT", code)
-NeverAnswersTransfer(code) == ~Told("TRANSFER", code)
+IsUnderWay(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
+                          IsResponse(m, type) /\ m.code = code
+NeverAnswersVote(code)     == ~IsUnderWay("VOTE", code)
+NeverAnswersBeat(code)     == ~IsUnderWay("HEARTBEAT", code)
+NeverAnswersTransfer(code) == ~IsUnderWay("TRANSFER", code)
 
 NeverAccepts           == NeverAnswersVote("ACCEPT")
 NeverExpiredLedgerTerm == NeverAnswersVote("REJECT_EXPIRED_LEDGER_TERM")

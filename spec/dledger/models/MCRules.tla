@@ -117,7 +117,7 @@ StoresFromItsLeaderProp ==
                       /\ StaysInTerm(n) /\ node[leader].currTerm = node[n].currTerm
        IN  follows /\ ~Holds(node[n].log, item) => Holds(node[leader].log, item)]_vars
 
-\* PROP NoGapIsFilledProp: a follower tells of no gap that an APPEND which waits will fill.
+\* PROP NoGapIsFilledProp: a follower reports no gap that an APPEND which waits will fill.
 NoGapIsFilledProp ==
     [][\A n \in Node : \A m \in Says(n) :
        LET next == EndIndex(node[n].log) + 1 IN

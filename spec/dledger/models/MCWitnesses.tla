@@ -79,7 +79,7 @@ NoBatchStored    == ~\E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(net
 \* A batch begins before the end of the follower's log and ends behind it.
 NoBatchAcrossEnd == \A n \in Node : \A m \in Inbox(n) :
                        IsRequest(m, "APPEND") /\ node[n].role = "FOLLOWER"
-                          => m.index > EndIndex(node[n].log) \/ LastIndex(m) <= EndIndex(node[n].log)
+                          => m.index > EndIndex(node[n].log) \/ LastPushedIndex(m) <= EndIndex(node[n].log)
 
 \* A client is answered, and none waited for the entry before: it is one of the same batch.
 NoBatchAnswered  == \A a \in acknowledged : a.index > 0 => \E b \in acknowledged : b.index = a.index - 1
@@ -97,7 +97,7 @@ NoTruncateToCompareProp == [][NoChange("TRUNCATE", "COMPARE")]_vars
 \* Of a node that runs on; a crash begins anew, too.
 NoAppendToCompareProp   ==
     [][\A n \in Node : \A p \in Peers(n) :
-         ~(/\ Runs(n)
+         ~(/\ KeepsRunning(n)
            /\ node[n].dispatchers[p].type = "APPEND" /\ node'[n].dispatchers[p].type = "COMPARE")]_vars
 
 =============================================================================

@@ -7,20 +7,19 @@ from dataclasses import replace
 import pytest
 
 from raftref.action import NotEnabled
-from raftref.dledger.member_state import Role
+from raftref.dledger.choices import FINE, REPAIRED, Feature, Flaw
 from raftref.dledger.messages import BatchRequest, BatchResponse, Code, Entry, Index, PushType, Term
-from raftref.dledger.replication.dispatcher_state import Pending
 from raftref.dledger.server import Server
-from raftref.dledger.switches import FINE, REPAIRED, Variant
+from raftref.dledger.state import Pending, Role
 
 MEMBERS = ("n1", "n2", "n3")
 TERM = Term(1)
 A, B, C = (Entry(TERM, value) for value in "abc")
-BATCHES = replace(FINE, batches=True)
+BATCHES = replace(REPAIRED, features=FINE | {Feature.BATCHES})
 
 
 def server(node_id: str, role: Role) -> Server:
-    made = Server(node_id, MEMBERS, REPAIRED, grain=BATCHES)
+    made = Server(node_id, MEMBERS, BATCHES)
     made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = role, TERM, "n1"
     return made
 
@@ -64,10 +63,10 @@ class TestClients:
     def test_only_the_last_entry_of_a_batch_is_waited_for_and_marked(self) -> None:
         node = leader("")
         node.append_in_batch("a")
-        assert (node.peer_water_marks["n1"], node.client_futures.of_term(TERM)) == (-1, {})
+        assert (node.peer_water_marks["n1"], node.client_futures.in_term(TERM)) == (-1, {})
         node.append_as_leader("b")
         assert node.peer_water_marks["n1"] == 1
-        assert list(node.client_futures.of_term(TERM)) == [1]
+        assert list(node.client_futures.in_term(TERM)) == [1]
 
     def test_a_leader_that_lost_its_leadership_keeps_what_it_stored_of_a_batch(self) -> None:
         node = leader("")
@@ -87,7 +86,7 @@ class TestClients:
             node.append_in_batch("d")
 
     def test_a_group_without_batches_has_no_empty_one_to_refuse(self) -> None:
-        node = Server("n1", MEMBERS, REPAIRED, grain=FINE)
+        node = Server("n1", MEMBERS, replace(REPAIRED, features=FINE))
         node.member_state.role = Role.LEADER
         assert not node.can_refuse_append("REQUEST_WITH_EMPTY_BODYS")
         assert not node.can_append_in_batch("a")
@@ -176,7 +175,7 @@ class TestFollower:
     ) -> None:
         """PushFastForward: it begins before the end and ends behind it, or lies beyond a gap."""
         node = follower(A)
-        node.switches = replace(REPAIRED, repeated_push=Variant.PUBLISHED)
+        node.config = replace(BATCHES, flaws=frozenset({Flaw.REPEATED_PUSH}))
         m = batch(first, A, B)
         assert handled(node, m, "check_append_future").code is Code.INCONSISTENT_STATE
         assert node.requests() == [replace(m, awaited=False)]

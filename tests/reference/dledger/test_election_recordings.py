@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.paths import traces_dir
-from raftref.dledger.election.election_rules import (
+from lockstep.base.package_data import traces_dir
+from raftref.dledger.election_rules import (
     BIGGER_LEDGER,
     PARSE_RESULTS,
     Member,
@@ -25,8 +25,8 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
-from raftref.dledger.member_state import Role
 from raftref.dledger.messages import HeartBeatMessage, Index, Term, VoteMessage
+from raftref.dledger.state import Role
 
 Line = dict[str, Any]
 FILES = sorted((traces_dir() / "captured" / "dledger").glob("*.ndjson"))

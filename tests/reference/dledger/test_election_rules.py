@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger.election.election_rules import (
+from raftref.dledger.election_rules import (
     PARSE_RESULTS,
     HeartBeatCode,
     HeartBeatOutcome,
@@ -23,9 +23,9 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
-from raftref.dledger.member_state import Role
 from raftref.dledger.messages import HeartBeatMessage, Term, VoteMessage
-from rules import (
+from raftref.dledger.state import Role
+from tests.support.systems.rules import (
     MEMBERS,
     RULES,
     VOTER,

@@ -7,31 +7,28 @@ from dataclasses import replace
 import pytest
 
 from raftref.action import NotEnabled
-from raftref.dledger.effects import Abandoned
-from raftref.dledger.member_state import Role
+from raftref.dledger.choices import FINE, PUBLISHED, REPAIRED, Config, Feature, Flaw
 from raftref.dledger.messages import Code, CommitRequest, Entry, Index, PushType, Request, Response, Term
-from raftref.dledger.replication import entry_dispatcher as dispatcher_module
-from raftref.dledger.replication.client_futures import Future
-from raftref.dledger.replication.dispatcher_state import Pending
 from raftref.dledger.server import Server
-from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, Grain, Switches, Variant
+from raftref.dledger.state import Future, Pending, Role
+from raftref.dledger.steps import Abandoned
 
 MEMBERS = ("n1", "n2", "n3")
 TERM = Term(1)
 A, B, C = (Entry(TERM, value) for value in "abc")
 
 
-def follower(*log: Entry, switches: Switches = PUBLISHED) -> Server:
+def follower(*log: Entry, config: Config = PUBLISHED) -> Server:
     """A follower of n1 with queues."""
-    made = Server("n2", MEMBERS, switches, grain=FINE)
+    made = Server("n2", MEMBERS, replace(config, features=FINE))
     made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = Role.FOLLOWER, TERM, "n1"
     for each in log:
         made.ledger_store.append(each)
     return made
 
 
-def leader(switches: Switches = REPAIRED, grain: Grain = FINE) -> Server:
-    made = Server("n1", MEMBERS, switches, grain=grain)
+def leader(config: Config = REPAIRED, features: frozenset[Feature] = FINE) -> Server:
+    made = Server("n1", MEMBERS, replace(config, features=features))
     made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = Role.LEADER, TERM, "n1"
     return made
 
@@ -41,7 +38,7 @@ def request(type_: PushType, index: int, carried: Entry) -> Request:
 
 
 def committed(node: Server) -> tuple[Future, ...]:
-    """One pass of the quorum checker, in its two parts; return who is told success."""
+    """One pass of the quorum checker, in its two parts; return the clients that are answered."""
     node.quorum_ack_checker()
     return node.act_on_quorum_index().acknowledged
 
@@ -124,17 +121,17 @@ class TestOrder:
         assert node.requests() == [replace(far, awaited=False)]
 
     def test_as_published_an_answered_entry_is_in_the_way_of_itself_and_repaired_it_is_gone(self) -> None:
-        """D16: the leader pushes it again when the answer is lost (dledger#251)."""
+        """RepeatedPush: the leader pushes it again when the answer is lost."""
         far = request(PushType.APPEND, 2, C)
-        for variant, again in [(Variant.PUBLISHED, [Code.REPEATED_PUSH]), (Variant.REPAIRED, [])]:
-            node = follower(A, switches=replace(REPAIRED, repeated_push=variant))
+        for config, again in [(Config(flaws=frozenset({Flaw.REPEATED_PUSH})), [Code.REPEATED_PUSH]), (REPAIRED, [])]:
+            node = follower(A, config=config)
             node.handle_push(far)
             node.check_append_future(far)
             assert [each.code for each in node.handle_push(far).sent if isinstance(each, Response)] == again
-            assert node.can_check_append_future(far) is (variant is Variant.REPAIRED)
+            assert node.can_check_append_future(far) is (config == REPAIRED)
 
     def test_repaired_an_entry_beyond_a_gap_goes_though_nobody_waits_for_an_answer(self) -> None:
-        node = follower(A, switches=REPAIRED)
+        node = follower(A, config=REPAIRED)
         far = replace(request(PushType.APPEND, 2, C), awaited=False)
         node.handle_push(far)
         assert node.check_append_future(far).sent == ()
@@ -175,7 +172,7 @@ class TestPendings:
         assert node.observe() == before
 
     def test_only_what_is_pending_is_pushed_again(self) -> None:
-        """D16: an entry whose answer was taken, or that was forgotten, is not."""
+        """An entry whose answer was taken, or that was forgotten, is not."""
         node = self.appending()
         node.do_append("n2")
         node.do_append("n2")
@@ -184,7 +181,7 @@ class TestPendings:
         assert not node.can_do_check_append_response("n2")
 
     def test_with_too_many_pending_it_pushes_no_more_but_the_first_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(dispatcher_module, "MAX_PENDING_SIZE", 1)
+        monkeypatch.setattr("raftref.dledger.pushing.MAX_PENDING_SIZE", 1)
         node = self.appending()
         node.do_append("n2")
         assert not node.can_do_append("n2")
@@ -201,7 +198,7 @@ class TestPendings:
 class TestClients:
     """QuorumAckChecker.doWork, without a state machine."""
 
-    def test_a_client_is_told_success_once_a_quorum_stores_its_entry(self) -> None:
+    def test_a_client_is_answered_once_a_quorum_stores_its_entry(self) -> None:
         node = leader()
         node.append_as_leader("a")
         assert committed(node) == ()
@@ -209,7 +206,7 @@ class TestClients:
         assert committed(node) == (Future(Index(0), A),)
         assert committed(node) == ()
 
-    def test_every_client_up_to_the_quorum_index_is_told(self) -> None:
+    def test_every_client_up_to_the_quorum_index_is_answered(self) -> None:
         node = leader()
         for value in "abc":
             node.append_as_leader(value)
@@ -226,36 +223,36 @@ class TestClients:
         assert [each.index for each in committed(node)] == [0, 2]
 
     def test_the_term_may_change_between_reading_and_acting(self) -> None:
-        """D15: as published the client is told success, though nothing is committed."""
-        for variant, told, last in [(Variant.PUBLISHED, 1, 0), (Variant.REPAIRED, 0, -1)]:
-            node = leader(replace(REPAIRED, ack_by_quorum_index=variant))
+        """AckByQuorumIndex: as published the client is answered with SUCCESS, though nothing is committed."""
+        for flaws, count, last in [({Flaw.ACK_BY_QUORUM_INDEX}, 1, 0), (set(), 0, -1)]:
+            node = leader(Config(flaws=frozenset(flaws)))
             node.append_as_leader("a")
             stored(node, 0)
             node.quorum_ack_checker()
             node.change_to_candidate()
             node.next_term(Term(2), heard=[])
-            assert len(node.act_on_quorum_index().acknowledged) == told
+            assert len(node.act_on_quorum_index().acknowledged) == count
             assert (node.ledger_store.committed_index, node.last_quorum_index) == (-1, last)
 
-    def test_clients_of_an_older_term_are_told_term_changed(self) -> None:
+    def test_clients_of_an_older_term_are_answered_with_term_changed(self) -> None:
         node = leader()
         node.append_as_leader("a")
         node.member_state.curr_term = Term(2)
         node.quorum_ack_checker()
         assert node.observe()["futures"] == {"#set": []}
 
-    def test_one_that_waited_too_long_keeps_its_place_and_is_told_nothing_more(self) -> None:
+    def test_a_client_that_waited_too_long_keeps_its_place_and_gets_no_other_answer(self) -> None:
         """WAIT_QUORUM_ACK_TIMEOUT."""
         node = leader()
         node.append_as_leader("a")
         node.check_response_futures_timeout()
-        assert node.client_futures.of_term(TERM) == {0: Future(Index(0), A, done=True)}
+        assert node.client_futures.in_term(TERM) == {0: Future(Index(0), A, done=True)}
         assert not node.can_check_response_futures_timeout()
         stored(node, 0)
         assert committed(node) == ()
 
     def test_a_group_of_one_answers_at_once(self) -> None:
-        node = Server("n1", ("n1",), REPAIRED, grain=FINE)
+        node = Server("n1", ("n1",), replace(REPAIRED, features=FINE))
         node.member_state.role, node.member_state.leader_id = Role.LEADER, "n1"
         assert [each.index for each in node.append_as_leader("a").acknowledged] == [0]
 
@@ -268,7 +265,7 @@ class TestClients:
             leader().refuse_append("NOT_LEADER")
 
     def test_a_leader_at_which_too_many_wait_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("raftref.dledger.replication.client_futures.MAX_PENDING_REQUESTS", 0)
+        monkeypatch.setattr("raftref.dledger.state.MAX_PENDING_REQUESTS", 0)
         node = leader()
         node.append_as_leader("a")
         assert not node.can_append_as_leader("b")
@@ -278,10 +275,10 @@ class TestClients:
 class TestStateMachine:
     """StateMachineCaller.doCommitted."""
 
-    applies = replace(FINE, applies=True)
+    applies = FINE | {Feature.APPLIES}
 
     def test_it_applies_what_is_committed_and_answers_the_clients(self) -> None:
-        node = leader(grain=self.applies)
+        node = leader(features=self.applies)
         node.append_as_leader("a")
         stored(node, 0)
         assert committed(node) == ()
@@ -289,35 +286,35 @@ class TestStateMachine:
         assert node.last_applied_index == 0
         assert not node.can_do_committed()
 
-    def test_published_it_is_told_what_the_store_did_not_commit(self) -> None:
-        """D13, dledger#278."""
-        for variant, told in [(Variant.PUBLISHED, 0), (Variant.REPAIRED, -1)]:
-            node = leader(replace(REPAIRED, apply_unclamped=variant), self.applies)
+    def test_as_published_it_applies_what_the_store_did_not_commit(self) -> None:
+        """ApplyUnclamped."""
+        for flaws, to_apply in [({Flaw.APPLY_UNCLAMPED}, 0), (set(), -1)]:
+            node = leader(Config(flaws=frozenset(flaws)), self.applies)
             node.append_as_leader("a")
             stored(node, 0)
             node.quorum_ack_checker()
             node.member_state.curr_term = Term(2)
             node.act_on_quorum_index()
-            assert (node.ledger_store.committed_index, node.told_index) == (-1, told)
+            assert (node.ledger_store.committed_index, node.apply_index) == (-1, to_apply)
 
     def test_an_entry_that_is_not_there_ends_it_and_it_begins_again_later(self) -> None:
-        node = leader(grain=self.applies)
+        node = leader(features=self.applies)
         node.append_as_leader("a")
-        node.told_index = Index(1)
+        node.apply_index = Index(1)
         node.do_committed()
         assert node.last_applied_index == -1
         node.append_as_leader("b")
         node.do_committed()
         assert node.last_applied_index == 1
 
-    def test_it_applies_nothing_where_the_first_entry_it_was_told_of_is_not_there(self) -> None:
-        node = leader(grain=self.applies)
-        node.told_index = Index(0)
+    def test_it_applies_nothing_where_the_first_entry_is_not_there(self) -> None:
+        node = leader(features=self.applies)
+        node.apply_index = Index(0)
         node.do_committed()
         assert node.last_applied_index == -1
 
     def test_a_crash_forgets_what_was_applied(self) -> None:
-        node = leader(grain=self.applies)
+        node = leader(features=self.applies)
         node.last_applied_index = Index(3)
         assert node.crash().abandoned == Abandoned()
         assert node.last_applied_index == -1

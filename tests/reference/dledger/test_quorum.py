@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from raftref.dledger.messages import Index
-from raftref.dledger.replication.quorum import is_quorum, quorum_index_by_counting, quorum_index_by_sorting
+from raftref.dledger.quorum import is_quorum, quorum_index_by_counting, quorum_index_by_sorting
 
 
 @pytest.mark.parametrize(("members_count", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)])

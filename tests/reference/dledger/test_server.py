@@ -7,19 +7,18 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import raftref
-from places import ROOT
 from raftref.action import NotEnabled, trace_name
-from raftref.dledger.effects import Abandoned
-from raftref.dledger.member_state import Role
+from raftref.dledger.choices import FINE, PUBLISHED, VOTES, Config, Flaw
 from raftref.dledger.messages import Entry, HeartBeat, Index, PushType, Term
 from raftref.dledger.server import ACTIONS, Server
-from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, Switches, Variant
+from raftref.dledger.state import Role
+from raftref.dledger.steps import Abandoned
+from tests.support.places import ROOT
 
 SPEC = ROOT / "spec" / "dledger"
 PACKAGE = Path(raftref.__file__).parent
@@ -61,7 +60,7 @@ def test_an_actions_name_is_that_of_its_method() -> None:
 def test_what_a_node_shows_are_the_fields_of_the_specs_observe() -> None:
     fields = re.findall(r"(\w+) +\|->", definition("Observe"))
     fields.remove("acknowledged")  # not of a node alone: the cluster shows it
-    node = Server("n1", MEMBERS, grain=replace(FINE, vote_messages=True))
+    node = Server("n1", MEMBERS, Config(FINE | VOTES))
     assert list(node.observe()) == fields
     assert set(node.observe(with_log=False)) == set(fields) - {"log"}
     queues = {"writeRequestMap", "compareOrTruncateRequests"}
@@ -87,8 +86,8 @@ def test_what_a_node_shows_is_json() -> None:
     }
 
 
-def running_leader(switches: Switches = PUBLISHED) -> Server:
-    node = Server("n1", MEMBERS, switches)
+def running_leader(config: Config = PUBLISHED) -> Server:
+    node = Server("n1", MEMBERS, config)
     node.member_state.curr_vote_for = "n1"
     node.member_state.votes = {"n1", "n2"}
     node.change_to_leader()
@@ -133,7 +132,6 @@ class TestCrashAndRestart:
         assert running_leader().crash().abandoned == Abandoned(None, None)
 
     def test_what_truncate_cut_may_come_back(self) -> None:
-        """D5."""
         node = running_leader()
         node.ledger_store.truncate(Index(0), Entry(Term(0), "a"))
         node.crash()
@@ -167,7 +165,7 @@ class TestShutdown:
 
 
 class TestLosePower:
-    """D7: acknowledged is not forced."""
+    """AsyncFlush: acknowledged is not forced."""
 
     def test_what_was_not_forced_is_lost(self) -> None:
         node = running_leader()
@@ -189,7 +187,7 @@ class TestLosePower:
         assert node.ledger_store.committed_index == 0
 
     def test_repaired_every_entry_is_forced_before_it_is_acknowledged(self) -> None:
-        node = running_leader(replace(PUBLISHED, async_flush=Variant.REPAIRED))
+        node = running_leader(PUBLISHED.without(Flaw.ASYNC_FLUSH))
         node.append_as_leader("more")
         log = node.ledger_store.log
         assert node.ledger_store.is_forced
@@ -206,7 +204,7 @@ class TestLosePower:
 
 
 class TestCrashInPersistTerm:
-    """D8: MemberState.persistTerm removes the old file before the new one has its name."""
+    """VoteFile: MemberState.persistTerm removes the old file before the new one has its name."""
 
     def test_the_node_comes_back_in_term_0_without_a_vote(self) -> None:
         node = Server("n1", MEMBERS)
@@ -223,17 +221,17 @@ class TestCrashInPersistTerm:
         assert node.can_crash_in_persist_term(requests=[candidate.vote_request("n1")])
 
     def test_repaired_the_file_is_replaced_in_one_step(self) -> None:
-        node = Server("n1", MEMBERS, replace(PUBLISHED, vote_file=Variant.REPAIRED))
+        node = Server("n1", MEMBERS, PUBLISHED.without(Flaw.VOTE_FILE))
         assert not node.can_crash_in_persist_term(requests=[])
 
 
 def test_a_process_that_dies_while_it_replaces_its_checkpoint_comes_back_without_one() -> None:
-    """D8: IOUtils.string2File."""
-    for variant in Variant:
-        node = running_leader(replace(REPAIRED, vote_file=variant))
+    """VoteFile: IOUtils.string2File."""
+    for config in (PUBLISHED, PUBLISHED.without(Flaw.VOTE_FILE)):
+        node = running_leader(config)
         node.persist_check_point()
-        assert node.can_crash_in_persist_check_point() is (variant is Variant.PUBLISHED)
-        if variant is Variant.PUBLISHED:
+        assert node.can_crash_in_persist_check_point() is config.has(Flaw.VOTE_FILE)
+        if config.has(Flaw.VOTE_FILE):
             node.crash_in_persist_check_point()
             node.restart(0)
             assert (node.ledger_store.check_point, node.ledger_store.committed_index) == (-1, -1)
@@ -267,7 +265,7 @@ def test_a_node_must_be_a_member_and_members_are_named_once() -> None:
 
 def test_a_commit_has_neither_index_nor_entry_and_is_never_awaited() -> None:
     node = running_leader()
-    node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0), anew=True).to_append(Index(1))
+    node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0), keeps_compare_index=False).to_append(Index(1))
     (record,) = (m.record() for m in node.do_commit("n2").sent)
     assert record == {
         "kind": "request",

@@ -15,20 +15,14 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dledger import WORDS
-from lockstep.conformance.shown.compare import compare, to_value
-from lockstep.systems.specs import trace_spec
+from lockstep.conformance.comparison import compare
+from lockstep.conformance.json_values import to_value
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import FORMAT, Header
-from machines import search
+from lockstep.trace.trace_format import FORMAT, Header
+from raftref.dledger.choices import FINE, REPAIRED, VOTES, Config, Feature, Flaw
 from raftref.dledger.messages import (
     BatchRequest,
     CommitRequest,
@@ -44,14 +38,15 @@ from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, constants
 from raftref.dledger.simulation.cluster import PUSH_HANDLERS
 from raftref.dledger.simulation.scenarios import Script, figure8_to_the_third_term
-from raftref.dledger.switches import COARSE, FINE, REPAIRED, VOTES, Grain, Switches, Variant
+from tests.support.systems.dledger import WORDS
+from tests.support.systems.machines import search
 
 # Loading a spec raises the limit to this; Hypothesis complains if that happens within a run.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
 Move = tuple[str, str, tuple[Any, ...]]
 
-PUBLISHED_D1 = replace(REPAIRED, prior_term_commit=Variant.PUBLISHED)
+FIGURE_8 = Config(flaws=frozenset({Flaw.PRIOR_TERM_COMMIT}))
 TERMS, ENTRIES, MESSAGES = 5, 4, 3
 
 ELECTION = ("ChangeToCandidate", "NextTerm", "SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower")
@@ -153,7 +148,7 @@ class Moves:
         names = ("m",) if action in ("Lose", "Duplicate") else ACTIONS[action].parameters
         others = [each for each in self.cluster.node_ids if each != node]
         arriving = [m for peer in others for m in self.cluster.network.channels[peer, node].deliverable()]
-        if action in PUSH_HANDLERS and not self.cluster.plan.grain.atomic_receipt:
+        if action in PUSH_HANDLERS and self.cluster.plan.has(Feature.REQUEST_QUEUES):
             arriving = list(server.requests())
         elif action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
             pushed = (Request, BatchRequest, CommitRequest)
@@ -185,13 +180,12 @@ class Moves:
 class InStep(RuleBasedStateMachine):
     """The reference and the spec, taking the same steps."""
 
-    switches: ClassVar[Switches] = REPAIRED
-    grain: ClassVar[Grain] = COARSE
+    config: ClassVar[Config] = REPAIRED
     prepared: ClassVar[Callable[[Script], None] | None] = None
 
     @initialize()
     def start(self) -> None:
-        play = Script(self.switches, self.grain)
+        play = Script(self.config)
         self.cluster = play.cluster
         self.spec = spec_for(self.cluster.plan)
         (self.state,) = self.spec.initial_states()
@@ -235,17 +229,17 @@ class InStep(RuleBasedStateMachine):
     def vote(self, data: st.DataObject) -> None:
         self.play(("SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower"), data)
 
-    @precondition(lambda self: self.grain.vote_messages and self.can(*ROUND))
+    @precondition(lambda self: self.config.has(Feature.VOTE_MESSAGES) and self.can(*ROUND))
     @rule(data=st.data())
     def go_on(self, data: st.DataObject) -> None:
         self.play(ROUND, data)
 
-    @precondition(lambda self: self.grain.vote_messages and self.can(*HEARING))
+    @precondition(lambda self: self.config.has(Feature.VOTE_MESSAGES) and self.can(*HEARING))
     @rule(data=st.data())
     def hear(self, data: st.DataObject) -> None:
         self.play(HEARING, data)
 
-    @precondition(lambda self: self.grain.vote_messages and self.can(*TRANSFER))
+    @precondition(lambda self: self.config.has(Feature.VOTE_MESSAGES) and self.can(*TRANSFER))
     @rule(data=st.data())
     def transfer(self, data: st.DataObject) -> None:
         self.play(TRANSFER, data)
@@ -361,11 +355,11 @@ def a_client_is_answered(play: Script) -> None:
     push(play, a, "DoTruncate", b)
     for action in ("RefreshOwnWaterMark", "QuorumAckChecker", "ActOnQuorumIndex"):
         play.take(a, action)
-    if play.cluster.plan.grain.applies:
+    if play.cluster.plan.has(Feature.APPLIES):
         play.take(a, "DoCommitted")
     assert play.cluster.acknowledged == {(0, Entry(Term(1), "a"))}
     play.take(a, "AppendAsLeader", "b")
-    if play.cluster.plan.grain.batches:
+    if play.cluster.plan.has(Feature.BATCHES):
         play.take(a, "AppendInBatch", "c")
         play.take(a, "DoBatchAppend", b, 2)
     else:
@@ -375,38 +369,38 @@ def a_client_is_answered(play: Script) -> None:
 class InFineStep(InStep):
     """The same with queues, clients, and passes in two parts."""
 
-    grain = FINE
+    config = replace(REPAIRED, features=FINE)
     prepared = staticmethod(a_client_is_answered)
 
 
 class InBatches(InFineStep):
     """The same with batches of clients, and of entries that are pushed."""
 
-    grain = replace(FINE, batches=True)
+    config = replace(REPAIRED, features=FINE | {Feature.BATCHES})
 
 
 class InLaterVersion(InFineStep):
-    """The same where who does not follow refuses what it is pushed."""
+    """The same where a node that does not follow refuses pushes."""
 
-    grain = replace(FINE, not_follower=True)
+    config = replace(REPAIRED, features=FINE | {Feature.NOT_FOLLOWER})
 
 
 class InAppliedStep(InFineStep):
     """The same with a state machine."""
 
-    grain = replace(FINE, applies=True)
+    config = replace(REPAIRED, features=FINE | {Feature.APPLIES})
 
 
 class ByMessages(InStep):
     """The same with votes as messages."""
 
-    grain = VOTES
+    config = replace(REPAIRED, features=VOTES)
 
 
 class Whole(InStep):
     """The same with everything."""
 
-    grain = replace(FINE, vote_messages=True)
+    config = replace(REPAIRED, features=FINE | VOTES)
 
 
 #: The largest machine with few examples, and at night all of them with more.
@@ -420,7 +414,7 @@ MACHINES = [
 
 
 @pytest.mark.parametrize(("machine", "examples"), MACHINES)
-def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(
+def test_the_repaired_reference_stays_in_step_with_the_spec_with_more_features(
     machine: type[InStep], examples: int
 ) -> None:
     search(machine, examples=examples, steps=40)
@@ -441,11 +435,10 @@ class BeforeFourthTerm(InStep):
 
 
 class BeforeFourthTermAsPublished(BeforeFourthTerm):
-    switches = PUBLISHED_D1
+    config = FIGURE_8
 
 
 def test_with_the_published_commit_rule_the_search_finds_figure_8() -> None:
-    """D1, openmessaging/dledger#4."""
     with pytest.raises(AssertionError, match="LeaderCompleteness is violated"):
         search(BeforeFourthTermAsPublished, examples=300, steps=12)
 

@@ -6,7 +6,21 @@ from typing import Any
 
 import pytest
 
-from hashicorp import (
+from raftref.action import NotEnabled
+from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.elections import elect_self, timeout_now
+from raftref.hashicorp.failures import crash, restart
+from raftref.hashicorp.follower import append_entries
+from raftref.hashicorp.hashicorp_raft import observe
+from raftref.hashicorp.leader import dispatch_noop
+from raftref.hashicorp.messages import HeartbeatRequest, TimeoutNowRequest
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.snapshots import apply_fsm, install_snapshot
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import DONE
+from raftref.hashicorp.values import Configuration, Index, Place, Term
+from raftref.records import record
+from tests.support.systems.hashicorp import (
     append,
     change,
     command,
@@ -22,24 +36,17 @@ from hashicorp import (
     terms,
     values,
 )
-from raftref.action import NotEnabled
-from raftref.hashicorp.core.outcome import DONE
-from raftref.hashicorp.core.state import Role
-from raftref.hashicorp.messages import HeartbeatRequest, TimeoutNowRequest
-from raftref.hashicorp.raft import Raft
-from raftref.hashicorp.switches import Flaw
-from raftref.hashicorp.values import Configuration, Index, Place, Term
 
 FOUR = Configuration(frozenset({"n1", "n2", "n3", "n4"}))
 
 
-def handled(node: Raft, *entries: Any, **given: Any) -> Any:
-    return only(node.append_entries(append(*entries, **given), DONE))
+def handled(node: Server, *entries: Any, **given: Any) -> Any:
+    return only(append_entries(node, append(*entries, **given), DONE))
 
 
-def apply_all(node: Raft) -> Raft:
-    while node.fsm_routine.queue:
-        node.apply_fsm()
+def apply_all(node: Server) -> Server:
+    while node.fsm.queue:
+        apply_fsm(node)
     return node
 
 
@@ -52,24 +59,24 @@ def test_the_answer_tells_where_the_log_ended_before_the_request() -> None:
 
 def test_an_older_term_is_refused_and_changes_nothing() -> None:
     node = server(3)
-    before = node.observe()
+    before = observe(node)
     answer = handled(node, command(2), term=2, prev=(2, 3))
-    assert (answer.success, answer.term, node.observe()) == (False, 3, before)
+    assert (answer.success, answer.term, observe(node)) == (False, 3, before)
 
 
 @pytest.mark.parametrize("role", [Role.CANDIDATE, Role.LEADER])
-def test_who_does_not_follow_follows_a_leader_of_its_term_or_a_newer_one(role: Role) -> None:
+def test_a_candidate_or_leader_follows_a_leader_of_its_term_or_a_newer_one(role: Role) -> None:
     node = leader(2) if role is Role.LEADER else stand(server(2))
     if role is Role.CANDIDATE:
-        node.elect_self(node.other_voters, DONE)
+        elect_self(node, node.other_voters, DONE)
     assert handled(node, term=4).term == 4
     assert (node.role, node.current_term, node.leader) == (Role.FOLLOWER, 4, "n2")
 
 
 def test_a_candidate_that_a_leader_has_chosen_goes_on_beside_a_leader_of_its_term() -> None:
     node = server(2)
-    node.timeout_now(TimeoutNowRequest("n3", "n1"))
-    node.elect_self(node.other_voters, DONE)
+    timeout_now(node, TimeoutNowRequest("n3", "n1"))
+    elect_self(node, node.other_voters, DONE)
     handled(node, term=3)
     assert (node.role, node.leader) == (Role.CANDIDATE, "n2")
     handled(node, term=4)
@@ -93,7 +100,7 @@ def test_a_request_is_refused_unless_the_entry_before_is_there_with_its_term(pre
 
 def test_the_entry_before_may_be_the_end_of_a_snapshot() -> None:
     node = server()
-    node.install_snapshot(install(snapshot(7, 2), 2), DONE)
+    install_snapshot(node, install(snapshot(7, 2), 2), DONE)
     assert handled(node, command(2), term=2, prev=(7, 2)).success
     assert 8 in terms(node)
 
@@ -127,9 +134,9 @@ def test_as_in_0_1_the_end_of_the_log_is_thought_to_be_where_it_was_before_the_t
 
 
 def test_an_entry_before_the_end_that_cannot_be_read_ends_the_request_without_success() -> None:
-    """It was compacted away. The leader is not told to expect that."""
+    """It was compacted away. The answer does not let the leader expect that."""
     node = server(1, 1, 1)
-    node.stores.logs.delete_range(Index(1), Index(2))
+    node.stores = node.stores.delete_range(Index(1), Index(2))
     answer = handled(node, command(1), command(1), term=1)
     assert (answer.success, answer.no_retry_backoff) == (False, False)
 
@@ -148,7 +155,7 @@ def test_a_configuration_counts_when_it_is_stored_and_falls_back_when_its_entry_
 # ---- Committing ----
 
 
-def test_a_follower_commits_what_the_leader_has_as_far_as_the_request_told() -> None:
+def test_a_follower_commits_what_the_leader_has_as_far_as_the_request_goes() -> None:
     node = server(1)
     handled(node, command(1, "a"), command(1, "b"), term=1, prev=(2, 1), commit=3)
     assert (node.commit_index, node.last_applied, values(apply_all(node))) == (3, 3, ["v2", "a"])
@@ -166,8 +173,8 @@ def test_as_in_1_7_3_a_follower_commits_entries_that_the_leader_never_had() -> N
 def test_an_entry_that_is_committed_and_not_there_is_a_panic() -> None:
     """processLogs: GetLog fails."""
     node = server(1, 1)
-    node.stores.logs.delete_range(Index(2), Index(2))
-    assert node.append_entries(append(term=1, prev=(3, 1), commit=3), DONE).sent == []
+    node.stores = node.stores.delete_range(Index(2), Index(2))
+    assert append_entries(node, append(term=1, prev=(3, 1), commit=3), DONE).sent == []
     assert node.role is Role.SHUTDOWN
 
 
@@ -176,24 +183,24 @@ def test_an_entry_that_is_committed_and_not_there_is_a_panic() -> None:
 
 def test_a_deletion_that_fails_leaves_the_log_as_it_was() -> None:
     node = server(1, 1)
-    answer = only(node.append_entries(append(command(2), term=2, prev=(1, 1)), fails(2)))
+    answer = only(append_entries(node, append(command(2), term=2, prev=(1, 1)), fails(2)))
     assert (answer.success, terms(node), node.last_log.index) == (False, {1: 1, 2: 1, 3: 1}, 3)
 
 
 def test_as_in_1_7_3_the_end_of_the_log_is_stale_if_nothing_can_be_stored_after_a_deletion() -> None:
-    """Later a leader is told that entries are there which are not."""
+    """Later a leader learns that entries are there which are not."""
     request = append(command(2), term=2, prev=(1, 1))
     flawed, repaired = (server(1, 1, flaws=flaws) for flaws in ([Flaw.DELETE_THEN_STORE], []))
     for node in (flawed, repaired):
-        assert not only(node.append_entries(request, fails(3))).success
+        assert not only(append_entries(node, request, fails(3))).success
         assert terms(node) == {1: 1}
     assert (flawed.last_log.index, repaired.last_log) == (3, Place(Index(1), Term(1)))
 
 
 def test_a_process_that_dies_between_deletion_and_store_comes_back_with_what_is_stored() -> None:
     node = server(1, 1, flaws=[Flaw.DELETE_THEN_STORE])
-    assert node.append_entries(append(command(2), term=2, prev=(1, 1)), dies(2)).sent == []
-    node.restart()
+    assert append_entries(node, append(command(2), term=2, prev=(1, 1)), dies(2)).sent == []
+    restart(node)
     assert (terms(node), node.last_log, node.current_term) == ({1: 1}, Place(Index(1), Term(1)), 2)
 
 
@@ -201,7 +208,7 @@ def test_entries_are_stored_before_the_answer() -> None:
     node = server(1)
     assert handled(node, command(1), term=1, prev=(2, 1)).success
     before = durable(node)
-    node.crash()
+    crash(node)
     assert durable(node) == before
     assert terms(node) == {1: 1, 2: 1, 3: 1}
 
@@ -211,24 +218,24 @@ def test_entries_are_stored_before_the_answer() -> None:
 
 def test_a_heartbeat_says_who_leads_and_nothing_of_the_log() -> None:
     node = server(1, 1)
-    answer = only(node.append_entries(HeartbeatRequest("n2", "n1", Term(1)), DONE))
-    assert (answer.record().keys(), answer.success) == ({"kind", "type", "src", "dst", "term", "success"}, True)
+    answer = only(append_entries(node, HeartbeatRequest("n2", "n1", Term(1)), DONE))
+    assert (record(answer).keys(), answer.success) == ({"kind", "type", "src", "dst", "term", "success"}, True)
     assert (node.leader, node.commit_index) == ("n2", 0)
 
 
 def test_a_heartbeat_that_comes_between_two_states_makes_a_leader_of_a_term_that_it_did_not_win() -> None:
     """processHeartbeat runs beside the main loop: the no-op is appended in the newer term (#695)."""
     node = stand(server(2, flaws=[Flaw.HEARTBEAT_RACE]))
-    node.elect_self(node.other_voters, DONE)
+    elect_self(node, node.other_voters, DONE)
     node.role, node.loop = Role.LEADER, type(node.loop).LEAD
-    node.append_entries(HeartbeatRequest("n2", "n1", Term(4)), DONE)
-    node.dispatch_noop(DONE)
+    append_entries(node, HeartbeatRequest("n2", "n1", Term(4)), DONE)
+    dispatch_noop(node, DONE)
     assert (node.role, terms(node)[3], {each.term for each in node.zombies}) == (Role.FOLLOWER, 4, {4})
 
 
-def test_repaired_a_heartbeat_waits_for_the_main_loop() -> None:
+def test_without_the_race_a_heartbeat_waits_for_the_main_loop() -> None:
     node = stand(server(2))
-    node.elect_self(node.other_voters, DONE)
+    elect_self(node, node.other_voters, DONE)
     node.loop = type(node.loop).LEAD
     with pytest.raises(NotEnabled):
-        node.append_entries(HeartbeatRequest("n2", "n1", Term(4)), DONE)
+        append_entries(node, HeartbeatRequest("n2", "n1", Term(4)), DONE)

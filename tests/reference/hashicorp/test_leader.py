@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp import ask_for, fails, lead, leader, only, replicate, server, stand, stored, terms, values
 from raftref.action import NotEnabled
-from raftref.hashicorp.core.outcome import DONE
-from raftref.hashicorp.core.state import Role
-from raftref.hashicorp.leader.commitment import Commitment
+from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.elections import elect_self
+from raftref.hashicorp.leader import check_leader_lease, dispatch_logs, dispatch_noop, process_logs, step_down
 from raftref.hashicorp.messages import OF_LEADERS
-from raftref.hashicorp.raft import Raft
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.replication import handle_append_entries_response, replicate_to, zombie_replicate_to
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.snapshots import apply_fsm
+from raftref.hashicorp.state import Commitment, Role
+from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import ClientLog, Configuration, EntryType, Index, Place, Term, Zombie
+from tests.support.systems.hashicorp import (
+    ask_for,
+    fails,
+    lead,
+    leader,
+    only,
+    replicate,
+    server,
+    stand,
+    stored,
+    terms,
+    values,
+)
 
 FOUR = Configuration(frozenset({"n1", "n2", "n3", "n4"}))
 
 
-def committing(node: Raft) -> Raft:
-    node.process_logs()
-    while node.fsm_routine.queue:
-        node.apply_fsm()
+def committing(node: Server) -> Server:
+    process_logs(node)
+    while node.fsm.queue:
+        apply_fsm(node)
     return node
 
 
@@ -30,17 +45,17 @@ def committing(node: Raft) -> Raft:
 def test_a_leader_begins_with_a_no_op_and_routines_for_all_peers_that_begin_where_it_does() -> None:
     node = leader(1)
     assert terms(node) == {1: 1, 2: 1, 3: 2}
-    assert node.leader_state.commitment.start_index == 3
-    assert {peer: each.next_index for peer, each in node.leader_state.repl_state.items()} == {"n2": 3, "n3": 3}
+    assert node.commitment.start_index == 3
+    assert {peer: each.next_index for peer, each in node.repl_state.items()} == {"n2": 3, "n3": 3}
 
 
 def test_a_leader_that_cannot_write_its_no_op_follows() -> None:
     node = stand(server(1))
-    node.elect_self(node.other_voters, DONE)
+    elect_self(node, node.other_voters, DONE)
     node.set_state(Role.LEADER)
     node.loop = type(node.loop).LEAD
-    node.dispatch_noop(fails(1))
-    assert (node.role, terms(node), node.leader_state.repl_state) == (Role.FOLLOWER, {1: 1, 2: 1}, {})
+    dispatch_noop(node, fails(1))
+    assert (node.role, terms(node), node.repl_state) == (Role.FOLLOWER, {1: 1, 2: 1}, {})
     assert node.zombies == {Zombie("n2", Term(2), Index(3)), Zombie("n3", Term(2), Index(3))}
 
 
@@ -51,41 +66,41 @@ def test_a_leader_that_cannot_write_its_no_op_follows() -> None:
     ("marks", "committed"),
     [((5, 4, 2), 4), ((5, 0, 0), 0), ((5, 5, 0, 0), 0), ((5, 5, 5, 0), 5), ((3, 4, 5, 6, 7), 5), ((9,), 9)],
 )
-def test_what_a_majority_has_reached_is_committed(marks: tuple[int, ...], committed: int) -> None:
+def test_an_index_that_a_majority_has_reached_is_committed(marks: tuple[int, ...], committed: int) -> None:
     commitment = Commitment(Index(2), frozenset(f"n{each}" for each in range(len(marks))))
     for number, mark in enumerate(marks):
-        commitment.match(f"n{number}", Index(mark))
+        commitment = commitment.match(f"n{number}", Index(mark))
     assert commitment.commit_index == committed
 
 
 def test_as_in_0_1_half_of_an_even_number_is_enough() -> None:
     commitment = Commitment(Index(2), frozenset({"a", "b", "c", "d"}), half_commits=True)
-    commitment.match("a", Index(5))
-    commitment.match("b", Index(5))
+    commitment = commitment.match("a", Index(5))
+    commitment = commitment.match("b", Index(5))
     assert commitment.commit_index == 5
 
 
 def test_nothing_before_the_leadership_commits_by_itself() -> None:
     commitment = Commitment(Index(6), frozenset({"a", "b", "c"}))
-    commitment.match("a", Index(5))
-    commitment.match("b", Index(5))
+    commitment = commitment.match("a", Index(5))
+    commitment = commitment.match("b", Index(5))
     assert commitment.commit_index == 0
 
 
-def test_who_has_no_vote_is_not_asked_and_a_mark_never_falls() -> None:
+def test_a_server_without_a_vote_does_not_count_and_a_mark_never_falls() -> None:
     commitment = Commitment(Index(1), frozenset({"a"}))
-    commitment.match("b", Index(9))
-    commitment.match("a", Index(4))
-    commitment.match("a", Index(3))
+    commitment = commitment.match("b", Index(9))
+    commitment = commitment.match("a", Index(4))
+    commitment = commitment.match("a", Index(3))
     assert (commitment.commit_index, commitment.match_indexes) == (4, {"a": 4})
 
 
 def test_a_new_configuration_keeps_the_marks_of_those_who_still_vote_and_computes_anew() -> None:
     commitment = Commitment(Index(1), frozenset({"a", "b", "c"}))
-    commitment.match("a", Index(4))
-    commitment.set_configuration(frozenset({"a"}))
+    commitment = commitment.match("a", Index(4))
+    commitment = commitment.set_configuration(frozenset({"a"}))
     assert (commitment.commit_index, commitment.match_indexes) == (4, {"a": 4})
-    commitment.set_configuration(frozenset({"a", "b"}))
+    commitment = commitment.set_configuration(frozenset({"a", "b"}))
     assert commitment.match_indexes == {"a": 4}
 
 
@@ -95,32 +110,32 @@ def test_a_new_configuration_keeps_the_marks_of_those_who_still_vote_and_compute
 def test_a_leader_commits_with_a_majority_and_hands_commands_and_barriers_to_the_fsm() -> None:
     node = leader(1)
     ask_for(node, "a", "b")
-    node.dispatch_logs((ClientLog(EntryType.BARRIER),), DONE)
+    dispatch_logs(node, (ClientLog(EntryType.BARRIER),), DONE)
     replicate(node, "n2")
     committing(node)
     assert (node.commit_index, node.last_applied, values(node)) == (6, 6, ["v2", "a", "b"])
-    assert node.fsm_routine.last == Place(Index(6), Term(2))
+    assert node.fsm.last == Place(Index(6), Term(2))
 
 
 def test_without_a_queue_what_is_committed_is_applied_at_once() -> None:
     node = leader(without=[Feature.FSM_QUEUE])
     ask_for(node, "a")
     replicate(node, "n2")
-    node.process_logs()
-    assert (values(node), node.fsm_routine.queue) == (["a"], ())
+    process_logs(node)
+    assert (values(node), node.fsm.queue) == (["a"], ())
 
 
 def test_a_voter_alone_commits_when_it_has_stored() -> None:
     """dispatchLogs calls match, which recalculates; the sketch sets the mark, and waits for answers that never come."""
     alone = Configuration(frozenset({"n1"}))
     node, sketch = (leader(configuration=alone, flaws=f) for f in ([], [Flaw.MATCH_WITHOUT_RECALCULATE]))
-    assert (node.leader_state.commitment.commit_index, sketch.leader_state.commitment.commit_index) == (2, 0)
-    assert sketch.leader_state.commitment.match_indexes == {"n1": 2}
+    assert (node.commitment.commit_index, sketch.commitment.commit_index) == (2, 0)
+    assert sketch.commitment.match_indexes == {"n1": 2}
 
 
 def test_a_leader_that_cannot_store_follows_and_keeps_its_log() -> None:
     node = leader()
-    node.dispatch_logs((ClientLog(EntryType.COMMAND, "a"),), fails(1))
+    dispatch_logs(node, (ClientLog(EntryType.COMMAND, "a"),), fails(1))
     assert (node.role, terms(node), node.last_log.index) == (Role.FOLLOWER, {1: 1, 2: 2}, 2)
 
 
@@ -129,10 +144,10 @@ def test_an_entry_that_is_in_no_majority_is_not_committed() -> None:
     ask_for(node, "a")
     replicate(node, "n2")
     with pytest.raises(NotEnabled):
-        node.process_logs()
+        process_logs(node)
     flawed = leader(configuration=FOUR, flaws=[Flaw.EVEN_QUORUM])
     replicate(flawed, "n2")
-    flawed.process_logs()
+    process_logs(flawed)
     assert flawed.commit_index == 2
 
 
@@ -140,7 +155,7 @@ def test_the_configuration_is_committed_with_its_entry() -> None:
     node = leader()
     assert node.configurations.committed_index == 0
     replicate(node, "n3")
-    node.process_logs()
+    process_logs(node)
     assert node.configurations.committed_index == 1
 
 
@@ -150,33 +165,33 @@ def test_the_configuration_is_committed_with_its_entry() -> None:
 def test_a_leader_that_hears_of_no_majority_follows_and_its_routines_may_send_once_more() -> None:
     node = leader(1)
     ask_for(node, "a")
-    effects = node.check_leader_lease()
-    assert (node.role, node.leader, node.leader_state.repl_state) == (Role.FOLLOWER, None, {})
+    effects = check_leader_lease(node)
+    assert (node.role, node.leader, node.repl_state) == (Role.FOLLOWER, None, {})
     assert [each.types for each in effects.abandoned] == [OF_LEADERS]
-    m = only(node.zombie_replicate_to(Zombie("n2", Term(2), Index(3)), 2))
+    m = only(zombie_replicate_to(node, Zombie("n2", Term(2), Index(3)), 2))
     assert (m.term, m.awaited, [each.value for each in m.entries]) == (2, False, [None, "a"])
 
 
-def test_who_alone_is_a_majority_needs_to_hear_of_nobody() -> None:
+def test_a_leader_that_is_a_majority_alone_needs_to_hear_of_nobody() -> None:
     node = leader(configuration=Configuration(frozenset({"n1"}), frozenset({"n2"})))
     with pytest.raises(NotEnabled):
-        node.check_leader_lease()
+        check_leader_lease(node)
 
 
 def test_a_leader_that_a_peer_tells_of_a_higher_term_follows_in_its_own() -> None:
     """handleStaleTerm: resp.Term > req.Term."""
     node = leader()
-    node.replicate_to("n2", 1)
-    node.handle_append_entries_response(stored(9, success=False))
+    replicate_to(node, "n2", 1)
+    handle_append_entries_response(node, stored(9, success=False))
     assert (node.role, node.replication("n2").running) == (Role.LEADER, False)
-    node.step_down()
+    step_down(node)
     assert (node.role, node.current_term) == (Role.FOLLOWER, 2)
     assert {each.peer for each in node.zombies} == {"n3"}
 
 
 def test_a_leader_again_begins_anew() -> None:
     node = leader()
-    node.check_leader_lease()
+    check_leader_lease(node)
     lead(node)
     assert (node.current_term, terms(node)) == (3, {1: 1, 2: 2, 3: 3})
-    assert node.leader_state.commitment.match_indexes == {"n1": 3}
+    assert node.commitment.match_indexes == {"n1": 3}

@@ -1,6 +1,6 @@
 """Hypothesis drives the reference of hashicorp/raft alone, and Raft's properties are asked of its servers.
 
-Each rule is a part of the protocol, of which it draws one of the actions that may be taken now. No spec is asked here:
+Each rule is a part of the protocol, and draws one of its actions that may be taken now. No spec is asked here:
 what must hold is said once more in Python, of what the servers show and what the run remembers. So spec and reference
 cannot be wrong in the same way. With one flaw turned on, the search finds the property that it breaks.
 """
@@ -21,15 +21,16 @@ from hypothesis.stateful import (
     rule,
 )
 
-from machines import search
-from raftref.hashicorp.core.outcome import DONE, Outcome, Result
-from raftref.hashicorp.core.state import Role
-from raftref.hashicorp.raft import ACTIONS, Raft
+from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.hashicorp_raft import ACTIONS
+from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import Cluster, FaultPlan
-from raftref.hashicorp.simulation.cluster import NETWORK_ACTIONS
-from raftref.hashicorp.simulation.schedule import handler_of
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.simulation.cluster import HANDLERS
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, Entry, EntryType, Index, Log, Snapshot, Term
+from raftref.simulation.group import NETWORK_ACTIONS
+from tests.support.systems.machines import search
 
 Move = tuple[str, str, tuple[Any, ...]]
 
@@ -105,7 +106,7 @@ class RaftAlone(RuleBasedStateMachine):
 
     # ---- Taking a step -------------------------------------------------------------------------------
 
-    def server(self, node: str) -> Raft:
+    def server(self, node: str) -> Server:
         return self.cluster.servers[node]
 
     def arriving(self, node: str) -> list[Any]:
@@ -128,9 +129,9 @@ class RaftAlone(RuleBasedStateMachine):
         server, (role, log) = self.server(node), before[node]
         if server.role is Role.LEADER:
             assert self.leaders.setdefault(server.current_term, node) == node, "ElectionSafety"
-        if server.last_vote_cand is not None:
-            vote = (node, server.last_vote_term)
-            assert self.votes.setdefault(vote, server.last_vote_cand) == server.last_vote_cand, "VoteOncePerTerm"
+        if server.stores.last_vote_cand is not None:
+            vote, candidate = (node, server.stores.last_vote_term), server.stores.last_vote_cand
+            assert self.votes.setdefault(vote, candidate) == candidate, "VoteOncePerTerm"
         if role is Role.LEADER and server.role is Role.LEADER:
             stays = {index: entry for index, entry in log.items() if index > server.last_snapshot.index}
             assert stays.items() <= server.log.items(), "LeaderAppendOnly"
@@ -159,7 +160,7 @@ class RaftAlone(RuleBasedStateMachine):
             yield from ((m,) for m in self.arriving(node))
             return
         others = [each for each in self.cluster.node_ids if each != node]
-        arriving = [m for m in self.arriving(node) if handler_of(m) == action]
+        arriving = [m for m in self.arriving(node) if HANDLERS[type(m)] == action]
         log = (ClientLog(EntryType.COMMAND, f"v{server.last_index}"),)
         choices: dict[str, list[Any]] = {
             "m": arriving,
@@ -222,7 +223,7 @@ class RaftAlone(RuleBasedStateMachine):
 
     # ---- What must hold ------------------------------------------------------------------------------
 
-    def running(self) -> list[Raft]:
+    def running(self) -> list[Server]:
         servers = self.cluster.servers.values() if hasattr(self, "cluster") else []
         return [each for each in servers if each.role is not Role.SHUTDOWN]
 
@@ -252,7 +253,7 @@ class RaftAlone(RuleBasedStateMachine):
     @invariant()
     def what_is_applied_is_committed_in_the_order_of_the_log(self) -> None:
         for server in self.running():
-            applied = server.fsm_routine.fsm.snapshot()
+            applied = server.fsm.applied
             indexes = [log.index for log in applied]
             assert indexes == sorted(set(indexes)), "AppliedIsCommitted: the order"
             for log in applied:
@@ -265,7 +266,7 @@ class RaftAlone(RuleBasedStateMachine):
     def no_two_servers_apply_different_entries_at_one_index(self) -> None:
         applied: dict[Index, Entry] = {}
         for server in self.running():
-            for log in server.fsm_routine.fsm.snapshot():
+            for log in server.fsm.applied:
                 assert applied.setdefault(log.index, log.entry) == log.entry, "StateMachineSafety"
 
     @invariant()
@@ -275,8 +276,8 @@ class RaftAlone(RuleBasedStateMachine):
             assert server.commit_index <= server.last_index, "IndexOrder"
 
 
-def holds(server: Raft, index: Index, entry: Entry) -> bool:
-    snapshots: Iterable[Snapshot] = server.stores.snapshots.all_snapshots()
+def holds(server: Server, index: Index, entry: Entry) -> bool:
+    snapshots: Iterable[Snapshot] = server.stores.snapshots
     return server.log.get(index) == entry or any(index <= each.index for each in snapshots)
 
 

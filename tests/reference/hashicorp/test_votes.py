@@ -6,24 +6,41 @@ from dataclasses import replace
 
 import pytest
 
-from hashicorp import append, ask, ask_before, dies, durable, fails, install, leader, only, server, snapshot
-from raftref.hashicorp.core.outcome import DONE
-from raftref.hashicorp.core.state import Role
-from raftref.hashicorp.raft import Raft
-from raftref.hashicorp.switches import Flaw
+from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.failures import crash, restart
+from raftref.hashicorp.follower import append_entries
+from raftref.hashicorp.hashicorp_raft import observe
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.snapshots import install_snapshot
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration
+from raftref.hashicorp.votes import request_pre_vote, request_vote
+from tests.support.systems.hashicorp import (
+    append,
+    ask,
+    ask_before,
+    dies,
+    durable,
+    fails,
+    install,
+    leader,
+    only,
+    server,
+    snapshot,
+)
 
 #: A candidate's log that is as good as that of `server(2, 2)`.
 AS_GOOD = (3, 2)
 
 
-def granted(node: Raft, term: int, last: tuple[int, int] = AS_GOOD, src: str = "n2", transfer: bool = False) -> bool:
-    answer: bool = only(node.request_vote(ask(term, last, src, transfer), DONE)).granted
+def granted(node: Server, term: int, last: tuple[int, int] = AS_GOOD, src: str = "n2", transfer: bool = False) -> bool:
+    answer: bool = only(request_vote(node, ask(term, last, src, transfer), DONE)).granted
     return answer
 
 
-def following(node: Raft, who: str = "n2") -> Raft:
-    node.append_entries(append(term=node.current_term, src=who), DONE)
+def following(node: Server, who: str = "n2") -> Server:
+    append_entries(node, append(term=node.current_term, src=who), DONE)
     return node
 
 
@@ -36,12 +53,12 @@ def test_a_candidate_that_is_not_in_the_configuration_is_refused_before_its_term
     assert node.current_term == 2
 
 
-def test_who_has_no_configuration_turns_nobody_away() -> None:
+def test_a_voter_without_a_configuration_turns_nobody_away() -> None:
     node = server(configuration=Configuration())
     assert granted(node, 2, (1, 1), src="n4")
 
 
-def test_who_knows_a_leader_refuses_every_other_candidate_and_does_not_raise_its_term() -> None:
+def test_a_voter_that_knows_a_leader_refuses_every_other_candidate_and_does_not_raise_its_term() -> None:
     """LeaderWithID comes before the terms: a server that was cut off unseats nobody."""
     node = following(server(2, 2), "n3")
     assert not granted(node, 9)
@@ -69,7 +86,7 @@ def test_a_candidate_without_a_vote_is_refused_but_its_term_is_entered() -> None
 
 def test_an_older_term_is_refused_and_the_answer_has_the_voters_term() -> None:
     node = server(2, 2, term=5)
-    answer = only(node.request_vote(ask(4, AS_GOOD), DONE))
+    answer = only(request_vote(node, ask(4, AS_GOOD), DONE))
     assert (answer.term, answer.granted, node.current_term) == (5, False, 5)
 
 
@@ -77,7 +94,7 @@ def test_an_older_term_is_refused_and_the_answer_has_the_voters_term() -> None:
 def test_a_newer_term_is_entered_and_the_answer_has_it(role: Role) -> None:
     node = leader(2) if role is Role.LEADER else server(2)
     node.leader = None
-    answer = only(node.request_vote(ask(9, (9, 9)), DONE))
+    answer = only(request_vote(node, ask(9, (9, 9)), DONE))
     assert (answer.term, node.current_term, node.role, node.leader) == (9, 9, Role.FOLLOWER, None)
 
 
@@ -108,7 +125,7 @@ def test_a_log_is_better_that_ends_in_a_later_term_or_in_the_same_one_at_a_highe
     last: tuple[int, int], wanted: bool
 ) -> None:
     assert granted(server(2, 2), 4, last) is wanted
-    assert only(server(2, 2).request_pre_vote(ask_before(4, last))).granted is wanted
+    assert only(request_pre_vote(server(2, 2), ask_before(4, last))).granted is wanted
 
 
 def test_as_in_0_1_a_shorter_log_is_refused_even_if_it_ends_in_a_later_term() -> None:
@@ -118,7 +135,7 @@ def test_as_in_0_1_a_shorter_log_is_refused_even_if_it_ends_in_a_later_term() ->
 def test_a_server_whose_snapshot_is_further_than_its_log_compares_the_snapshot() -> None:
     """getLastEntry."""
     node = server()
-    node.install_snapshot(install(snapshot(7, 2), 2, src="n3"), DONE)
+    install_snapshot(node, install(snapshot(7, 2), 2, src="n3"), DONE)
     node.leader = None
     assert not granted(node, 4, (6, 2))
     assert granted(node, 4, (7, 2))
@@ -130,39 +147,39 @@ def test_a_server_whose_snapshot_is_further_than_its_log_compares_the_snapshot()
 def test_term_and_vote_are_on_disk_before_the_answer() -> None:
     node = server(2, 2)
     assert granted(node, 3)
-    node.crash()
-    assert (node.current_term, node.last_vote_term, node.last_vote_cand) == (3, 3, "n2")
+    crash(node)
+    assert (node.current_term, node.stores.last_vote_term, node.stores.last_vote_cand) == (3, 3, "n2")
 
 
 def test_a_crash_between_the_two_writes_of_a_vote_leaves_a_vote_that_nobody_gave() -> None:
     """persistVote: (2, n2) becomes (3, n2), and n2 is granted term 3 with a log that was never compared (#661)."""
     node = server(2, 2, flaws=[Flaw.TORN_VOTE], term=2)
     assert granted(node, 2)
-    node.request_vote(ask(3, AS_GOOD, "n3"), dies(2))
-    assert (node.role, node.last_vote_term, node.last_vote_cand) == (Role.SHUTDOWN, 3, "n2")
-    node.restart()
+    request_vote(node, ask(3, AS_GOOD, "n3"), dies(2))
+    assert (node.role, node.stores.last_vote_term, node.stores.last_vote_cand) == (Role.SHUTDOWN, 3, "n2")
+    restart(node)
     assert granted(node, 3, (1, 1))
 
 
-def test_repaired_a_vote_is_one_write() -> None:
+def test_without_torn_votes_a_vote_is_one_write() -> None:
     node = server(2, 2, term=2)
     assert granted(node, 2)
-    node.request_vote(ask(3, AS_GOOD, "n3"), dies(2))
-    assert (node.last_vote_term, node.last_vote_cand) == (3, "n3")
+    request_vote(node, ask(3, AS_GOOD, "n3"), dies(2))
+    assert (node.stores.last_vote_term, node.stores.last_vote_cand) == (3, "n3")
 
 
 def test_a_vote_that_cannot_be_written_is_refused_in_the_new_term() -> None:
     node = server(2, 2, flaws=[Flaw.TORN_VOTE])
-    answer = only(node.request_vote(ask(3, AS_GOOD), fails(3)))
+    answer = only(request_vote(node, ask(3, AS_GOOD), fails(3)))
     assert (answer.granted, answer.term) == (False, 3)
-    assert (node.last_vote_term, node.last_vote_cand) == (3, None)
+    assert (node.stores.last_vote_term, node.stores.last_vote_cand) == (3, None)
 
 
 def test_a_term_that_cannot_be_written_is_a_panic_and_the_process_dies_as_it_was() -> None:
     """setCurrentTerm panics."""
     node = server(2, 2)
     before = durable(node)
-    assert node.request_vote(ask(3, AS_GOOD), fails(1)).sent == []
+    assert request_vote(node, ask(3, AS_GOOD), fails(1)).sent == []
     assert (node.role, durable(node)) == (Role.SHUTDOWN, before)
 
 
@@ -172,18 +189,18 @@ def test_a_term_that_cannot_be_written_is_a_panic_and_the_process_dies_as_it_was
 def test_a_pre_vote_changes_nothing_and_does_not_look_at_the_votes_that_were_given() -> None:
     node = server(2, 2)
     assert granted(node, 3, src="n3")
-    before = node.observe()
-    assert only(node.request_pre_vote(ask_before(3, AS_GOOD))).granted
-    assert node.observe() == before
+    before = observe(node)
+    assert only(request_pre_vote(node, ask_before(3, AS_GOOD))).granted
+    assert observe(node) == before
 
 
 def test_the_answer_to_a_pre_vote_has_the_proposed_term_unless_it_is_refused_at_the_first_tests() -> None:
-    assert only(server(2, 2).request_pre_vote(ask_before(7, (1, 1)))).term == 7
-    assert only(following(server(2, 2), "n3").request_pre_vote(ask_before(7, AS_GOOD))).term == 2
-    assert only(server(2, 2, term=9).request_pre_vote(ask_before(7, AS_GOOD))).term == 9
+    assert only(request_pre_vote(server(2, 2), ask_before(7, (1, 1)))).term == 7
+    assert only(request_pre_vote(following(server(2, 2), "n3"), ask_before(7, AS_GOOD))).term == 2
+    assert only(request_pre_vote(server(2, 2, term=9), ask_before(7, AS_GOOD))).term == 9
 
 
 def test_a_request_that_nobody_awaits_is_handled_without_an_answer() -> None:
     node = server(2, 2)
-    effects = node.request_vote(replace(ask(3, AS_GOOD), awaited=False), DONE)
-    assert (effects.sent, node.last_vote_cand) == ([], "n2")
+    effects = request_vote(node, replace(ask(3, AS_GOOD), awaited=False), DONE)
+    assert (effects.sent, node.stores.last_vote_cand) == ([], "n2")

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from dledger import interface
-from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.both_ways import BothWays, check_both_ways
-from lockstep.conformance.shown.compare import to_tree, to_value
+from lockstep.conformance.both_ways_check import BothWays, check_both_ways
+from lockstep.conformance.json_values import to_tree, to_value
 from lockstep.jobs.fleet_both_ways import by_plan, check_cluster_both_ways
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
-from mutants import Mutant, planted, spec_of
 from raftref.action import NotEnabled
-from raftref.dledger.records import message_of
+from raftref.dledger.messages import read_message
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation import Schedule, Trial, simulate
-from raftref.dledger.storage.ledger_store import LedgerStore
-from sampling import sampled
+from raftref.dledger.store import LedgerStore
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import interface
+from tests.support.systems.dledger_mutants import REFERENCE
+from tests.support.systems.mutants import Mutant, planted, spec_of
 
 #: The protocol as published, elections message by message, and all of it at once; the others at night.
 SAMPLE = ("published", "votes", "whole")
@@ -175,7 +175,7 @@ def messages(plan: str, seed: int) -> Iterator[dict[str, Any]]:
 def test_a_message_is_read_as_it_was_written(plan: str) -> None:
     written = list(messages(plan, 2))
     assert len({(each["kind"], each["type"]) for each in written}) >= 6
-    assert [message_of(each).record() for each in written] == written
+    assert [read_message(each).record() for each in written] == written
 
 
 def test_a_value_of_the_spec_is_written_as_a_trace_has_it() -> None:

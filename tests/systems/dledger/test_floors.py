@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from fleets import times_reached
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, seldom
-from lockstep.systems.dledger.constants import told_constants
+from lockstep.systems.dledger.constants import header_constants
 from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors, universe
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.models import manifest
+from lockstep.systems.dledger.unreachable import OUT_OF_REACH, SELDOM, actions, out_of_reach, seldom
+from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
-from mutants import spec_of
-from sampling import sampled
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
+from tests.support.systems.mutants import spec_of
 
 #: More of the clusters than this is not too seldom.
 SELDOM_SHARE = 1 / 3
@@ -31,7 +31,7 @@ SAMPLE = ("four",)
 #: What is too seldom in every plan that could reach it, and the model that reaches it.
 SHOWN_BY = {
     ("answer", "TRANSFER INCONSISTENT_TERM"): "witness_transfer_too_late",
-    ("log", "cut entries back"): "resurrected_tail_bug",
+    ("log", "cut entries back"): "truncated_tail_bug",
 }
 #: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did.
 SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer", "HEARTBEAT INCONSISTENT_LEADER")}
@@ -95,9 +95,9 @@ def test_without_this_argument_a_plan_would_have_to_reach_more(argument: object)
         assert any(
             what in everything(plan)
             and what not in actions(*spec_of(plan).never)
-            and not any(what in each.what and each.where(told_constants(spec_of(plan).constants)) for each in others)
+            and not any(what in each.what and each.where(header_constants(spec_of(plan).constants)) for each in others)
             for plan in PLANS
-            if own.where(told_constants(spec_of(plan).constants))
+            if own.where(header_constants(spec_of(plan).constants))
         ), what
 
 

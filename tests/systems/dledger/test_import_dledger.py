@@ -6,18 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.recording import import_lines, import_recording
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
-from lockstep.trace.imported import Imported
-from raftref.dledger.switches import COARSE, PUBLISHED
+from lockstep.systems.dledger.constants import DEFAULTS
+from lockstep.systems.dledger.recording_import import import_lines, import_recording
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace, read_trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import (
+    CAPTURED,
+    FAULT_FREE,
+    FIGURE8,
+    QUIET,
+    Continued,
+    encoded,
+    ended,
+    lines_of,
+)
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 
@@ -94,16 +105,15 @@ def test_an_event_says_what_was_sent_where_the_recording_shows_the_sending_and_n
         assert action not in answers or 1 in counts
 
 
-def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: Imported) -> None:
+def test_the_header_names_the_system_its_features_and_the_published_flaws(figure8: Imported) -> None:
     header = figure8.header
     assert (header.system, header.version, header.spec) == ("dledger", "0.2.7", "DLedger")
     assert header.nodes == ("n0", "n1", "n2")
     assert header.constants == {
-        "AtomicElection": False,
+        **DEFAULTS,
+        "StepwiseElections": True,
         "Fifo": False,
-        **COARSE.constants(),
-        **PUBLISHED.constants(),
-        "AtomicQuorumCheck": False,
+        "SplitQuorumCheck": True,
         "PendingMap": True,
     }
     assert "figure8" in header.origin

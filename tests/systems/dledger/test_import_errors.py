@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dledger_lines import FIGURE8, Continued, Json, encoded, ended, lines_of
-from lockstep.systems.dledger.recording import import_lines, import_recording
-from lockstep.trace.format import TraceError
-from lockstep.trace.json_lines import UnreadableError
+from lockstep.systems.dledger.recording_import import import_lines, import_recording
+from lockstep.trace.json_lines import TraceError, UnreadableError
+from tests.support.systems.dledger_lines import FIGURE8, Continued, Json, encoded, ended, lines_of
 
 Change = Callable[[list[Json]], object]
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dledger import check_dledger
-from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import OBSERVE, Trace, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.systems.dledger.recording_import import import_lines
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import OBSERVE, trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import Continued
 
 
 def vote(told: Continued, node: str, candidate: str) -> int:

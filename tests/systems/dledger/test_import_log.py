@@ -11,26 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from dledger import interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
-from lockstep.logs.lines import Thread
-from lockstep.systems.dledger.log import UnexplainedError
-from lockstep.systems.dledger.log.hidden import Hidden, compare_index
-from lockstep.systems.dledger.log.lines import LogLine, read_logs
-from lockstep.systems.dledger.log.roles import Roles
-from lockstep.systems.dledger.log.runs import Run
-from lockstep.systems.dledger.log.sightings import Ahead, Sightings
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.logs.log_lines import Thread
+from lockstep.systems.dledger.log_hidden_steps import Hidden, compare_index
+from lockstep.systems.dledger.log_import import UnexplainedError
+from lockstep.systems.dledger.log_lines import LogLine, read_logs
+from lockstep.systems.dledger.log_lookahead import Ahead, Sightings
+from lockstep.systems.dledger.log_roles import Roles
+from lockstep.systems.dledger.log_runs import Run
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import import_trace, imported_file, write_cluster
-from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
-from lockstep_command import lockstep
-from logger_lines import ELECTED, checked, imported, logged, written
-from malformed import CAPTURED
+from lockstep.systems.trace_files import import_trace, imported_file, write_cluster
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_traces import as_event, header
+from tests.scripts.malformed import CAPTURED
+from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, written
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
+from tests.support.systems.dledger import interface
+from tests.support.systems.simulated_traces import as_event, header
 
 FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))

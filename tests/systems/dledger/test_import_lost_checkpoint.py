@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from dledger import check_dledger
-from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.systems.dledger.recording_import import import_lines
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.dledger_lines import Continued
 
 
 def restarted(committed: int) -> Imported:

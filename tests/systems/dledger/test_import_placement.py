@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from lockstep.systems.dledger.recording.placement import History, PlacedStep, Placement, place
+from lockstep.systems.dledger.step_placement import History, PlacedStep, Placement, place
 
 
 def step(line: int, *after: PlacedStep, node: str = "n1", **fields: Any) -> PlacedStep:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.log import UnexplainedError, import_log
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import TraceError
-from lockstep.trace.imported import Imported
-from lockstep_command import lockstep
-from logger_lines import ELECTED, checked, imported, logged, split_by_node, written
-from malformed import CAPTURED
-from sampling import sampled
+from lockstep.systems.dledger.log_import import UnexplainedError, import_log
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from tests.scripts.malformed import CAPTURED
+from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, split_by_node, written
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
 
 LOGS = sorted(CAPTURED.glob("*.log"))
 PARTITION = CAPTURED / "dledger-0.2.7-leader_partition.log"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dledger_lines import FAULT_FREE
-from lockstep.conformance.incremental import Evaluation, Incremental, Literal
-from lockstep.systems.dledger.recording import import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
+from lockstep.systems.dledger.recording_import import import_recording
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.values.kinds import Fcn
+from tests.support.systems.dledger_lines import FAULT_FREE
 
 MESSAGE = Fcn(
     {"kind": "request", "type": "COMMIT", "src": "n0", "dst": "n1", "term": 0, "commitIndex": -1, "awaited": False}

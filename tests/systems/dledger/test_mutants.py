@@ -6,11 +6,11 @@ import inspect
 
 import pytest
 
-from dledger_mutants import REFERENCE
-from mutants import planted
-from raftref.dledger.replication.quorum import is_quorum
-from raftref.dledger.storage.ledger_store import LedgerStore
-from sampling import sampled
+from raftref.dledger.quorum import is_quorum
+from raftref.dledger.store import LedgerStore
+from tests.support.sampling import sampled
+from tests.support.systems.dledger_mutants import REFERENCE
+from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
 FEW = (
@@ -20,8 +20,8 @@ FEW = (
     ("would_accept", "m.src == self.node_id", "m.src != self.node_id", "published", "asking"),
     (
         "can_do_committed",
-        "self.told_index > self.last_applied_index",
-        "self.told_index < self.last_applied_index",
+        "self.apply_index > self.last_applied_index",
+        "self.apply_index < self.last_applied_index",
         "applied",
         "asking",
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dledger_lines import CAPTURED, lines_of
-from lockstep.base.paths import traces_dir
-from recorded_fields import changed, found, label, section
+from lockstep.base.package_data import traces_dir
+from tests.scripts.recorded_fields import changed, found, label, section
+from tests.support.systems.dledger_lines import CAPTURED, lines_of
 
 RESTARTS = lines_of(CAPTURED / "dledger-0.2.7-restarts.ndjson")
 
@@ -27,5 +27,5 @@ def test_a_changed_field_is_noticed_unless_the_page_lists_it(kind: str, path: tu
 
 @pytest.mark.nightly
 def test_the_page_lists_what_is_not_noticed() -> None:
-    """Rewrite it with `python tests/support/recorded_fields.py`."""
+    """Rewrite it with `python -m tests.scripts.recorded_fields`."""
     assert section() in (traces_dir().parent / "docs" / "measured" / "tampering.md").read_text(encoding="utf-8")

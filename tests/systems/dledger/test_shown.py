@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from dledger import check_dledger
-from lockstep.conformance.check import Finding
+from lockstep.conformance.trace_verdict import Finding
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from raftref.dledger.effects import Effects
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from raftref.dledger.follower import EntryHandler
 from raftref.dledger.messages import Index, Term
-from raftref.dledger.replication.client_futures import ClientFutures, Future
-from raftref.dledger.replication.entry_handler import EntryHandler
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import simulate
-from simulated_traces import as_event, header
+from raftref.dledger.state import ClientFutures, Future
+from raftref.dledger.steps import Effects
+from tests.support.systems.dledger import check_dledger
+from tests.support.systems.simulated_traces import as_event, header
 
 
 def deviation(seed: int) -> Finding | None:

@@ -1,6 +1,6 @@
 """Simulated clusters logged as DLedger logs: none is blamed for what it did not do, and lies are not believed.
 
-What is made up here is the cluster; the lines are those that DLedger writes (tests/support/simulated_logs.py).
+What is made up here is the cluster; the lines are those that DLedger writes (tests/support/logs/simulated_logs.py).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from dledger_lines import CAPTURED
-from lockstep.systems.dledger.log.lines import read_logs
-from log_trials import Outcome, lied, merged, run, trial
+from lockstep.systems.dledger.log_lines import read_logs
 from raftref.dledger.simulation import simulate
-from sampling import sampled
-from simulated_logs import log_of
+from tests.scripts.log_trials import Outcome, lied, merged, run, trial
+from tests.support.logs.simulated_logs import log_of
+from tests.support.sampling import sampled
+from tests.support.systems.dledger_lines import CAPTURED
 
 #: The thousand clusters, in parts; the sample has one of every second plan.
 PARTS = [range(first, first + 125) for first in range(0, 1000, 125)]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.dledger.log import UnexplainedError
-from lockstep.trace.format import TraceError
-from logger_lines import ELECTED, checked, imported, logged, written
-from malformed import CAPTURED
-from sampling import sampled
+from lockstep.systems.dledger.log_import import UnexplainedError
+from lockstep.trace.json_lines import TraceError
+from tests.scripts.malformed import CAPTURED
+from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, written
+from tests.support.sampling import sampled
 
 LOGS = sorted(CAPTURED.glob("*.log"))
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))

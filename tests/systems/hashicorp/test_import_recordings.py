@@ -10,20 +10,22 @@ from typing import Any
 
 import pytest
 
-from hashicorp_recordings import recording, written
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.recording import import_lines
-from lockstep.systems.hashicorp.recording.importer import _CHANGES, _READERS
-from lockstep.systems.hashicorp.recording.lines.reading import AnyLine
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, TraceError, trace_lines
-from lockstep.trace.imported import Imported
-from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature, Flaw
-from recording_lies import LIES, renumbered, with_lie
-from sampling import sampled
+from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
+from lockstep.systems.hashicorp.recording_reader import AnyLine
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
+from tests.support.sampling import sampled
+from tests.support.systems.hashicorp_recordings import recording, written
+from tests.support.systems.recording_lies import LIES, renumbered, with_lie
 
 CAPTURED = traces_dir() / "captured" / "hashicorp"
 Lines = list[dict[str, Any]]
@@ -50,7 +52,18 @@ PLANS: dict[str, dict[str, Any]] = {
 
 EVENTS = 250
 CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
-FEW = [("snapshots and chaos among five", 2)]
+CLUSTERS += [("quiet", 37), ("transfers", 59), ("transfers", 60)]
+
+#: The first has all that may happen; each of the others has an order of lines that the importer once misread.
+FEW = [
+    ("snapshots and chaos among five", 2),
+    ("snapshots", 4),  # a snapshot is saved between the building of a request and its sending
+    ("torn votes", 2),  # two peers answer from a higher term, and the routine of one of them goes on
+    ("quiet", 15),  # an answer to an earlier leadership of a server arrives
+    ("quiet", 37),  # an answer that was not needed to commit is never acted on
+    ("transfers", 59),  # entries are stored between the building of a TimeoutNow and its sending
+    ("transfers", 60),  # a handler changes what the next request would say
+]
 
 
 def simulated(plan: str, seed: int, events: int = EVENTS) -> Lines:
@@ -127,7 +140,7 @@ def test_most_lies_are_noticed() -> None:
 
 
 def too_few(tried: Counter[str], found: Counter[str]) -> dict[str, str]:
-    """The lies of which too few were noticed, or of which none could be planted, so that nothing is shown of them."""
+    """The lies that were noticed too seldom, or could not be planted, so that nothing is shown of them."""
     said = {kind: f"{found[kind]} of {tried[kind]}" for kind in LIES}
     return {kind: said[kind] for kind in LIES if not tried[kind] or found[kind] < LEAST_SHARE[kind] * tried[kind]}
 
@@ -182,7 +195,7 @@ BAD: dict[str, tuple[Callable[[Lines], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
+def test_a_file_that_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
     change, said = BAD[name]
     lines = quiet()
     change(lines)
@@ -193,7 +206,7 @@ def test_what_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
 
 def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:
     """A kind that nobody reads would pass in silence."""
-    noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp", "transfer_req", "transfer_resp"}
+    noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp"}
     noise |= {"partition", "heal", "cut_oneway", "script", "faults_off", "hb_failed_obs", "hb_resumed_obs"}
     kinds = {str(kind.__struct_config__.tag) for kind in AnyLine.__args__}
     assert {str(kind.__struct_config__.tag) for kind in _READERS} == kinds - noise

@@ -13,16 +13,18 @@ from typing import Any
 
 import pytest
 
-from hashicorp_recordings import written
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.recording import import_lines
-from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from lockstep.trace.imported import Imported
-from recording_lies import renumbered
+from lockstep.systems.hashicorp.recording_import import import_lines
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
+from tests.support.systems.hashicorp_recordings import written
+from tests.support.systems.recording_lies import renumbered
 
 Lines = list[dict[str, Any]]
 

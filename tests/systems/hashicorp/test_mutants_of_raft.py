@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hashicorp_mutants import REFERENCE
-from mutants import planted
+from tests.support.systems.hashicorp_mutants import REFERENCE
+from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
 FEW = (
     ("set_state", "self.stop_leading()", "pass", "raft_whole_published", "traces"),
     (
-        "can_replicate_to",
-        "0 <= count <= self.most(next_index)",
-        "0 <= count < self.most(next_index)",
+        "_can_append",
+        "0 <= count <= most_entries(server, next_index)",
+        "0 <= count < most_entries(server, next_index)",
         "raft_whole_published",
         "asking",
     ),

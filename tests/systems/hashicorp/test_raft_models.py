@@ -1,4 +1,4 @@
-"""The models of hashicorp/raft: told the truth about, and each flaw beside a twin that differs in nothing else."""
+"""The models of hashicorp/raft: the manifest is true of them, and a flaw and its twin differ in nothing else."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from lockstep.models.manifest import ModelEntry
+from lockstep.models.model_manifest import ModelEntry
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
-from lockstep.systems.models import manifest, manifests
-from lockstep.tla.loading.load import load_spec
+from lockstep.systems.registry import manifest, manifests
+from lockstep.tla.loading.load_spec import load_spec
 
 MODELS = manifest(HASHICORP.spec)
 SENSITIVE = [each for each in MODELS.models if each.switch is not None]

@@ -7,22 +7,32 @@ from typing import Any
 
 import pytest
 
-from fleets import times_reached
-from hashicorp_traces import check, checked, spec_of
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.fleet_both_ways import check_cluster_both_ways
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, universe
-from lockstep.systems.hashicorp.constants import told_constants
-from lockstep.systems.hashicorp.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors
+from lockstep.systems.hashicorp.constants import header_constants
+from lockstep.systems.hashicorp.floors import (
+    CLUSTERS,
+    EVENTS,
+    FEW_CLUSTERS,
+    FEW_EVENTS,
+    SELDOM,
+    UNREACHABLE,
+    actions,
+    all_parts,
+    floors,
+    unreachable,
+)
 from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
-from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
+from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event
-from raftref.hashicorp.raft import ACTIONS, SHOWN
-from sampling import sampled
+from lockstep.trace.trace_format import Event
+from raftref.hashicorp.hashicorp_raft import ACTIONS, SHOWN
+from tests.scripts.hashicorp_traces import check, checked, spec_of
+from tests.support.sampling import sampled
+from tests.support.systems.fleets import times_reached
 
 #: The plans that `verify` runs, and some that have what those have not; the others at night.
 SAMPLE = (*VERIFIED, "raft_votes_published")
@@ -115,21 +125,21 @@ def test_a_fleet_reaches_all_that_is_not_excused(plan: str) -> None:
     whole = floors(plan, spec_of(plan))[-1]
     judged = judge_floor(plan, (whole,), found, CLUSTERS, EVENTS)
     assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
-    assert found.keys() <= set(universe(spec_of(plan), LOGS, ANSWERS)), "what the spec has not"
+    assert found.keys() <= set(all_parts(spec_of(plan))), "what the spec has not"
 
 
 @pytest.mark.nightly
 def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
     for plan in PLANS:
         whole = floors(plan, spec_of(plan))[-1]
-        everything = set(universe(spec_of(plan), LOGS, ANSWERS))
+        everything = set(all_parts(spec_of(plan)))
         assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() >= everything
         assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
         assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
 def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() -> None:
-    def of(index: int, role: str) -> dict[str, Any]:
+    def shown(index: int, role: str) -> dict[str, Any]:
         return {
             **{
                 "role": role,
@@ -142,9 +152,9 @@ def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() ->
             **{"fsm": {"index": index}, "configurations": {"committedIndex": 1}, "verified": {"#set": []}},
         }
 
-    first = Event(seq=1, node="n1", action="ApplyFsm", shows=of(5, "Follower"))
+    first = Event(seq=1, node="n1", action="ApplyFsm", shows=shown(5, "Follower"))
     for index, role, is_back in ((3, "Follower", True), (5, "Follower", False), (0, "Shutdown", False)):
-        then = Event(seq=2, node="n1", action="InstallSnapshot", shows=of(index, role))
+        then = Event(seq=2, node="n1", action="InstallSnapshot", shows=shown(index, role))
         assert (("log", "FSM set back") in set(reached([first, then]))) == is_back
 
 
@@ -155,17 +165,17 @@ def test_every_action_must_be_reached_by_some_plan() -> None:
 
 
 def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
-    everything = set(universe(spec_of("raft_whole"), LOGS, ANSWERS))
+    everything = set(all_parts(spec_of("raft_whole")))
     for each in SELDOM:
         assert set(each.plans) <= set(PLANS)
         assert everything & set(each.what)
-    for argument in OUT_OF_REACH:
+    for argument in UNREACHABLE:
         assert argument.what
-        cases = {argument.where(told_constants(spec_of(plan).constants), fault_plan(plan, 0)) for plan in PLANS}
+        cases = {argument.where(header_constants(spec_of(plan).constants), fault_plan(plan, 0)) for plan in PLANS}
         assert True in cases
 
 
-def test_what_a_plan_has_no_rate_for_is_out_of_its_reach() -> None:
-    beyond = out_of_reach("raft", spec_of("raft"))
-    assert {("action", "TakeSnapshot"), ("action", "VerifyLeader"), ("outcome", "ElectSelf FAIL")} <= beyond.keys()
-    assert ("action", "ElectSelf") not in beyond
+def test_a_part_that_a_plan_has_no_rate_for_is_unreachable() -> None:
+    excluded = unreachable("raft", spec_of("raft"))
+    assert {("action", "TakeSnapshot"), ("action", "VerifyLeader"), ("outcome", "ElectSelf FAIL")} <= excluded.keys()
+    assert ("action", "ElectSelf") not in excluded

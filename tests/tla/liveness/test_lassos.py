@@ -11,17 +11,17 @@ from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
 from lockstep.cli.command_line import cli
-from lockstep.models.search import explore_with_tlc
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.models.spec_search import explore_with_tlc
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import Exploration, Violation, explore
-from lockstep.tla.liveness import check
-from lockstep.tla.liveness.check import LassoContradictedError, LivenessRefusedError
-from lockstep.tla.liveness.search import Lasso
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.liveness import temporal_check
+from lockstep.tla.liveness.lasso_search import Lasso
+from lockstep.tla.liveness.temporal_check import LassoContradictedError, LivenessRefusedError
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 LOCK = SPECS / "liveness" / "Lock.tla"
 COUNTER = SPECS / "liveness" / "Counter.tla"
@@ -238,7 +238,7 @@ def test_liveness_under_symmetry_or_a_view_is_refused_in_a_line_that_names_it(en
 def test_a_behaviour_that_does_not_stand_is_an_internal_error(
     lasso: Lasso, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "find_violation", lambda *_: lasso)
+    monkeypatch.setattr(temporal_check, "find_violation", lambda *_: lasso)
     with pytest.raises(LassoContradictedError, match=r"^AllServed: the behaviour found "):
         explore(lock(tmp_path, "SPECIFICATION Strong", "PROPERTY AllServed"))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
-from tla_temporal import TemporalSpec, made_up_spec
-from tla_terms import SEED
+from tests.support.tla.tla_temporal import TemporalSpec, made_up_spec
+from tests.support.tla.tla_terms import SEED
 
 #: How many specs every run compares, how many the nightly one does besides, and how many of these are one test.
 FEW, MANY, BATCH = 1, 600, 20

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
-from lockstep_command import lockstep
+from tests.support.programs.lockstep_command import lockstep
 
 #: The token is handed on for ever, so that it stays nowhere.
 TOKEN = """---- MODULE Token ----

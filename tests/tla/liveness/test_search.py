@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.tla.liveness.fair import sorted_conditions
-from lockstep.tla.liveness.formulas import (
+from lockstep.tla.liveness.behaviour_graph import Graph, Valuation, graph_of
+from lockstep.tla.liveness.fair_components import sorted_conditions
+from lockstep.tla.liveness.lasso_replay import Word, conditions_met
+from lockstep.tla.liveness.lasso_search import find_violation
+from lockstep.tla.liveness.tableau_product import Product
+from lockstep.tla.liveness.temporal_formulas import (
     Always,
     And,
     Equivalent,
@@ -23,10 +27,6 @@ from lockstep.tla.liveness.formulas import (
     Or,
     normal,
 )
-from lockstep.tla.liveness.graph import Graph, Valuation, graph_of
-from lockstep.tla.liveness.product import Product
-from lockstep.tla.liveness.replay import Word, conditions_met
-from lockstep.tla.liveness.search import find_violation
 from lockstep.tla.values.kinds import TlaError
 
 #: The most states of a behaviour, counted before it repeats, that all are tried of.

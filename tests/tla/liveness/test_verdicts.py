@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.liveness.graph import Valuation, graph_of
-from lockstep.tla.liveness.search import find_violation
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.liveness.behaviour_graph import Valuation, graph_of
+from lockstep.tla.liveness.lasso_search import find_violation
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tlc import PropertyKind, TlcOptions, TlcVerdict, run_tlc
-from places import SPECS
-from sampling import sampled
+from tests.support.places import SPECS
+from tests.support.sampling import sampled
 
 MODULE = SPECS / "liveness" / "Counter.tla"
 TEXT = MODULE.read_text()

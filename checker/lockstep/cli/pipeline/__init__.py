@@ -1,47 +1,27 @@
-"""lockstep pipeline: its commands, each in a module of its own that is imported when it is asked for."""
+"""lockstep pipeline: the group of its commands."""
 
 from __future__ import annotations
-
-from importlib import import_module
 
 import click
 
 from lockstep.base.command_group import CommandGroup
 from lockstep.cli.options import EXIT_CODES
-
-#: The commands: where each is, and what the list of commands says of it.
-COMMANDS = {
-    "counterexample": ("found:counterexample_command", "Write one counterexample of a run into a file."),
-    "counterexamples": ("found:counterexamples_command", "Minimise a trace of each kind of violation."),
-    "facts": ("found:facts_command", "Find facts of traces in SQL, and hold them against the verdicts."),
-    "windows": ("found:windows_command", "Find states to cut long traces at."),
-    "check": ("stages:check_command", "Check the traces of a run."),
-    "coverage": ("stages:coverage_command", "Count what the traces of a run reach."),
-    "generate": ("stages:generate_command", "Simulate clusters into a run."),
-    "ingest": ("stages:ingest_command", "Read traces, recordings and logs into a run."),
-    "report": ("stages:report_command", "Report on a run."),
-    "run": ("run:command", "All stages, one after the other."),
-    "trace": ("trace:command", "Write one trace of a run into a file."),
-}
+from lockstep.cli.pipeline.stage_commands import (
+    check_command,
+    coverage_command,
+    generate_command,
+    ingest_command,
+    report_command,
+    run_command,
+)
+from lockstep.cli.pipeline.stored_trace_commands import (
+    counterexample_command,
+    counterexamples_command,
+    trace_command,
+)
 
 
-class _Commands(CommandGroup):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        found: click.Command = getattr(import_module(f"lockstep.cli.pipeline.{module}"), name)
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, short) for name, (_, short) in sorted(COMMANDS.items())])
-
-
-@click.group(cls=_Commands, epilog=EXIT_CODES)
+@click.group(cls=CommandGroup, epilog=EXIT_CODES)
 def command() -> None:
     """Check a store of traces of any size on Spark, stage by stage.
 
@@ -54,3 +34,17 @@ def command() -> None:
     lockstep pipeline run STORE --seeds 100                  simulate, check and report
     lockstep pipeline trace STORE RUN TRACE -o x.ndjson      get one trace out of it
     """
+
+
+for each in (
+    run_command,
+    generate_command,
+    ingest_command,
+    check_command,
+    coverage_command,
+    counterexamples_command,
+    report_command,
+    trace_command,
+    counterexample_command,
+):
+    command.add_command(each)

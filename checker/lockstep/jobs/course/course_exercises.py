@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
-from lockstep.base.paths import course_dir
+from lockstep.base.package_data import course_dir
+from lockstep.base.spelling import did_you_mean
 
 #: The description for the grader; students do not get it.
 DESCRIPTION = "exercise.toml"

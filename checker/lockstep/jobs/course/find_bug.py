@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
-from lockstep.conformance.check import Finding, check_trace
+from lockstep.base.spelling import did_you_mean
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import Finding
 from lockstep.jobs.course.course_exercises import TRACE, FindBug, refuse_overwriting
 from lockstep.jobs.course.plant_expression import ExpressionError, ReferenceMethod, methods_of
 from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
-from lockstep.trace.format import Event, Header, write_trace
+from lockstep.systems.trace_specs import compiled
+from lockstep.trace.trace_format import Event, Header, write_trace
 
 #: The fields of an answer.
 METHOD, EXPRESSION = "method", "expression"

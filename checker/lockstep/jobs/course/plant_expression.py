@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 
 #: The syntax allowed in a student's expression; names, attributes and calls must be those of the method.
 _ALLOWED = (

@@ -6,18 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.base.paths import course_dir
-from lockstep.conformance.incremental import Incremental
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.reading import Reading
-from lockstep.conformance.shown.compare import Compared, ObservationError, compare
+from lockstep.base.package_data import course_dir
+from lockstep.conformance.comparison import ObservationError, ShownValue, compare
+from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.property_evaluation import Incremental
+from lockstep.conformance.spec_interface import Interface
 from lockstep.jobs.course.course_exercises import TRACE, Predict, Question
 from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers, is_plain
-from lockstep.systems.specs import compiled, system_of
+from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ModelValue, Value, format_value
-from lockstep.trace.format import Event, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import read_trace
 
 #: The answers for a property that no step violates, and for a node that does not exist.
 NEVER, NONE = "never", "none"
@@ -32,7 +34,7 @@ class ExerciseRun:
     states: Mapping[int, State]
     violations: Mapping[str, int]
 
-    def compare(self, question: Question, answer: Any) -> Compared:
+    def compare(self, question: Question, answer: Any) -> ShownValue:
         """Compare an answer with the spec.
 
         Raises ObservationError where the two cannot be compared, and KeyError where there is no such event.
@@ -46,7 +48,7 @@ class ExerciseRun:
         shown: Any = None if answer == NONE else answer
         for part in reversed(question.field.split(".")):
             shown = {part: shown}
-        compared = list(compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words))
+        compared = compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words)
         return next((each for each in compared if not each.equal), compared[0])
 
     def _may(self, question: Question) -> bool:
@@ -173,11 +175,11 @@ def _value(run: ExerciseRun, question: Question) -> Value:
     return value
 
 
-def _plain(name: str, answer: Any, expected: str | int | bool) -> Compared:
+def _plain(name: str, answer: Any, expected: str | int | bool) -> ShownValue:
     kinds = {bool} if isinstance(expected, bool) else {str, int}
     if type(answer) not in kinds and answer != NEVER:
         raise ObservationError(name, f"{_toml(answer)} cannot be compared")
-    return Compared(name, answer, expected, _same(answer, expected))
+    return ShownValue(name, answer, expected, _same(answer, expected))
 
 
 def _toml(value: Any) -> str:

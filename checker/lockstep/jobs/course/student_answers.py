@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 
 #: An answer that is not given yet.

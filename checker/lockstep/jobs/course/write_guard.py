@@ -13,13 +13,13 @@ from pathlib import Path
 
 from lockstep.base.characters import counted
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import course_dir, spec_dir
+from lockstep.base.package_data import course_dir, spec_dir
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.jobs.course.course_exercises import WriteGuard
 from lockstep.jobs.course.student_answers import Grade
 from lockstep.tla.explore import Exploration, Violation, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value

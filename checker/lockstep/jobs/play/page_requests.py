@@ -18,7 +18,7 @@ from lockstep.jobs.play.play_session import Session, StepRefusedError
 from lockstep.jobs.play.play_trace import save_trace
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.trace.json_lines import explained
 
 __all__ = ["BadRequestError", "RefusedError", "RequestHandler"]

@@ -6,21 +6,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.play.play_session import Offer, Session
 from lockstep.jobs.view.counterexample_view import model_system, page_context
 from lockstep.report.page.page_content import PageContext
-from lockstep.systems.models import model_named
-from lockstep.systems.opening import open_trace
-from lockstep.systems.own.traces import load_own_spec, not_checked, own_system
-from lockstep.systems.specs import compiled, system_of
+from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
+from lockstep.systems.registry import model_named
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_opening import SpecOptions
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts
-from lockstep.trace.format import Header, Trace
+from lockstep.systems.trace_specs import compiled, system_of
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts
+from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_reader import Trace
 
 __all__ = ["Game", "play_header", "play_model", "play_own_spec", "play_trace"]
 

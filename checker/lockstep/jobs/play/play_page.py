@@ -11,7 +11,7 @@ from lockstep.jobs.view.counterexample_view import acting_node
 from lockstep.jobs.view.remarks import property_remark
 from lockstep.report.page.page_content import MAX_TEXT, Tree, ValuePrinter, argument_text, page_content
 from lockstep.report.page.shown_behaviour import ShownBehaviour, ShownStep
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.tla.explain import Explanation
 from lockstep.tla.values.kinds import Fcn, Value, format_value
 

@@ -16,13 +16,21 @@ from typing import Annotated, Any
 import msgspec
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
-from lockstep.conformance.shown.compare import to_tree, to_value
+from lockstep.base.spelling import did_you_mean
+from lockstep.conformance.json_values import to_tree, to_value
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_session import Session, StepRefusedError, Visit
 from lockstep.tla.values.kinds import ArgumentError, TlaError, Value, format_value
-from lockstep.trace.format import Header, TraceError
-from lockstep.trace.json_lines import MIN_INTEGER, converted, file_lines, plain_object, source_name, unreasonable
+from lockstep.trace.json_lines import (
+    MIN_INTEGER,
+    TraceError,
+    converted,
+    file_lines,
+    plain_object,
+    source_name,
+    unreasonable,
+)
+from lockstep.trace.trace_format import Header
 
 __all__ = ["FORMAT", "Scenario", "ScenarioRefusedError", "ScenarioStart", "play", "read_scenario", "scenario_lines"]
 

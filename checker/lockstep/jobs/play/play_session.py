@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
-from lockstep.conformance.incremental import Branching, Standing
+from lockstep.base.spelling import did_you_mean
+from lockstep.conformance.property_evaluation import PropertyEvaluator, Standing
 from lockstep.tla.explain import Explanation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, ModelValue, TlaError, Value
-from lockstep.tla.values.operators.bounds import UntoldError
-from lockstep.trace.format import Event
+from lockstep.tla.values.quantifier_bounds import UnknownArgumentError
+from lockstep.trace.trace_format import Event
 
 __all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Visit"]
 
@@ -108,7 +108,7 @@ class Session:
         if not self.initial:
             raise CannotPlayError(f"{spec.name} has no initial state to play from")
         self.visits: list[Visit] = []
-        self._properties = Branching(spec)
+        self._properties = PropertyEvaluator(spec)
         self._offers: dict[int, Offers] = {}
         self._children: dict[tuple[int | None, State, str, tuple[Value, ...]], int] = {}
         self.begin()
@@ -208,7 +208,7 @@ class Session:
                 for args in self.spec.arguments(state, name):
                     for after in self.spec.steps(state, name, args):
                         yield name, args, after
-            except UntoldError as error:
+            except UnknownArgumentError as error:
                 notes.append(f"the arguments of {name} must be written: {error}")
             except TlaError as error:
                 notes.append(f"{name} has no value here: {error}")

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 import msgspec
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.shown.compare import to_tree
+from lockstep.conformance.json_values import to_tree
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_session import Visit
-from lockstep.systems.specs import compiled, spec_hash
+from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
-from lockstep.trace.format import FORMAT, Event, Header, TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
 __all__ = ["NoTraceError", "SavedTrace", "save_trace"]
 

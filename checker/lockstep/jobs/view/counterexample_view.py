@@ -7,24 +7,23 @@ from pathlib import Path
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.incremental import Branching
+from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.jobs.view.remarks import property_remark
 from lockstep.models.counterexample import of_search
-from lockstep.models.search import explore_compiled
+from lockstep.models.spec_search import explore_compiled
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
-from lockstep.systems.models import model_named
-from lockstep.systems.own.traces import own_system
-from lockstep.systems.picture import shown
-from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.node_picture import shown
+from lockstep.systems.own_traces import own_system
+from lockstep.systems.registry import SYSTEMS, model_named
 from lockstep.systems.system import System
 from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.behaviour import Behaviour
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.tables.either import explore_either
+from lockstep.tla.tables.compiled_search import explore_either
 from lockstep.tla.values.kinds import Value
 
 
@@ -95,7 +94,7 @@ def _shown(
 
 def _steps(behaviour: Behaviour, context: PageContext) -> Iterator[ShownStep]:
     spec = context.spec
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     state = spec.state(behaviour.steps[0].state)
     known = properties.standing(state)
     for number, each in enumerate(behaviour.steps):

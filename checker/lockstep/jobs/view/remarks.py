@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import Remark, ShownStep
 from lockstep.report.page.source_lines import spec_lines
 from lockstep.report.verdict_text import finding_text
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value

@@ -10,27 +10,27 @@ import msgspec
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.conformance.incremental import Branching
-from lockstep.conformance.states import follow_states
+from lockstep.conformance.property_evaluation import PropertyEvaluator
+from lockstep.conformance.state_check import follow_states
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.jobs.view.remarks import remarks_on
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, TraceWindow
-from lockstep.logs.check import explain_logs, told_best
-from lockstep.logs.search import Run
+from lockstep.logs.explanation_search import Run
+from lockstep.logs.log_check import explain_logs, told_best
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.judge import header_of_states, judge_known
-from lockstep.systems.opening import open_trace
-from lockstep.systems.own.subject import own_subject
-from lockstep.systems.own.traces import check_own, of_own
-from lockstep.systems.specs import Switches, compiled, expanded, system_of
+from lockstep.systems.file_check import header_of_states, judge_known
+from lockstep.systems.own_logs import own_subject
+from lockstep.systems.own_traces import check_own, of_own
+from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_opening import SpecOptions
-from lockstep.tla.loading.project import module_texts
+from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
-from lockstep.trace.format import Header
-from lockstep.trace.itf import ItfTrace, is_itf, read_itf
+from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
+from lockstep.trace.trace_format import Header
 
 
 def view_trace(
@@ -131,7 +131,7 @@ def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -
     refuse_no_verdict(of_own(verdict))
     if not taken:
         raise NothingToShowError(verdict_text(verdict).splitlines()[0])
-    properties = Branching(context.spec, one_behaviour=True)
+    properties = PropertyEvaluator(context.spec, one_behaviour=True)
     state, known = taken[0].state, properties.standing(taken[0].state)
     steps = [ShownStep(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
     for number, each in enumerate(taken[1:], 1):
@@ -144,7 +144,7 @@ def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -
 
 def _explaining_steps(runs: Sequence[Run], spec: Spec) -> Iterator[ShownStep]:
     """Yield the steps of a behaviour that explains the lines of logs."""
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     state = runs[0].state
     known = properties.standing(state)
     number = 0

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.incremental import Branching
+from lockstep.conformance.property_evaluation import PropertyEvaluator
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.report.page.shown_behaviour import ShownStep, ShownTable
 from lockstep.tla.explain import Branch
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 #: How many steps are shown up to what is wrong, or up to the end, and how many after it.
 BEFORE, AFTER = 1_500, 501
@@ -62,7 +62,7 @@ class TraceWindow:
 
     def steps(self, spec: Spec) -> Iterator[ShownStep]:
         """Yield the steps, with the properties that are false in each state."""
-        properties = Branching(spec, one_behaviour=True)
+        properties = PropertyEvaluator(spec, one_behaviour=True)
         known = None
         for each in self._steps:
             known = known or properties.standing(each.state)
@@ -111,7 +111,7 @@ def divergence(check: TraceCheck, state: State, line: int, event: Event) -> Iter
 def _shown_beside_spec(check: TraceCheck, after: State, line: int, event: Event) -> Iterator[ShownTable]:
     if not event.shows:
         return
-    compared = check.reading.compared(event, line, check.observable(after, line, event))
+    compared = check.reading.shown_values(event, line, check.observable(after, line, event))
     rows = tuple((each.path, format_value(each.observed), format_value(each.expected)) for each in compared)
     differing = frozenset(number for number, each in enumerate(compared) if not each.equal)
     if rows:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import z3
 
-from lockstep.models.proofs.asking import NODE_COUNTS, Question, count, integers, prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, Question, count, integers, prove
 
 NAME = "quorum_rules_equal"
 STATEMENT = (

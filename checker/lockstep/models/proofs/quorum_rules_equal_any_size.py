@@ -8,9 +8,9 @@ kind, for up to nine nodes.
 
 import z3
 
-from lockstep.models.proofs.asking import Question, integers, prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorums_intersect_any_size import SizeTerm, majority_term
+from lockstep.models.proofs.z3_questions import Question, integers, prove
 
 NAME = "quorum_rules_equal_any_size"
 STATEMENT = (

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import z3
 
-from lockstep.models.proofs.asking import NODE_COUNTS, Question, count, prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import SizeRule, majority
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, Question, count, prove
 
 NAME = "quorums_intersect"
 STATEMENT = "Any two sets of at least n / 2 + 1 of n nodes have a node in common."

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import z3
 
-from lockstep.models.proofs.asking import Question, integers, prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.z3_questions import Question, integers, prove
 
 NAME = "quorums_intersect_any_size"
 STATEMENT = (

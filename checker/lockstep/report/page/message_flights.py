@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lockstep.report.page.shown_behaviour import ShownStep
-from lockstep.systems.picture import Picture, shown
+from lockstep.systems.node_picture import Picture, shown
 from lockstep.tla.values.kinds import Fcn, Value
 
 #: The fates of a message.

@@ -13,13 +13,13 @@ from lockstep.base.errors import BadInputError
 from lockstep.report.page.message_flights import Flight, flights
 from lockstep.report.page.shown_behaviour import Remark, ShownBehaviour, ShownStep
 from lockstep.report.page.source_lines import reference_lines, spec_lines
-from lockstep.systems.picture import Picture, shown
+from lockstep.systems.node_picture import Picture, shown
 from lockstep.systems.system import System
 from lockstep.tla.behaviour import changes
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.growing import GrowingSeq
+from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, Value, format_beginning, format_value
-from lockstep.trace.format import Header
+from lockstep.trace.trace_format import Header
 
 Tree: TypeAlias = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lockstep.base.errors import BadInputError, GaveUpError
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.tla.values.kinds import Value
 
 

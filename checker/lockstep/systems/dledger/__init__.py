@@ -7,17 +7,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.progress import Say
-from lockstep.conformance.interface import Outbox
+from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.systems.dledger.facts import FACTS
 from lockstep.systems.dledger.picture import FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.reference import reference_location
 from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
 from lockstep.tla.spec import Spec
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
@@ -33,14 +32,14 @@ def _is_log(path: Path, begin: bytes) -> bool:
 
 def _read_recording(paths: Sequence[Path], _untold: Untold, _compile: Compile, say: Say) -> Imported:
     # What places the steps of a recording is slow to import, and only this needs it.
-    from lockstep.systems.dledger.recording import import_recording
+    from lockstep.systems.dledger.recording_import import import_recording
 
     (path,) = paths
     return import_recording(path, say)
 
 
 def _read_log(paths: Sequence[Path], untold: Untold, compile_: Compile, say: Say) -> Imported:
-    from lockstep.systems.dledger.log import import_log
+    from lockstep.systems.dledger.log_import import import_log
 
     return import_log(paths, untold.version or LOGGED_VERSION, compile_, say, untold.skew)
 
@@ -76,9 +75,8 @@ DLEDGER = System(
     floors=_floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(
-        {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
+        {"index_order_inductive": "lockstep.systems.dledger.index_order_inductive"},
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

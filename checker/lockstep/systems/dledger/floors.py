@@ -2,20 +2,20 @@
 
 All there is comes from the spec: its actions, the answers that its sets of messages have, the states of a dispatcher,
 what a client may be told. A plan must reach all of it but for what is out of reach and what is too seldom, each with
-its reason (lockstep.systems.dledger.beyond).
+its reason (lockstep.systems.dledger.unreachable).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.dledger.beyond import actions, of, out_of_reach, seldom
 from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, TOLD, kind_of_action
+from lockstep.systems.dledger.unreachable import actions, of, out_of_reach, seldom
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
+from lockstep.tla.values.constructed_sets import RcdSet
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.lazy.algebra import Union2
-from lockstep.tla.values.lazy.constructed import RcdSet
+from lockstep.tla.values.lazy_set_algebra import Union2
 
 #: A fleet of this size has a floor for every plan: so many clusters, of so many events each.
 CLUSTERS, EVENTS = 20, 900

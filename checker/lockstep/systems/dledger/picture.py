@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.systems.node_picture import Entry, Look, Mark, Picture, Variables, shown
 from lockstep.tla.values.kinds import Value
 
 

@@ -1,12 +1,13 @@
-"""Simulated clusters of DLedger: the plans of faults that have a name."""
+"""Simulated clusters of DLedger: the named plans of faults."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lockstep.systems.simulated import Reference, Simulation
-from lockstep.trace.format import Header
-from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, VOTES
+from lockstep.systems.dledger.constants import DEFAULTS, PUBLISHED
+from lockstep.systems.simulated_clusters import Reference, Simulation
+from lockstep.trace.trace_format import Header
+from raftref.dledger.choices import FINE, IN_0_2_7, Feature, Flaw
 
 if TYPE_CHECKING:
     from raftref.dledger.simulation import FaultPlan, Schedule, Trial
@@ -23,21 +24,19 @@ _RESTLESS: dict[str, Any] = {
     "flush": 0.01,
     "heal": 0.02,
 }
-_REPAIRED = {**_RESTLESS, "switches": REPAIRED.constants()}
+_REPAIRED = {**_RESTLESS, "flaws": []}
 _PUBLISHED = {**_RESTLESS, "crash_in_persist": 0.0008}
-_BATCHES = {**FINE.constants(), "Batches": True}
-_WHOLE = {**FINE.constants(), "VoteMessages": True}
-#: So many changes of leaders that requests come to followers of another one.
+
+#: Requests come to followers of another leader.
 _ERRATIC = {**_REPAIRED, "step_down": 0.02, "client": 0.2, "delay": 0.15}
-#: So few, and so many transfers, that a transfer comes to its end.
+#: Few other changes of leaders: transfers come to their end.
 _HANDING_OVER = {**_REPAIRED, "step_down": 0.001, "partition": 0.0005, "client": 0.05, "transfer": 0.02}
 #: Copies of a TRUNCATE that come late, when entries stand behind what it keeps, and may be committed.
 _LATE = {**_RESTLESS, "late": 0.9, "reorder": 0.8}
 
 
-def _flaws(*names: str) -> dict[str, str]:
-    """Return the switches with these flaws as published, and all others repaired."""
-    return {**REPAIRED.constants(), **dict.fromkeys(names, "published")}
+def _features(*features: Feature) -> list[str]:
+    return sorted(features)
 
 
 #: The plans by name. In those without "published" in their name everything is repaired, and no property may fail, but
@@ -49,24 +48,35 @@ PLANS: dict[str, dict[str, Any]] = {
     "four": {"nodes": 4, "fifo": True, **_REPAIRED},
     "five": {"nodes": 5, "fifo": True, "max_down": 2, **_REPAIRED},
     "published": {"nodes": 3, **_PUBLISHED},
-    "fine": {"nodes": 3, "grain": FINE.constants(), **_REPAIRED},
-    "fine_published": {"nodes": 5, "max_down": 2, "grain": FINE.constants(), **_PUBLISHED},
-    "restless": {"nodes": 3, "grain": FINE.constants(), **_ERRATIC},
-    "applied": {"nodes": 3, "grain": {**FINE.constants(), "Applies": True}, **_REPAIRED},
-    "whole": {"nodes": 3, "transfer": 0.004, "grain": _WHOLE, **_REPAIRED},
-    "four_published": {"nodes": 4, "transfer": 0.004, "grain": _WHOLE, **_PUBLISHED},
-    "batches": {"nodes": 3, "grain": _BATCHES, **_REPAIRED},
-    "batches_published": {"nodes": 3, "grain": _BATCHES, **_PUBLISHED},
-    "votes": {"nodes": 3, "fifo": True, "transfer": 0.004, "grain": VOTES.constants(), **_REPAIRED},
-    "votes_published": {"nodes": 5, "max_down": 2, "transfer": 0.004, "grain": VOTES.constants(), **_PUBLISHED},
-    "handover": {"nodes": 3, "fifo": True, "grain": VOTES.constants(), **_HANDING_OVER},
-    "not_follower": {"nodes": 3, "grain": {**FINE.constants(), "NotFollower": True}, **_REPAIRED},
-    "late_truncate": {"nodes": 3, **_LATE, "switches": _flaws("LateTruncate")},
-    "commit_past_end": {"nodes": 3, **_LATE, "switches": _flaws("LateTruncate", "CommitPastEnd")},
+    "fine": {"nodes": 3, "features": _features(*FINE), **_REPAIRED},
+    "fine_published": {"nodes": 5, "max_down": 2, "features": _features(*FINE), **_PUBLISHED},
+    "restless": {"nodes": 3, "features": _features(*FINE), **_ERRATIC},
+    "applied": {"nodes": 3, "features": _features(*FINE, Feature.APPLIES), **_REPAIRED},
+    "whole": {"nodes": 3, "transfer": 0.004, "features": _features(*FINE, Feature.VOTE_MESSAGES), **_REPAIRED},
+    "four_published": {
+        "nodes": 4,
+        "transfer": 0.004,
+        "features": _features(*FINE, Feature.VOTE_MESSAGES),
+        **_PUBLISHED,
+    },
+    "batches": {"nodes": 3, "features": _features(*FINE, Feature.BATCHES), **_REPAIRED},
+    "batches_published": {"nodes": 3, "features": _features(*FINE, Feature.BATCHES), **_PUBLISHED},
+    "votes": {"nodes": 3, "fifo": True, "transfer": 0.004, "features": _features(Feature.VOTE_MESSAGES), **_REPAIRED},
+    "votes_published": {
+        "nodes": 5,
+        "max_down": 2,
+        "transfer": 0.004,
+        "features": _features(Feature.VOTE_MESSAGES),
+        **_PUBLISHED,
+    },
+    "handover": {"nodes": 3, "fifo": True, "features": _features(Feature.VOTE_MESSAGES), **_HANDING_OVER},
+    "not_follower": {"nodes": 3, "features": _features(*FINE, Feature.NOT_FOLLOWER), **_REPAIRED},
+    "late_truncate": {"nodes": 3, **_LATE, "flaws": [Flaw.LATE_TRUNCATE]},
+    "commit_past_end": {"nodes": 3, **_LATE, "flaws": [Flaw.LATE_TRUNCATE, Flaw.COMMIT_PAST_END]},
 }
 
-#: What replaces the switches of a plan.
-_VARIANTS = {"published": {"switches": PUBLISHED.constants()}, "repaired": {"switches": REPAIRED.constants()}}
+#: The flaws that take the place of those of a plan.
+_VARIANTS: dict[str, dict[str, Any]] = {"published": {"flaws": sorted(IN_0_2_7)}, "repaired": {"flaws": []}}
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
 VERIFIED = ("ordered", "five", "published", "fine", "votes")
@@ -90,12 +100,15 @@ def _simulation() -> Simulation[FaultPlan, Schedule]:
 def _started(header: Header) -> Trial:
     from raftref.dledger.simulation import FaultPlan, Trial
     from raftref.dledger.simulation.cluster import Cluster
-    from raftref.dledger.switches import Switches
 
-    told, names = header.constants, Switches().constants()
-    grain = {name: value for name, value in told.items() if name not in (*names, "Fifo", "AtomicElection")}
-    fields = {"switches": {name: told[name] for name in names if name in told}, "grain": grain}
-    return Trial(Cluster(FaultPlan.from_dict({"nodes": len(header.nodes), "fifo": told["Fifo"], **fields})))
+    chosen = {**DEFAULTS, **header.constants}
+    plan = {
+        "nodes": len(header.nodes),
+        "fifo": chosen["Fifo"],
+        "features": [each for each in Feature if chosen[each] is True],
+        "flaws": [each for each in Flaw if chosen[each] == PUBLISHED],
+    }
+    return Trial(Cluster(FaultPlan.from_dict(plan)))
 
 
 REFERENCE = Reference("DLedger", PLANS, _simulation, _VARIANTS)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 #: The actions of the environment that are faults.
 FAULTS = (

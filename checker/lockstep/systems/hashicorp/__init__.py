@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.progress import Say
-from lockstep.conformance.interface import Outbox
-from lockstep.systems.hashicorp.codes import CODES
+from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.hashicorp.constants import CONSTANTS
-from lockstep.systems.hashicorp.facts import FACTS
 from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
-from lockstep.systems.hashicorp.reference import reference_location
 from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
 from lockstep.tla.spec import Spec
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+
+#: The codes of the properties. A number is given once, and never to another.
+CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "TypeOK": "HR101",
+        "ElectionSafety": "HR102",
+        "LogMatching": "HR103",
+        "LeaderCompleteness": "HR104",
+        "StateMachineSafety": "HR105",
+        "AppliedIsCommitted": "HR106",
+        "IndexOrder": "HR107",
+        "LastLogIsEnd": "HR108",
+        "LogAgreesWithSnapshot": "HR109",
+        "OneChangeAtATime": "HR110",
+        "VerifiedLeads": "HR111",
+        "TransferIsOwn": "HR112",
+        "VoteOncePerTermProp": "HR121",
+        "TermsRiseProp": "HR122",
+        "LeaderAppendOnlyProp": "HR123",
+        "CommittedEntriesStayProp": "HR124",
+        "FsmNeverGoesBackProp": "HR125",
+        "SnapshotsRiseProp": "HR126",
+        "CommitMonotonicProp": "HR127",
+    }
+)
 
 
 def _is_recording(_path: Path, begin: bytes) -> bool:
@@ -26,7 +48,7 @@ def _is_recording(_path: Path, begin: bytes) -> bool:
 
 def _read_recording(paths: Sequence[Path], _untold: Untold, compile_: Compile, say: Say) -> Imported:
     # What reads a recording is slow to import, and only this needs it.
-    from lockstep.systems.hashicorp.recording import import_recording
+    from lockstep.systems.hashicorp.recording_import import import_recording
 
     (path,) = paths
     return import_recording(path, compile_, say)
@@ -37,6 +59,17 @@ def _floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
     from lockstep.systems.hashicorp.floors import floors
 
     return floors(plan, spec)
+
+
+def reference_location(action: str) -> str:
+    """Return FILE:LINE of the reference's method for an action, or "" where it has none.
+
+    The environment's own actions (loss, copies) have none.
+    """
+    # Only a finding names an action of the reference, which is slow to import.
+    from raftref.hashicorp.hashicorp_raft import ACTIONS
+
+    return ACTIONS[action].location if action in ACTIONS else ""
 
 
 HASHICORP = System(
@@ -58,11 +91,14 @@ HASHICORP = System(
     models=Path("hashicorp", "models"),
     lemmas=MappingProxyType(
         {
-            name: f"lockstep.systems.hashicorp.lemmas.{name}"
-            for name in ("quorum_match_index", "quorum_match_index_any_size", "applied_order_inductive")
+            name: f"lockstep.systems.hashicorp.{module}"
+            for name, module in (
+                ("quorum_match_index", "quorum_match_index"),
+                ("quorum_match_index_any_size", "quorum_match_index"),
+                ("applied_order_inductive", "applied_order_inductive"),
+            )
         }
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

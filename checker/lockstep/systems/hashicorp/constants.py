@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockstep.systems.picture import shown
+from lockstep.systems.node_picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
+from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
-from lockstep.tla.values.lazy.constructed import STRING
-from raftref.hashicorp.switches import IN_V173, Feature, Flaw
+from raftref.hashicorp.choices import IN_V173, Feature, Flaw
 
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
 NODES_MAX, BOUND_MAX = 64, 100_000
@@ -34,20 +34,20 @@ def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
     }
 
 
-def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
+def header_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
     """Return features and flaws of a spec by the names that a header has for them, with its bounds."""
     features = {str(each): each in constants["Features"] for each in Feature}
     flaws = {str(each): PUBLISHED if each in constants["Flaws"] else REPAIRED for each in Flaw}
     return {**constants, **features, **flaws}
 
 
-def _told(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
+def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
     """Return the servers of a spec, first those that vote, then nonvoters, and what a header chooses."""
     voters, nonvoters = constants["Voters"], constants["Nonvoters"]
     others = constants["Node"] - voters - nonvoters
     nodes = [shown(node) for group in (voters, nonvoters, others) for node in sorted(group, key=shown)]
-    told = {**told_constants(constants), "Voters": len(voters), "Nonvoters": len(nonvoters)}
-    return tuple(nodes), {name: told[name] for name in _ALLOWED}
+    header = {**header_constants(constants), "Voters": len(voters), "Nonvoters": len(nonvoters)}
+    return tuple(nodes), {name: header[name] for name in _ALLOWED}
 
 
 def _variant(flaws: frozenset[Flaw]) -> dict[str, str]:
@@ -81,5 +81,5 @@ CONSTANTS = Constants(
     },
     variants={PUBLISHED: _variant(IN_V173), REPAIRED: _variant(frozenset())},
     values=_values,
-    told=_told,
+    told=_header_choices,
 )

@@ -1,32 +1,274 @@
-"""What clusters of each plan must reach of the protocol.
+"""Floors: the parts of the protocol that clusters of each plan must reach.
 
-All there is comes from the spec: its actions, which of them may fail at a write, its roles; and from what is told of
-answers and logs (lockstep.systems.hashicorp.reached). A plan must reach all of it but for what is out of reach and what
-is too seldom, each with its reason (lockstep.systems.hashicorp.beyond).
+All parts come from the spec: its actions, the failures of their writes, its roles; and from the answers and the changes
+of logs that lockstep.systems.hashicorp.reached finds in traces. A plan must reach all of them but for the unreachable
+ones and those that are too seldom, each with its reason.
 """
 
 from __future__ import annotations
 
-from lockstep.systems.hashicorp.beyond import actions, of, out_of_reach, seldom, universe
-from lockstep.systems.hashicorp.reached import ANSWERS, LOGS
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lockstep.systems.hashicorp.constants import PUBLISHED, header_constants
+from lockstep.systems.hashicorp.plans import PLANS, fault_plan
+from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Value
 
-#: A fleet of this size has a floor for every plan: so many clusters, of so many events each.
+if TYPE_CHECKING:
+    from raftref.hashicorp.simulation import FaultPlan
+
+#: The actions that write, so that a write of them can fail or be the last.
+WRITING = (
+    *("RequestVote", "ElectSelf", "HandleRequestVoteResponse", "HandleRequestPreVoteResponse"),
+    *("DispatchNoop", "DispatchLogs", "AppendEntries", "InstallSnapshot", "PersistSnapshot", "CompactLogs"),
+    "AppendConfigurationEntry",
+)
+RESULTS = ("FAIL", "CRASH")
+
+
+def parts(kind: str, *names: str) -> tuple[Reached, ...]:
+    """Return the parts of a kind with these names."""
+    return tuple((kind, name) for name in names)
+
+
+def actions(*names: str) -> tuple[Reached, ...]:
+    """Return the parts that are these actions."""
+    return tuple((kind_of_action(name), name) for name in names)
+
+
+def outcomes(*names: str, results: tuple[str, ...] = RESULTS) -> tuple[Reached, ...]:
+    """Return the failures, and the crashes, in the writes of actions."""
+    return parts("outcome", *(f"{name} {result}" for name in names for result in results))
+
+
+def answers(*types: str) -> tuple[Reached, ...]:
+    """Return all answers of RPCs."""
+    answers_of_any = ("granted", "refused", "success", "refused, no backoff", "received")
+    return parts("answer", *(f"{type_} {each}" for type_ in types for each in answers_of_any))
+
+
+#: The constants by the names of a header.
+Has: TypeAlias = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Parts that are unreachable where a condition on constants and rates holds, and why."""
+
+    what: tuple[Reached, ...]
+    why: str
+    where: Callable[[Has, FaultPlan], bool] = lambda _has, _plan: True
+
+
+OF_SNAPSHOTS = ("TakeSnapshot", "PersistSnapshot", "CompactLogs", "SendLatestSnapshot", "ZombieSendSnapshot")
+OF_INSTALLING = ("InstallSnapshot", "HandleInstallSnapshotResponse")
+OF_TRANSFERS = ("LeadershipTransfer", "SendTimeoutNow", "TimeoutNow", "HandleTimeoutNowResponse", "EndTransfer")
+OF_CHANGES = ("AppendConfigurationEntry",)
+OF_VERIFYING = ("VerifyLeader", "HandleVerify")
+
+UNREACHABLE: tuple[Unreachable, ...] = (
+    Unreachable(
+        parts("role", "Follower -> Leader", "Shutdown -> Candidate", "Shutdown -> Leader"),
+        "a server starts as a follower, and a leader was a candidate before",
+    ),
+    Unreachable(
+        (
+            *actions(*OF_SNAPSHOTS, *OF_INSTALLING),
+            *outcomes(*OF_SNAPSHOTS, *OF_INSTALLING),
+            *answers("InstallSnapshot"),
+            *parts("log", "log compacted", "snapshot saved", "FSM set back", "start from a snapshot"),
+        ),
+        "the plan has no snapshots",
+        lambda _has, plan: plan.snapshot == 0,
+    ),
+    Unreachable(
+        parts("log", "gap in a log"),
+        "the plan has no snapshots, and no follower keeps an end that it deleted (DeleteThenStore)",
+        lambda has, plan: plan.snapshot == 0 and (plan.store_failure == 0 or has["DeleteThenStore"] != PUBLISHED),
+    ),
+    Unreachable(
+        (*actions(*OF_CHANGES), *outcomes(*OF_CHANGES), *parts("log", "leader removed")),
+        "the plan leaves the group as it is",
+        lambda _has, plan: plan.change == 0,
+    ),
+    Unreachable(
+        (*actions(*OF_TRANSFERS), *answers("TimeoutNow"), *parts("role", "Leader -> Candidate")),
+        "the plan has no transfers",
+        lambda _has, plan: plan.transfer == 0,
+    ),
+    Unreachable(
+        (*actions(*OF_VERIFYING), *parts("log", "leader verified", "leader refuted")),
+        "no client asks who leads",
+        lambda _has, plan: plan.verify == 0,
+    ),
+    Unreachable(
+        outcomes(*WRITING, results=("FAIL",)),
+        "no write fails in the plan",
+        lambda _has, plan: plan.store_failure == 0,
+    ),
+    Unreachable(
+        outcomes(*WRITING, results=("CRASH",)),
+        "no process dies at a write in the plan",
+        lambda _has, plan: plan.crash_in_write == 0,
+    ),
+    Unreachable(
+        parts("log", "vote torn"),
+        "no write fails or is the last in the plan, or a vote is one write (TornVote)",
+        lambda has, plan: plan.store_failure + plan.crash_in_write == 0 or has["TornVote"] != PUBLISHED,
+    ),
+    Unreachable(
+        parts("log", "FSM set back"),
+        "what was applied is not installed (StaleInstall)",
+        lambda has, _plan: has["StaleInstall"] != PUBLISHED,
+    ),
+    Unreachable(
+        (
+            *actions("RequestPreVote", "HandleRequestPreVoteResponse"),
+            *answers("RequestPreVote"),
+            *outcomes("HandleRequestPreVoteResponse"),
+        ),
+        "there are no pre-votes",
+        lambda has, _plan: not has["PreVote"],
+    ),
+    Unreachable(
+        parts("answer", "InstallSnapshot refused, no backoff", "Heartbeat refused, no backoff"),
+        "only AppendEntries has that field",
+    ),
+)
+
+
+def unreachable(plan: str, spec: Spec) -> dict[Reached, str]:
+    """Return the parts that no cluster of a plan can reach, each with its reason."""
+    found = dict.fromkeys(actions(*sorted(spec.never)), "the constants of the spec make it false")
+    has, rates = header_constants(spec.constants), fault_plan(plan, 0)
+    for argument in UNREACHABLE:
+        if argument.where(has, rates):
+            found |= {what: argument.why for what in argument.what if what not in found}
+    return found
+
+
+def all_parts(spec: Spec) -> Iterator[Reached]:
+    """Yield all parts that a trace can reach of a spec, whether constants and plan allow it or not."""
+    taken: Any = spec.actions
+    yield from ((kind_of_action(action), action) for action in taken)
+    yield from outcomes(*(name for name, each in taken.items() if "outcome" in each.params))
+    yield from parts("answer", *ANSWERS)
+    yield from parts("log", *LOGS)
+    roles = sorted(spec.evaluate("Role"))
+    yield from parts("role", *(f"{one} -> {other}" for one in roles for other in roles if one != other))
+
+
+# ---- Too seldom ----
+
+
+@dataclass(frozen=True, slots=True)
+class Seldom:
+    """Parts that clusters of some plans may miss at the stated size, and why: less than a third reach them."""
+
+    what: tuple[Reached, ...]
+    plans: tuple[str, ...]
+    why: str
+
+
+_STORES = ("raft_stores", "raft_votes_published", "raft_snapshots_published", "raft_members_published")
+_WHOLE = ("raft_whole", "raft_whole_published")
+_RARELY_BEHIND = (*_WHOLE, "raft_members_published")
+
+SELDOM: tuple[Seldom, ...] = (
+    Seldom(
+        (*actions("StepDown"), *parts("answer", "AppendEntries refused", "Heartbeat refused")),
+        tuple(plan for plan in PLANS if plan not in ("raft_five", "raft_votes", "raft_votes_published")),
+        "a leader must still be taken for one when a request of its term comes to a server that is in a later one",
+    ),
+    Seldom(
+        parts("answer", "Heartbeat refused"),
+        ("raft_five",),
+        "the same for heartbeats, which are a quarter of what is sent",
+    ),
+    Seldom(
+        parts("answer", "InstallSnapshot refused"),
+        tuple(PLANS),
+        "the same for the few requests that have a snapshot",
+    ),
+    Seldom(
+        (*actions(*OF_INSTALLING), *answers("InstallSnapshot")),
+        _RARELY_BEHIND,
+        "a follower must be so far behind that the entries it needs are compacted away, or have a tail of its own",
+    ),
+    Seldom(
+        parts("log", "gap in a log", "FSM set back"),
+        tuple(PLANS),
+        "the snapshot must end behind the log of the follower, or before what it has applied; or a follower that has"
+        " deleted entries and could not store others must lead, and append behind those",
+    ),
+    Seldom(
+        outcomes("HandleRequestVoteResponse", "HandleRequestPreVoteResponse"),
+        tuple(PLANS),
+        "a candidate writes only if a voter that does not refuse it at once is in a higher term",
+    ),
+    Seldom(
+        outcomes("DispatchNoop", "InstallSnapshot", "PersistSnapshot", "CompactLogs", "AppendConfigurationEntry"),
+        tuple(PLANS),
+        "these writes are rare, and so are their failures",
+    ),
+    Seldom(
+        outcomes("RequestVote", "ElectSelf"),
+        (*_WHOLE, "raft_stores", "raft_snapshots_published", "raft_members_published"),
+        "with pre-votes elections are rare, and so are failures of their writes",
+    ),
+    Seldom(
+        parts("log", "vote torn"), (*_STORES, *_WHOLE), "it takes the one of two writes, and a vote for another before"
+    ),
+    Seldom(parts("log", "entries cut"), ("raft_members_published", "raft_verify"), "leaders change too seldom"),
+    Seldom(
+        parts("log", "leader refuted", "leader removed"),
+        ("raft_verify", "raft_members", "raft_members_published", *_WHOLE),
+        "another leader must be elected while a client waits; a leader must be asked to remove itself, and commit that",
+    ),
+    Seldom(
+        actions("ZombieHeartbeat"),
+        ("raft", "raft_published", "raft_snapshots", "raft_transfers", "raft_verify"),
+        "leaderships are lost seldom, and their routines of heartbeats go on seldom",
+    ),
+    Seldom(
+        parts("role", "Leader -> Candidate"),
+        tuple(PLANS),
+        "a leader that was chosen by the one before it must be asked to campaign twice",
+    ),
+    Seldom(
+        parts("role", "Candidate -> Shutdown", "Leader -> Shutdown"),
+        ("raft_verify", "raft_five"),
+        "few of the crashes fall into an election, or hit the leader",
+    ),
+)
+
+
+def seldom(plan: str) -> dict[Reached, str]:
+    """Return the parts that a fleet of the stated size may miss of a plan, each with its reason."""
+    return {what: each.why for each in SELDOM if plan in each.plans for what in each.what}
+
+
+# ---- Floors ----
+
+#: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 12, 700
-#: What `lockstep verify` runs of each of its plans. So few clusters have a floor of what is essential.
+#: Those that `lockstep verify` runs of each of its plans. Their floor has the essential parts alone.
 FEW_CLUSTERS, FEW_EVENTS = 5, 400
 
-#: What makes a cluster one of a replicated log at all: a leader is elected, replicates, commits, and applies.
+#: The parts of any replicated log: a leader is elected, replicates, commits, and applies.
 ESSENTIAL: frozenset[Reached] = frozenset(
     {
         *actions("HeartbeatTimeout", "PreElectSelf", "ElectSelf", "RequestVote", "HandleRequestVoteResponse"),
         *actions("RequestPreVote", "HandleRequestPreVoteResponse", "DispatchNoop", "DispatchLogs"),
         *actions("ReplicateTo", "AppendEntries", "HandleAppendEntriesResponse", "Heartbeat", "HandleHeartbeatResponse"),
         *actions("ProcessLogs", "ApplyFsm", "Restart", "Lose", "RPCError", "TakeSnapshot", "PersistSnapshot"),
-        *of("answer", "RequestVote granted", "AppendEntries success", "Heartbeat success"),
-        *of("log", "entries committed", "commit learnt", "another leader"),
-        *of("role", "Follower -> Candidate", "Candidate -> Leader", "Leader -> Follower"),
+        *parts("answer", "RequestVote granted", "AppendEntries success", "Heartbeat success"),
+        *parts("log", "entries committed", "commit learnt", "another leader"),
+        *parts("role", "Follower -> Candidate", "Candidate -> Leader", "Leader -> Follower"),
     }
 )
 
@@ -36,8 +278,8 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    beyond, rare = out_of_reach(plan, spec), seldom(plan)
-    must = frozenset(universe(spec, LOGS, ANSWERS)) - beyond.keys() - rare.keys()
-    whole = Floor(CLUSTERS, EVENTS, must, beyond, {what: why for what, why in rare.items() if what not in beyond})
-    few = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, beyond, {})
-    return (few, whole)
+    excluded, rare = unreachable(plan, spec), seldom(plan)
+    must = frozenset(all_parts(spec)) - excluded.keys() - rare.keys()
+    rare = {what: why for what, why in rare.items() if what not in excluded}
+    essential = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, excluded, {})
+    return essential, Floor(CLUSTERS, EVENTS, must, excluded, rare)

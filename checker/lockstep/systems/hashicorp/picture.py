@@ -1,10 +1,10 @@
-"""How a server of hashicorp/raft is drawn."""
+"""Drawing a server of hashicorp/raft."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.systems.node_picture import Entry, Look, Mark, Picture, Variables, shown
 from lockstep.tla.values.kinds import Fcn, Value
 
 
@@ -83,6 +83,6 @@ PICTURE = Picture(
     changes=frozenset({"awaited"}),
 )
 
-#: What the network or a process does to the servers, and the recovery from it; a crash or a store failure within a step
+#: Faults of the network and of processes, and the recovery from them; a crash or a store failure within a step
 #: is an argument of that step, its outcome.
 FAULTS = PICTURE.loses | PICTURE.doubles | {"Crash", "Restart"}

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lockstep.systems.simulated import Reference, Simulation
-from lockstep.trace.format import Header
-from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature
+from lockstep.systems.simulated_clusters import Reference, Simulation
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature
 
 if TYPE_CHECKING:
-    from raftref.hashicorp.simulation import FaultPlan, Schedule, Trial
+    from raftref.hashicorp.simulation import FaultPlan, Schedule
 
 _REPAIRED: dict[str, Any] = {"flaws": []}
 #: Writes fail, or are the last of their process, so often that this happens in most clusters.
 _STORES: dict[str, Any] = {"store_failure": 0.03, "crash_in_write": 0.03, "restart": 0.05}
 _SNAPSHOTS: dict[str, Any] = {"snapshot": 0.02, "client": 0.1, "trailing_logs": 1}
-#: Servers come and go; who was removed may come back.
+#: Servers come and go; one that was removed may come back.
 _MEMBERS: dict[str, Any] = {"spares": 1, "nonvoters": 1, "change": 0.04, "max_down": 2}
 #: Leaders hand over, and are asked whether they lead.
 _HANDING_OVER: dict[str, Any] = {"transfer": 0.015, "end_transfer": 0.006}
@@ -50,7 +49,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "raft_whole_published": {**_ALL},
 }
 
-#: What replaces the flaws of a plan.
+#: Replacements of the flaws of a plan.
 _VARIANTS: dict[str, dict[str, Any]] = {"published": {"flaws": sorted(map(str, IN_V173))}, "repaired": _REPAIRED}
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
@@ -65,31 +64,16 @@ KEPT = frozenset({"TypeOK", "TermsRiseProp"})
 
 def _simulation() -> Simulation[FaultPlan, Schedule]:
     # Only what runs clusters needs the reference, which is slow to import.
-    from raftref.hashicorp.simulation import FaultPlan, Schedule, Trial, constants, load_plan
+    from raftref.hashicorp.simulation import Cluster, FaultPlan, Schedule, Trial
 
     return Simulation(
-        FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster), _started
+        FaultPlan.from_dict,
+        FaultPlan.load,
+        FaultPlan.constants,
+        Schedule,
+        lambda schedule: Trial(schedule.cluster),
+        lambda header: Trial(Cluster(FaultPlan.from_constants(header.nodes, header.constants))),
     )
-
-
-def _started(header: Header) -> Trial:
-    from raftref.hashicorp.simulation import Cluster, FaultPlan, Trial
-    from raftref.hashicorp.switches import Flaw
-
-    told = header.constants
-    voters, nonvoters = int(told["Voters"]), int(told["Nonvoters"])
-    plan = FaultPlan(
-        voters=voters,
-        nonvoters=nonvoters,
-        spares=len(header.nodes) - voters - nonvoters,
-        fifo=bool(told["Fifo"]),
-        max_append_entries=int(told["MaxAppendEntries"]),
-        trailing_logs=int(told["TrailingLogs"]),
-        retain_snapshots=int(told["RetainSnapshots"]),
-        features=frozenset(each for each in Feature if told[str(each)]),
-        flaws=frozenset(each for each in Flaw if told[str(each)] == "published"),
-    )
-    return Trial(Cluster(plan))
 
 
 REFERENCE = Reference("HashicorpRaft", PLANS, _simulation, _VARIANTS)

@@ -1,4 +1,4 @@
-"""What a trace of hashicorp/raft reaches of the protocol: actions, faults, failed writes, answers, roles, logs."""
+"""Parts of the protocol that a trace reaches: actions, faults, failed writes, answers, roles, logs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 #: The actions of the environment that are faults.
 FAULTS = ("Lose", "Duplicate", "RPCError", "Crash")
 
-#: What is answered. A refusal of AppendEntries is one that the leader has to expect, or not.
+#: The answers. A refusal of AppendEntries is one that the leader has to expect, or not.
 ANSWERS = (
     *(f"{type_} {answer}" for type_ in ("RequestVote", "RequestPreVote") for answer in ("granted", "refused")),
     *("AppendEntries success", "AppendEntries refused", "AppendEntries refused, no backoff"),
@@ -19,7 +19,7 @@ ANSWERS = (
     "TimeoutNow received",
 )
 
-#: What may become of logs, of who leads, of who is in the group, and of a client that asks who leads.
+#: Changes of logs, of the leader and of the group, and answers to a client that asks who leads.
 LOGS = (
     "another leader",
     "entries committed",
@@ -66,7 +66,7 @@ def kind_of_action(action: str) -> str:
 
 
 def answer(message: Mapping[str, Any]) -> str:
-    """Return what a response says, as ANSWERS has it."""
+    """Return the answer that a response is, as ANSWERS has it."""
     type_ = message["type"]
     if "granted" in message:
         return f"{type_} {'granted' if message['granted'] else 'refused'}"
@@ -120,7 +120,7 @@ def _entries(log: Any) -> dict[int, Any]:
 
 
 def _is_cut(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Tell whether an entry is another one, or gone."""
+    """Return whether an entry is another one, or gone."""
     if before["log"] is after["log"]:
         return False
     entries = _entries(after["log"])

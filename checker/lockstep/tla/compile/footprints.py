@@ -1,4 +1,4 @@
-"""Footprints: the parts of a formula, and what of a state each part reads.
+"""Footprints: the parts of a formula, and what each part reads of a state.
 
 A formula is a conjunction over the elements of constant sets, such as the nodes, as far as it can be taken apart so:
 ``\\A n \\in Node : P(n)``, ``P /\\ Q``, ``r \\in [a: S, b: T]``. Each part with its elements is an instance, whose
@@ -11,13 +11,13 @@ An example. Of the invariant ::
 
 with two nodes there are two instances, since Node is constant. That of n1 (the element with number 0) has the footprint
 ``done``, ``state[0].mark``, ``state[0].log``. A step that changes ``state[n2].log`` leaves n1's alone. A step that
-appends to ``state[n1].log`` concerns n1's, but not all of it: it says something of *each* c of the set ``done`` of the
+appends to ``state[n1].log`` affects n1's, but not all of it: it says something of *each* c of the set ``done`` of the
 state, and reads the log at the index ``c.index`` only. So the part has an :class:`Each` with ``domain`` = ``done``,
 ``at`` = (``state[0].log``, "index", 0) and a :class:`Threshold` for ``c.index <= state[n].mark``;
-:mod:`lockstep.conformance.concern` then looks at the c whose index is one that changed, and, where the mark rose from 4
-to 6, at those with index 5 and 6.
+:mod:`lockstep.conformance.affected_elements` then tests the c whose index is one that changed, and, where the mark
+rose from 4 to 6, those with index 5 and 6.
 
-A footprint may be too large, which costs time, but never too small: whatever is not understood reads all variables.
+A footprint may be too large, which costs time, but never too small: what is not understood reads all variables.
 """
 
 from __future__ import annotations
@@ -25,10 +25,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.nextstate import Frame
-from lockstep.tla.syntax.instances import within
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
+from lockstep.tla.compile.context_facts import limits_of
+from lockstep.tla.compile.next_actions import Frame
+from lockstep.tla.compile.program import Program
+from lockstep.tla.syntax.tree import (
+    Bind,
+    Bound,
+    Builtin,
+    Call,
+    Definition,
+    Expr,
+    Number,
+    OperatorArg,
+    String,
+    children,
+    within,
+)
 
 #: A step of a path: the number of a bound element, a key, or None for any.
 _Step = int | str | None
@@ -62,16 +74,16 @@ class Threshold:
 @dataclass(frozen=True, eq=False)
 class Each:
     """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``, or
-    ``guard => \\A x \\in D : P(x)``. ``\\A x, y \\in D : P(x, y)`` is one for x and one for y: a pair is of concern
+    ``guard => \\A x \\in D : P(x)``. ``\\A x, y \\in D : P(x, y)`` is one for x and one for y: a pair is affected
     where either is.
 
     Where only the domain, a sequence at an index of x, or the limit of a comparison changed, no more than some elements
-    are concerned. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
+    are affected. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
     """
 
     bound: Bound
     body: Expr
-    range: tuple[Expr, Expr] | None
+    range: tuple[Expr, ...] | None
     domain: frozenset[Path]
     whole: frozenset[Path]
     at: frozenset[tuple[Path, str | None, int]]
@@ -99,7 +111,7 @@ class _X:
     """The name bound by an Each."""
 
 
-#: What the bound names mean; None: an element of a set that is not constant.
+#: The meaning of bound names; None: an element of a set that is not constant.
 Scope = dict[int, "_Element | Argument | _X | None"]
 _NAME = _X()
 _OF_BOTH_STATES = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
@@ -122,7 +134,7 @@ def read_by(program: Program, frames: Iterable[Frame], body: Expr) -> frozenset[
 
     Any other variable stays as it is, whatever it is: the action says no more of it than UNCHANGED.
     """
-    reader = _ReaderOfAction(program)
+    reader = _ActionReader(program)
     for frame in frames:
         if frame.bound is not None and frame.bound.domain is not None:
             reader.read(frame.bound.domain)
@@ -147,14 +159,14 @@ class _Splitter:
         elif (
             isinstance(expr, Builtin) and expr.name == "\\in" and (fields := self._record_set(expr.args[1])) is not None
         ):
-            yield from self._of_a_record(expr, fields, frames, scope)
+            yield from self._split_record(expr, fields, frames, scope)
         elif isinstance(expr, Bind) and expr.name == "$BoundedForall" and self._are_constant(expr.bounds):
             for bound in expr.bounds:
                 frames = (*frames, Frame(bound=bound))
                 scope = scope | {uid: _Element(count + number) for number, uid in enumerate(bound.params)}
                 count += len(bound.params)
             yield from self.split(expr.body, frames, scope, count)
-        elif isinstance(expr, Call) and (definition := self._opened(expr)) is not None:
+        elif isinstance(expr, Call) and (definition := self.program.named_definition(expr)) is not None:
             yield from self.split(definition.body, (*frames, Frame(use=expr, definition=definition)), {}, count)
         else:
             yield Part(frames, expr, self.footprint(expr, scope), self._eaches(expr, scope))
@@ -175,39 +187,22 @@ class _Splitter:
         return tuple(self._each(expr, bounds, number, scope) for number in range(len(bounds)))
 
     def _each(self, expr: Bind, bounds: list[Bound], number: int, scope: Scope) -> Each:
-        """Return what a quantifier says of every element of one of its bounds; what is new in others, others tell."""
+        """Return what a quantifier says of every element of one of its bounds."""
         bound, others = bounds[number], bounds[:number] + bounds[number + 1 :]
         assert bound.domain is not None
-        reader = _ReaderOfEach(self.program)
+        reader = _EachReader(self.program)
         inside: Scope = {**scope, **{other.params[0]: None for other in others}, bound.params[0]: _NAME}
         whole = reader.footprint(expr.body, inside)
         body = replace(expr, bounds=tuple(others)) if others else expr.body
         domain = self.footprint(bound.domain, scope)
-        told = (frozenset(reader.at), tuple(reader.thresholds))
-        return Each(bound, body, self._range(bound.domain), domain, whole, *told)
-
-    def _range(self, domain: Expr) -> tuple[Expr, Expr] | None:
-        if isinstance(domain, Call) and self._standard(domain.op) == ("Naturals", ".."):
-            low, high = domain.args
-            return low, high
-        return None
-
-    def _standard(self, op: int) -> tuple[str, str] | None:
-        definition = self.program.definition(op)
-        return None if definition is None else self.program.standard(definition)
+        limits = limits_of(self.program, bound.domain)
+        return Each(bound, body, limits, domain, whole, frozenset(reader.at), tuple(reader.thresholds))
 
     def _are_constant(self, bounds: tuple[Bound, ...]) -> bool:
         return all(
             bound.domain is not None and not bound.is_tuple and self.program.is_constant(bound.domain)
             for bound in bounds
         )
-
-    def _opened(self, call: Call) -> Definition | None:
-        """Return the definition of a conjunct that only has a name: one without parameters."""
-        definition = self.program.definition(call.op)
-        if definition is None or definition.params or definition.recursive or self.program.standard(definition):
-            return None
-        return definition if definition.uid not in self.program.values else None
 
     def _record_set(self, expr: Expr) -> tuple[Builtin, tuple[Frame, ...]] | None:
         """Return ``[a: S, b: T]``, and the uses of definitions that lead to it, if that is what an expression is."""
@@ -220,21 +215,21 @@ class _Splitter:
             expr = definition.body
         return (expr, uses) if isinstance(expr, Builtin) and expr.name == "$SetOfRcds" else None
 
-    def _of_a_record(
+    def _split_record(
         self, expr: Builtin, fields: tuple[Builtin, tuple[Frame, ...]], frames: tuple[Frame, ...], scope: Scope
     ) -> Iterator[Part]:
         """Yield that the record has these fields, no others, and that each is in its set, where that is constant."""
         record, _ = expr.args
-        told, uses = fields
+        sets, uses = fields
         path = self.path(record, scope)
         if path is None or len(path) >= LENGTH or not self.program.is_constant(expr.args[1]):
             yield Part(frames, expr, self.footprint(expr, scope))
             return
-        names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(told)), expr.loc)
+        names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(sets)), expr.loc)
         domain = Builtin("DOMAIN", (record,), expr.loc)
         indexes = self.footprint(record, scope) - {path[:LENGTH]}
         yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}) | indexes)
-        for pair in _pairs(told):
+        for pair in _pairs(sets):
             name = pair.args[0]
             assert isinstance(name, String)
             value = Builtin("$FcnApply", (record, name), expr.loc)
@@ -297,10 +292,8 @@ class _Splitter:
                     self._read(bound.domain, inside, found, within)
                 inside |= dict.fromkeys(bound.params)
             self._read(expr.body, inside, found, within)
-        elif isinstance(expr, Let):
-            self._read(expr.body, scope, found, within)
-        elif isinstance(expr, Builtin):
-            for each in expr.args:
+        else:
+            for each in children(expr):
                 self._read(each, scope, found, within)
 
     def _indexes(self, expr: Expr, scope: Scope) -> list[tuple[Expr, Scope]]:
@@ -343,13 +336,13 @@ class _Splitter:
             self._read(bound.expr, bound.scope, found, bound.within)
 
 
-def _pairs(told: Builtin) -> Iterator[Builtin]:
-    for pair in told.args:
+def _pairs(sets: Builtin) -> Iterator[Builtin]:
+    for pair in sets.args:
         assert isinstance(pair, Builtin)
         yield pair
 
 
-class _ReaderOfAction:
+class _ActionReader:
     """Reads an action, and passes over what it leaves alone; each definition is read once, whoever uses it."""
 
     def __init__(self, program: Program) -> None:
@@ -374,33 +367,23 @@ class _ReaderOfAction:
         if uid in self._variables:
             self.found.add(self._variables[uid])
             return
-        definition = self._definition(op)
+        definition = self.program.own_definition(op)
         if definition is not None and definition.uid not in self._opened:
             self._opened.add(definition.uid)
             yield definition.body
 
-    def _definition(self, op: int) -> Definition | None:
-        """Return a definition of the spec; None where it is of a standard module, or the cfg gives a value."""
-        definition = self.program.definition(op)
-        if definition is None or self.program.standard(definition) or definition.uid in self.program.values:
-            return None
-        return definition
-
     def _are_variables(self, expr: Expr) -> bool:
-        """Tell whether an expression is a variable, or a tuple of some: of ``UNCHANGED (x * y)`` more is asked."""
+        """Return whether an expression is a variable, or a tuple of some: ``UNCHANGED (x * y)`` depends on more."""
         if isinstance(expr, Builtin) and expr.name == "$Tuple":
             return all(self._are_variables(each) for each in expr.args)
-        if not isinstance(expr, Call) or expr.args:
-            return False
-        if self.program.target(expr.op) in self._variables:
+        if isinstance(expr, Call) and self.program.target(expr.op) in self._variables:
             return True
-        definition = self._definition(expr.op)
-        is_name = definition is not None and not definition.params and not definition.recursive
-        return definition is not None and is_name and self._are_variables(definition.body)
+        definition = self.program.named_definition(expr)
+        return definition is not None and self._are_variables(definition.body)
 
 
-class _ReaderOfEach(_Splitter):
-    """Reads a formula about the elements of a set, and tells apart what concerns one of them only."""
+class _EachReader(_Splitter):
+    """Reads a formula about the elements of a set, and separates what affects one of them only."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -456,7 +439,7 @@ class _ReaderOfEach(_Splitter):
             return None
         if isinstance(bound := scope.get(expr.op), Argument) and not expr.args:
             return self._number(bound.expr, bound.scope)
-        sign = {("Naturals", "+"): 1, ("Naturals", "-"): -1}.get(self._standard(expr.op) or ("", ""))
+        sign = {("Naturals", "+"): 1, ("Naturals", "-"): -1}.get(self.program.standard_use(expr.op) or ("", ""))
         if sign is None or not isinstance(expr.args[1], Number):
             return None
         number = self._number(expr.args[0], scope)
@@ -470,33 +453,27 @@ class _ReaderOfEach(_Splitter):
 
     def _threshold(self, expr: Expr, scope: Scope) -> Threshold | None:
         equals = isinstance(expr, Builtin) and expr.name == "="
-        if not equals and not (isinstance(expr, Call) and self._standard(expr.op) in _COMPARISONS):
+        if not equals and not (isinstance(expr, Call) and self.program.standard_use(expr.op) in _COMPARISONS):
             return None
         assert isinstance(expr, Call | Builtin)
         for mine, other in (expr.args, expr.args[::-1]):
             number = self._number(mine, scope)
-            if number is not None and not self._speaks_of_it(other, scope, frozenset()):
+            if number is not None and not self._depends_on_element(other, scope, frozenset()):
                 return Threshold(*number, other, scope, _Splitter(self.program).footprint(other, scope))
         return None
 
-    def _speaks_of_it(self, expr: Expr, scope: Scope, within: frozenset[int]) -> bool:
-        """Tell whether an expression depends on the element, or on another name bound beside it."""
+    def _depends_on_element(self, expr: Expr, scope: Scope, within: frozenset[int]) -> bool:
+        """Return whether an expression depends on the element, or on another name bound beside it."""
         if isinstance(expr, Call):
             bound = scope.get(expr.op)
             if bound is _NAME or (bound is None and expr.op in scope):
                 return True
-            if isinstance(bound, Argument) and self._speaks_of_it(bound.expr, bound.scope, within):
+            if isinstance(bound, Argument) and self._depends_on_element(bound.expr, bound.scope, within):
                 return True
-            definition = self.program.definition(expr.op)
-            opens = definition is not None and definition.uid not in within and not self.program.standard(definition)
-            if opens and definition and self._speaks_of_it(definition.body, scope, within | {definition.uid}):
+            definition = self.program.own_definition(expr.op)
+            opens = definition is not None and definition.uid not in within
+            if opens and definition and self._depends_on_element(definition.body, scope, within | {definition.uid}):
                 return True
-            return any(self._speaks_of_it(each, scope, within) for each in expr.args)
-        if isinstance(expr, Bind):
-            domains = [bound.domain for bound in expr.bounds if bound.domain is not None]
-            return any(self._speaks_of_it(each, scope, within) for each in (*domains, expr.body))
-        if isinstance(expr, Let):
-            return self._speaks_of_it(expr.body, scope, within)
-        if isinstance(expr, Builtin):
-            return any(self._speaks_of_it(each, scope, within) for each in expr.args)
-        return isinstance(expr, OperatorArg)
+        if isinstance(expr, OperatorArg):
+            return True
+        return any(self._depends_on_element(each, scope, within) for each in children(expr))

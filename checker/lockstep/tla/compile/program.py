@@ -1,239 +1,228 @@
-"""A syntax tree together with a configuration: what a name means, once constants and substitutions are applied."""
+"""A program to compile: facts about the definitions of a specification, which decide how each is compiled.
+
+All are fixed points over the definitions, so recursion is no special case.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property, partial
 
-from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean, nearest
+from lockstep.tla.compile.evaluation_facts import Facts
+from lockstep.tla.compile.value_shapes import ValueShapes, outcomes
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.instances import use_of, within
-from lockstep.tla.syntax.standard import REFUSED, STANDARD
-from lockstep.tla.syntax.tree import (
-    MODULES_PARTLY_JAVA,
-    STANDARD_MODULES,
-    Call,
-    Declaration,
-    Definition,
-    Let,
-    Location,
-    OperatorArg,
-    Tree,
-)
-from lockstep.tla.values.kinds import ModelValue, Value
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg, String, Tree, children
+from lockstep.tla.values.kinds import ModelValue
+
+__all__ = ["Program"]
 
 
-class CompileError(BadInputError):
-    """A construct outside the supported language, or a name that is missing; the message names module and line.
+class Program(ValueShapes):
+    """A tree together with a configuration, and the facts about its definitions.
 
-    Attributes:
-        loc: where it stands, if it is in a module.
-        code: the code of an author's mistake; empty where nothing is wrong with the spec.
-    """
-
-    def __init__(self, message: str, loc: Location | None = None, code: str = "") -> None:
-        """Make the error; a location puts module and line before the message."""
-        place = "" if loc is None else f"{loc}: " if code else f"{loc.module}.tla:{loc.line}: "
-        super().__init__(place + message)
-        self.loc, self.code = loc, code
-
-
-def refused_name(cfg: Cfg, name: str, problem: str, known: Iterable[str] = ()) -> CompileError:
-    """Make the error of a name in the configuration that does not fit the modules, with those like it."""
-    place = ":".join([cfg.file, *([cfg.places[name]] if name in cfg.places else [])])
-    return CompileError(f"{place}: {WRONG_CFG} {problem}{did_you_mean(name, known)}", code=WRONG_CFG)
-
-
-def counted(number: int, what: str) -> str:
-    """Write a number of things: ``1 argument``, ``2 arguments``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-class Configured:
-    """A tree together with a configuration.
-
-    Attributes:
-        tree: the syntax tree, its instances resolved.
-        cfg: the configuration.
-        replaced: what stands for a symbol, by configuration: another symbol.
-        values: values given to symbols by the configuration.
-        top: the symbols of the root module by name.
+    The facts are solved first; all else follows from them, and is computed when it is first needed.
     """
 
     def __init__(self, tree: Tree, cfg: Cfg) -> None:
-        """Apply the configuration.
+        """Apply the configuration and compute the facts."""
+        super().__init__(tree, cfg)
+        self._solve()
+        self._find_lazy()
 
-        Raises:
-            CompileError: if it names what the modules do not have.
-        """
-        self.tree, self.cfg = tree, cfg
-        self.replaced: dict[int, int] = {}
-        self.values: dict[int, Value] = {}
-        self.top = {tree.name_of(uid): uid for uid in tree.modules[tree.root].symbols}
-        self._used: dict[int, tuple[Let, tuple[int, ...]]] = {}
-        self._apply_cfg()
+    def _solve(self) -> None:
+        definitions = self.tree.definitions
+        for uid, definition in definitions.items():
+            self.facts[uid] = Facts(strict=frozenset(definition.params))
+        changed = True
+        while changed:
+            changed = False
+            for definition in self._compiled:
+                fresh = self._examine(definition)
+                if fresh != self.facts[definition.uid]:
+                    self.facts[definition.uid] = fresh
+                    changed = True
 
-    def _apply_cfg(self) -> None:
-        for name, value in self.cfg.constants.items():
-            if name in self.top and not self._is_variable(self.top[name]):  # TLC passes over any other value
-                self.values[self.top[name]] = value
-        self._refuse_chains()
-        for name, other in self.cfg.substitutions.items():
-            self.replaced[self._configured(name)] = self._named(other)
-        for (module, name), other in self.cfg.module_substitutions.items():
-            within = self._within(module, name)
-            if within[0] not in self.tree.definitions:
-                problem = f"the configuration replaces {name}, which {module} declares and does not define"
-                raise refused_name(self.cfg, name, problem)
-            self.replaced.update(dict.fromkeys(within, self._named(other)))
-        for (module, name), value in self.cfg.module_constants.items():
-            within = self._within(module, name)
-            if within[0] in self.tree.definitions:  # TLC passes over a value for what a module declares
-                self.values.update(dict.fromkeys(within, value))
-        for uid, target in self.replaced.items():
-            if target not in self.values:  # a value stands for an operator whatever its arguments are, as in TLC
-                self._check_arity(uid, self._arity(target))
+    @cached_property
+    def thunked(self) -> frozenset[int]:
+        """The parameters whose arguments are passed unevaluated: they may go unused, and one is more than a name."""
+        thunked: set[int] = set()
+        passed_on: list[tuple[int, int]] = []
+        for definition, param, arg in self._passings():
+            if param in self.facts[definition.uid].strict:
+                continue
+            if arg is None or not self.is_atomic(arg):
+                thunked.add(param)
+            elif isinstance(arg, Call) and arg.op in self.tree.params:
+                passed_on.append((arg.op, param))
+        changed = True
+        while changed:
+            fresh = {param for source, param in passed_on if source in thunked} - thunked
+            thunked |= fresh
+            changed = bool(fresh)
+        return frozenset(thunked)
 
-    def refuse_unvalued(self) -> None:
-        """Refuse a declared constant to which the configuration gives nothing, needed or not, as TLC does.
+    def _passings(self) -> Iterator[tuple[Definition, int, Expr | None]]:
+        """List what is passed to parameters: definition, parameter, argument (None: that of an operator passed)."""
+        for expr in self._all_parts():
+            if not isinstance(expr, (Call, OperatorArg)):
+                continue
+            definition = self.own_definition(expr.op)
+            if definition is None:
+                continue
+            if isinstance(expr, OperatorArg):
+                yield from ((definition, param, None) for param in definition.params)
+                continue
+            for param, arg in zip(definition.params, expr.args, strict=True):
+                if not isinstance(arg, OperatorArg):
+                    yield definition, param, arg
 
-        Raises:
-            CompileError: if there is one.
-        """
-        for declared in self.constants():
-            if declared.uid not in self.values and declared.uid not in self.replaced:
-                problem = f"{WRONG_CFG} the constant {declared.name} has no value in the cfg"
-                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), most=1):
-                    problem += f", which gives one to {near[0]} at {self.cfg.places[near[0]]}"
-                raise CompileError(problem, declared.loc, WRONG_CFG)
-
-    def passed_over(self) -> dict[str, str]:
-        """Name what no module declares, though the configuration gives it a value, and what is nearly its name."""
-        found = {}
-        for name in self.cfg.given_for_nothing(self.top):
-            declared = [self.tree.name_of(uid) for uid in self.tree.declarations]
-            if near := did_you_mean(name, declared):
-                place = f"{self.cfg.places[name]}: " if name in self.cfg.places else ""
-                found[name] = f"{place}{WRONG_CFG} note: no module declares {name}, which is passed over{near}"
-        return found
-
-    def _is_variable(self, uid: int) -> bool:
-        declared = self.tree.declarations.get(uid)
-        return declared is not None and declared.is_variable
-
-    def _refuse_chains(self) -> None:
-        """Refuse a name that stands for another, and is itself replaced: TLC takes no such configuration."""
-        tables = [self.cfg.substitutions]
-        for module in {module for module, _ in self.cfg.module_substitutions}:
-            tables.append({name: o for (m, name), o in self.cfg.module_substitutions.items() if m == module})
-        for table in tables:
-            for name, other in table.items():
-                if other in table:
-                    problem = f"{other} stands for {name}, but the configuration replaces {other}, too"
-                    raise refused_name(self.cfg, other, problem)
-
-    def _arity(self, uid: int) -> int:
-        definition = self.tree.definitions.get(uid)
-        return self.tree.declarations[uid].arity if definition is None else len(definition.params)
-
-    def _check_arity(self, uid: int, given: int) -> None:
-        wanted = self._arity(uid)
-        if wanted != given:
-            name = self.tree.name_of(uid)
-            problem = f"{name} takes {counted(wanted, 'argument')}, but the configuration gives it {given}"
-            raise refused_name(self.cfg, name, problem)
-
-    def _within(self, module: str, name: str) -> list[int]:
-        """List a module's definition or constant, and the copies that instances made of it.
-
-        A copy with parameters of its instance is none of them: it is made to use what it is a copy of.
-        """
-        if module not in self.tree.modules:
-            problem = f"the configuration names the module {module}, which is not used"
-            raise refused_name(self.cfg, module, problem, self.tree.modules)
-        symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
-        if name not in symbols:
-            problem = f"the configuration gives {name}, which {module} does not have"
-            raise refused_name(self.cfg, name, problem, symbols)
-        uid = symbols[name]
-        copies = [copy for copy, source in self.tree.origins.items() if source == uid]
-        own = self._arity(uid)
-        for definition in (self.tree.definitions[copy] for copy in copies if self._arity(copy) > own):
-            passed = definition.params[len(definition.params) - own :]
-            args = tuple(use_of(self.tree.params[each], definition.loc) for each in passed)
-            body = Call(uid, args, definition.loc)
-            self.tree.definitions[definition.uid] = replace(definition, body=body)
-        return [uid, *[copy for copy in copies if self._arity(copy) == own]]
-
-    def _configured(self, name: str) -> int:
-        return self._known(name, "gives")
-
-    def _named(self, name: str) -> int:
-        return self._known(name, "names")
-
-    def _known(self, name: str, what: str) -> int:
-        """Answer the constant or definition of the root module that a substitution speaks of."""
-        if name not in self.top:
-            problem = f"the configuration {what} {name}, which {self.tree.root} does not have"
-            raise refused_name(self.cfg, name, problem, self.top)
-        if self._is_variable(self.top[name]):
-            raise refused_name(self.cfg, name, f"the configuration {what} {name}, which is a variable")
-        return self.top[name]
-
-    def constants(self) -> Iterable[Declaration]:
-        """List the declared constants of the root module."""
-        for uid in self.tree.modules[self.tree.root].symbols:
-            declared = self.tree.declarations.get(uid)
-            if declared is not None and not declared.is_variable:
-                yield declared
-
-    def variables(self) -> list[Declaration]:
-        """List the variables of the root module in their order of declaration."""
-        symbols = self.tree.modules[self.tree.root].symbols
-        found = [self.tree.declarations[uid] for uid in symbols if uid in self.tree.declarations]
-        return sorted([d for d in found if d.is_variable], key=lambda d: d.uid)
-
-    def target(self, uid: int) -> int:
-        """Answer the symbol that a use of ``uid`` means."""
-        return self.replaced.get(uid, uid)
-
-    def definition(self, uid: int) -> Definition | None:
-        """Answer the definition that a use of ``uid`` means, if it means one."""
-        uid = self.target(uid)
-        return None if uid in self.values else self.tree.definitions.get(uid)
-
-    def used(self, expr: Let) -> tuple[int, ...]:
-        """List the definitions of a LET that its body uses, itself or through others; the rest need not be compiled."""
-        known = self._used.get(id(expr))
-        if known is None:  # the LET is kept, so that no other gets its id
-            known = self._used[id(expr)] = (expr, tuple(self._find_used(expr)))
-        return known[1]
-
-    def _find_used(self, expr: Let) -> Iterable[int]:
-        found: set[int] = set()
-        pending = [expr.body]
+    @cached_property
+    def applied(self) -> frozenset[int]:
+        """The parameters and definitions that some expression applies as a function: TLC computes that one value."""
+        applied: set[int] = set()
+        given: dict[int, list[Expr]] = {}
+        pending = []
+        for expr in self._all_parts():
+            if isinstance(expr, Builtin) and expr.name == "$FcnApply":
+                pending.append(expr.args[0])
+            definition = self.own_definition(expr.op) if isinstance(expr, Call) else None
+            if isinstance(expr, Call) and definition is not None:
+                for param, arg in zip(definition.params, expr.args, strict=True):
+                    given.setdefault(param, []).append(arg)
         while pending:
-            part = pending.pop()
-            if isinstance(part, (Call, OperatorArg)) and part.op in expr.definitions and part.op not in found:
-                found.add(part.op)
-                pending.append(self.tree.definitions[part.op].body)
-            if isinstance(part, Let):  # what only its unused definitions use is not used
-                pending += [part.body, *(self.tree.definitions[uid].body for uid in self.used(part))]
-            else:
-                pending += within(part, self.tree)
-        return (uid for uid in expr.definitions if uid in found)
+            for uid in self._roots(pending.pop()):
+                if uid not in applied:
+                    applied.add(uid)
+                    definition = self.own_definition(uid)
+                    if definition is not None:
+                        pending.append(definition.body)
+                    pending += given.get(uid, [])
+        return frozenset(applied)
 
-    def standard(self, definition: Definition) -> tuple[str, str] | None:
-        """Answer (module, name) for a definition of a standard module."""
-        known = definition.loc.module, definition.name
-        is_from_java = known[0] in MODULES_PARTLY_JAVA and (known in STANDARD or known in REFUSED)
-        return known if is_from_java or known[0] in STANDARD_MODULES else None
+    @cached_property
+    def soft(self) -> frozenset[int]:
+        """The parameters that may be given a function which is computed on demand because it will be applied."""
+        soft: set[int] = set()
+        passings = list(self._passings())
+        calls = [e for e in self._all_parts() if isinstance(e, Call) and e.args and e.op in self.tree.params]
+        if any(self.makes_function(arg) for call in calls for arg in call.args):
+            # Which operators these calls mean is not known: it may be any that is passed.
+            soft |= {param for _, param, arg in passings if arg is None}
+        changed = True
+        while changed:
+            before = len(soft)
+            for _, param, arg in passings:
+                if arg is None or param not in self.applied:
+                    continue
+                if self.makes_function(arg) or any(uid in soft for uid in self._roots(arg)):
+                    soft.add(param)
+            changed = len(soft) > before
+        return frozenset(soft)
 
-    def model_values(self) -> list[str]:
-        """List the names of all model values the configuration mentions."""
-        found: set[str] = set()
-        for value in self.values.values():
-            parts = value if isinstance(value, frozenset) else (value,)
-            found.update(part.name for part in parts if isinstance(part, ModelValue))
-        return sorted(found)
+    def _roots(self, expr: Expr) -> Iterator[int]:
+        """List the symbols whose value an expression's value may be."""
+        if isinstance(expr, (Call, OperatorArg)):
+            yield self.target(expr.op)
+        elif isinstance(expr, Let):
+            yield from self._roots(expr.body)
+        elif isinstance(expr, Builtin):
+            for part in outcomes(expr):
+                yield from self._roots(part)
+
+    @cached_property
+    def named(self) -> frozenset[int]:
+        """The parameters and bound variables that have no values but strings and model values.
+
+        Only such arguments does Python look up in a table as TLA+ does, whatever else is in it. Those of definitions
+        that can be evaluated by name are not among them: they may be given anything.
+        """
+        bounds = [bound for expr in self._all_parts() if isinstance(expr, Bind) for bound in expr.bounds]
+        named = {
+            uid
+            for bound in bounds
+            if bound.domain is not None and not bound.is_tuple and self._has_names(bound.domain)
+            for uid in bound.params
+        }
+        passings = list(self._passings())
+        by_name = set(self.top.values())
+        named |= {param for definition, param, _ in passings if definition.uid not in by_name}
+        changed = True
+        while changed:
+            wrong = {param for _, param, arg in passings if arg is None or not self._is_name(arg, named)} & named
+            named -= wrong
+            changed = bool(wrong)
+        return frozenset(named)
+
+    def _is_name(self, expr: Expr, named: Collection[int]) -> bool:
+        """Return whether an expression is a string or a model value, if these symbols are."""
+        if isinstance(expr, String):
+            return True
+        if not isinstance(expr, Call) or expr.args:
+            return False
+        return expr.op in named or type(self.values.get(self.target(expr.op))) in (str, ModelValue)
+
+    def _has_names(self, expr: Expr) -> bool:
+        """Return whether an expression is a set of strings and model values alone, if it has a value."""
+        if isinstance(expr, Builtin) and expr.name in ("\\", "\\cap"):
+            return self._has_names(expr.args[0])
+        if isinstance(expr, Builtin) and expr.name in ("$SetEnumerate", "\\cup"):
+            is_one = self._has_names if expr.name == "\\cup" else partial(self._is_name, named=())
+            return all(map(is_one, expr.args))
+        if isinstance(expr, Bind) and expr.name == "$SubsetOf" and expr.bounds[0].domain is not None:
+            return self._has_names(expr.bounds[0].domain)
+        if not isinstance(expr, Call):
+            return False
+        value = self.values.get(self.target(expr.op))
+        if value is not None:
+            return isinstance(value, frozenset) and all(type(each) in (str, ModelValue) for each in value)
+        definition = self.own_definition(expr.op)
+        return definition is not None and not definition.recursive and self._has_names(definition.body)
+
+    def _find_lazy(self) -> None:
+        """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""
+        passings = list(self._passings())
+        for expr in self._all_parts():
+            if isinstance(expr, Bind) and expr.name == "$RecursiveFcnSpec":
+                self.lazy_params.update(expr.bounds[0].params)
+        changed = True
+        while changed:
+            before = len(self.lazy_params), sum(facts.lazy for facts in self.facts.values())
+            for _, param, arg in passings:
+                if arg is None or self.may_be_lazy(arg):
+                    self.lazy_params.add(param)
+            for definition in self._compiled:
+                self.facts[definition.uid].lazy = self.may_be_lazy(definition.body)
+            changed = before != (len(self.lazy_params), sum(facts.lazy for facts in self.facts.values()))
+
+    @cached_property
+    def _compiled(self) -> list[Definition]:
+        """The definitions that are compiled from their text: the project's, and those of Bags."""
+        return [d for d in self.tree.definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
+
+    def _all_parts(self) -> Iterable[Expr]:
+        bodies = [definition.body for definition in self._compiled]
+        bodies.extend(a.body for module in self.tree.modules.values() for a in module.assumptions)
+        for body in bodies:
+            stack = [body]
+            while stack:
+                expr = stack.pop()
+                yield expr
+                stack.extend(children(expr))
+
+    def _examine(self, definition: Definition) -> Facts:
+        body = definition.body
+        now, nxt = self.reads(body)
+        own = frozenset(definition.params)
+        return Facts(
+            reads_now=now,
+            reads_next=nxt,
+            strict=self.strict(body) & own,
+            primed=self.primed(body) & own,
+            primed_outside=self.primed(body, within_enabled=False) & own,
+            only_enabled=own - self.used_otherwise(body),
+            boolean=self.is_boolean(body),
+            branches=self.branches(body),
+            branches_applied=self.branches_applied(body),
+            makes_function=self.makes_function(body),
+            listed=self.is_listed(body),
+        )

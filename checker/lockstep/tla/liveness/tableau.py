@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from lockstep.tla.liveness.formulas import Always, And, Eventually, Formula, Or, is_pure, parts_of
-from lockstep.tla.liveness.graph import Broken
+from lockstep.tla.liveness.behaviour_graph import Broken
+from lockstep.tla.liveness.temporal_formulas import Always, And, Eventually, Formula, Or, is_pure, parts_of
 
 __all__ = ["Move", "Tableau"]
 

@@ -2,7 +2,7 @@
 
 The translator writes two checksums into the lines around a translation: one of the translation, which is that of its
 lines put together, and one of the syntax tree of the algorithm, which only the translator can make. So it is run again,
-on a copy; where it writes another kind of checksum than the module has, nothing is said. For an algorithm that begins
+on a copy; where it writes another kind of checksum than the module has, there is no note. For an algorithm that begins
 with `--fair` newer translators write the checksum of that word alone; there the translations themselves are compared.
 
 Source: pcal.trans, pcal.Validator of TLA+.
@@ -19,10 +19,9 @@ from pathlib import Path
 from lockstep.base.errors import OLD_TRANSLATION
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
-from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
-from lockstep.tlc.errors import ToolMissing
+from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
 from lockstep.tlc.java import find_java, find_tla2tools
-from lockstep.tlc.process import Budget, How, run_supervised
+from lockstep.tlc.supervised_process import Budget, How, ToolMissing, run_supervised
 
 __all__ = ["note_of_translation", "untranslated"]
 
@@ -44,11 +43,9 @@ def untranslated(text: str) -> int | None:
 
 
 def note_of_translation(module: Path, jar: Path | None = None) -> str | None:
-    """Tell that the algorithm of a module and its translation have parted, by the checksums of the translator.
+    """Return a note, with file, line and code, if checksums show that algorithm and translation do not belong together.
 
-    Arguments: `module`, its file; `jar`, the tla2tools to use.
-    Returns a line with file, line and code; None where they belong together, where there are no checksums, or where
-    the translator does not run: a note is worth no error.
+    None where they do, where there are no checksums, or where the translator does not run: a note is worth no error.
     """
     text = text_of(module)
     algorithm, begin = _ALGORITHM.search(text), _BEGIN.search(text)
@@ -66,9 +63,9 @@ def note_of_translation(module: Path, jar: Path | None = None) -> str | None:
 
 
 def _parted(text: str, translation: str, kept: dict[tuple[str, str], str], anew: str | None) -> str:
-    """Say how an algorithm differs from what it was when it was translated; "" where it does not, or nobody can tell.
+    """Describe how an algorithm differs from what it was when it was translated; "" where it does not, as far as known.
 
-    Arguments: `translation` and its `kept` checksums, as the module has them; `anew`, the module translated again.
+    `translation` and its `kept` checksums are as the module has them; `anew` is the module translated again.
     """
     if anew is None:
         return "the algorithm was changed since it was translated, and does not translate any more"
@@ -110,14 +107,14 @@ _MAKE: dict[str, Callable[[str], str]] = {
 
 
 def _cached(text: str, make: Callable[[], str | None]) -> str | None:
-    """Return what the translator makes of a module, kept by its text; None where it refuses it."""
-    kept = cache_folder() / f"pcal-{hashlib.sha256(text.encode()).hexdigest()[:32]}.tla"
-    known = read_cached(kept)
+    """Return what the translator makes of a module, cached by its text; None where it refuses it."""
+    file = cache_folder() / f"pcal-{hashlib.sha256(text.encode()).hexdigest()[:32]}.tla"
+    known = read_cached(file)
     if known is not None:
         return known.decode() or None
     made = make()
     if made != "":
-        write_cached(kept, (made or "").encode())
+        write_cached(file, (made or "").encode())
     return made
 
 

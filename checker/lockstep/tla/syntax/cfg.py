@@ -1,4 +1,4 @@
-"""Reading TLC's configuration files."""
+"""TLC's configuration files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.text import unescape
-from lockstep.tlc.unicode import SYMBOLS
+from lockstep.tla.values.printed_values import unescape
+from lockstep.tlc.unicode_symbols import SYMBOLS
 
 __all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
@@ -24,7 +24,7 @@ class CfgError(BadInputError):
 
 @dataclass
 class Cfg:
-    """What a configuration says.
+    """The content of a configuration.
 
     Attributes:
         constants: values given to constants (or to defined operators without parameters).
@@ -40,10 +40,10 @@ class Cfg:
         action_constraints: names of action constraints.
         symmetry: name of the symmetry set, if any.
         view: name of the view, if any.
-        alias: name of what TLC shows instead of a counterexample's states, if any.
-        postcondition: name of what must hold once a search is complete, if any.
+        alias: name of the record that TLC shows instead of a counterexample's states, if any.
+        postcondition: name of the formula that must hold once a search is complete, if any.
         check_deadlock: whether deadlock is an error.
-        start: name of the predicate of the states to begin in, instead of the initial predicate; no cfg says it.
+        start: name of the predicate of the states to begin in, instead of the initial predicate; not from a cfg.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
         places: where each word stands first, as LINE:COLUMN.
@@ -71,10 +71,7 @@ class Cfg:
     places: dict[str, str] = field(default_factory=dict)
 
     def given_for_nothing(self, known: Container[str]) -> list[str]:
-        """List the names that are given a value and are not among the known ones.
-
-        A model value that is given to its own name is none of them: it stands in the values of others.
-        """
+        """List the names that are given a value and are not among the known ones, nor model values of their own."""
         own = {name for name, value in self.constants.items() if type(value) is ModelValue and value.name == name}
         return [name for name in self.constants if name not in known and name not in own]
 
@@ -115,10 +112,10 @@ _TOKEN = re.compile(
 
 
 #: A longer number has more than 32 bits, or zeros before it.
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
-#: How deep the sets of a value may be nested.
-_DEEPEST = 32
+#: The depth to which the sets of a value may be nested.
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
@@ -261,10 +258,10 @@ class _Parser:
 
     def value(self, depth: int = 0) -> Value:
         token = self.take()
-        if depth > _DEEPEST:
-            raise self.fail(f"nested deeper than {_DEEPEST} levels", token)
+        if depth > _MAX_DEPTH:
+            raise self.fail(f"nested deeper than {_MAX_DEPTH} levels", token)
         if token.kind == "number":
-            if len(token.text) > _MOST_DIGITS or not -(2**31) <= int(token.text) < 2**31:
+            if len(token.text) > _MAX_DIGITS or not -(2**31) <= int(token.text) < 2**31:
                 raise self.fail("a number of more than 32 bits is not supported: TLC has none", token)
             return int(token.text)
         if token.kind == "string":

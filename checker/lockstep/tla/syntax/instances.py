@@ -1,6 +1,6 @@
-"""Resolving INSTANCE: every use of an instanced definition becomes the use of an ordinary definition.
+"""INSTANCE resolved: every use of an instanced definition becomes the use of an ordinary definition.
 
-What an INSTANCE brings in is a definition of its module under substitutions (``z <- x``), and so is all of that module
+An INSTANCE brings in a definition of its module under substitutions (``z <- x``), and so is all of that module
 that it uses. A pair of the two, a definition as it was written and what its module's declarations stand for, is copied
 once: the substitutions are carried out, and a use of another definition of the module becomes the use of that one's
 copy under the same substitutions. Names decide nothing: an INSTANCE within an INSTANCE composes the substitutions, and
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.standard import REFUSED, STANDARD
+from lockstep.tla.syntax.standard_modules import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
     Bind,
@@ -35,41 +35,14 @@ from lockstep.tla.syntax.tree import (
     Param,
     Substituted,
     Tree,
-    children,
+    is_lambda,
+    walk,
 )
 
-__all__ = ["resolve_instances", "use_of", "walk"]
+__all__ = ["resolve_instances", "use_of"]
 
 
 _FAIRNESS = ("$WF", "$SF")
-
-
-def walk(expr: Expr, tree: Tree) -> list[Expr]:
-    """List an expression and everything in it, LET definitions included."""
-    found: list[Expr] = []
-    stack = [expr]
-    while stack:
-        current = stack.pop()
-        found.append(current)
-        stack.extend(within(current, tree))
-    return found
-
-
-def within(expr: Expr, tree: Tree) -> tuple[Expr, ...]:
-    """List what stands directly within an expression, LET definitions included."""
-    parts = children(expr)
-    if isinstance(expr, Let):
-        return (*parts, *(tree.definitions[uid].body for uid in expr.definitions))
-    if isinstance(expr, Substituted):
-        return (*parts, *(pair.value for pair in expr.substitutions))
-    if isinstance(expr, OperatorArg) and _is_lambda(expr, tree):
-        return (tree.definitions[expr.op].body,)
-    return parts
-
-
-def _is_lambda(arg: OperatorArg, tree: Tree) -> bool:
-    definition = tree.definitions.get(arg.op)
-    return definition is not None and definition.name == "LAMBDA"
 
 
 def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
@@ -79,12 +52,12 @@ def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
     Other then stands under the substitutions of the instance. ``I!Op`` is another definition, which is not replaced.
 
     Args:
-        tree: what :func:`lockstep.tla.syntax.tree.read_tree` answers.
+        tree: the result of :func:`lockstep.tla.syntax.sany_xml.read_tree`.
         cfg: the configuration, if there is one.
     """
     _note_origins(tree)
     replaced, given = _configured(tree, cfg or Cfg())
-    resolver = _Resolver(tree, _make_standard(tree), replaced, given)
+    resolver = _InstanceResolver(tree, _make_standard(tree), replaced, given)
     for uid, definition in list(tree.definitions.items()):
         if resolver.has_work(definition.body):
             tree.definitions[uid] = resolver.resolved(definition)
@@ -97,7 +70,7 @@ def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
 
 
 def _configured(tree: Tree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
-    """Find what a configuration replaces, and what it gives a value; whether the names are right is seen later."""
+    """Find what a configuration replaces, and what it gives a value; wrong names are refused later."""
     symbols = {name: {tree.name_of(uid): uid for uid in module.symbols} for name, module in tree.modules.items()}
     top = symbols[tree.root]
     pairs = [(top.get(name), other) for name, other in cfg.substitutions.items()]
@@ -126,7 +99,7 @@ def _make_standard(tree: Tree) -> frozenset[int]:
 
 
 def _note_origins(tree: Tree) -> None:
-    """Note which definition each one that SANY copied is a copy of: the name and the place of the body tell."""
+    """Note which definition each one that SANY copied is a copy of, by its name and the place of its body."""
     definitions = tree.definitions
     places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
     for uid, definition in definitions.items():
@@ -136,7 +109,7 @@ def _note_origins(tree: Tree) -> None:
 
 
 def _written(definition: Definition) -> Expr:
-    """Answer the body as its module has it, without substitutions."""
+    """Return the body as its module has it, without substitutions."""
     body = definition.body
     while isinstance(body, Substituted):
         body = body.body
@@ -144,7 +117,7 @@ def _written(definition: Definition) -> Expr:
 
 
 def _standard_origin(definition: Definition) -> Expr | None:
-    """Answer the body of a standard module's definition that an INSTANCE repeats (``I!+``, or a LOCAL ``+``)."""
+    """Return the body of a standard module's definition that an INSTANCE repeats (``I!+``, or a LOCAL ``+``)."""
     body = _written(definition)
     module = body.loc.module
     known = module, definition.name.rpartition("!")[2]
@@ -184,14 +157,14 @@ class _Scope:
     local: Mapping[int, int]
 
     def value(self, declared: int) -> Expr | None:
-        """Answer what a declaration stands for, in the instance's own parameters."""
+        """Return what a declaration stands for, in the instance's own parameters."""
         return self.instance.values.get(declared)
 
 
 _NOTHING = _Scope(_Instance({}, ()), (), {})
 
 
-class _Resolver:
+class _InstanceResolver:
     def __init__(
         self, tree: Tree, standard: frozenset[int], replaced: Mapping[int, int], given: frozenset[int]
     ) -> None:
@@ -205,19 +178,19 @@ class _Resolver:
         self.mentions = _Mentions(tree)
 
     def has_work(self, expr: Expr) -> bool:
-        """Tell whether an expression has substitutions, or a LET with what a standard module defines."""
+        """Return whether an expression has substitutions, or a LET with what a standard module defines."""
         return any(
             isinstance(part, Substituted) or (isinstance(part, Let) and not self.standard.isdisjoint(part.definitions))
             for part in walk(expr, self.tree)
         )
 
     def resolved(self, definition: Definition) -> Definition:
-        """Answer a definition of the tree with all substitutions in it carried out."""
+        """Return a definition of the tree with all substitutions in it carried out."""
         self._offer(definition)
         return replace(definition, body=self.rewrite(definition.body, _NOTHING))
 
     def _offer(self, definition: Definition) -> None:
-        """Let a definition that SANY copied be the copy that others use, if it takes just what a copy takes."""
+        """Make a definition that SANY copied the copy that others use, if it takes just what a copy takes."""
         scope = self.innermost(definition, _NOTHING)
         origin = self.tree.origins.get(definition.uid)
         if origin is None or scope is _NOTHING or definition.uid not in self.top:
@@ -226,7 +199,7 @@ class _Resolver:
             scope.instance.copies.setdefault(origin, definition.uid)
 
     def entered(self, expr: Substituted, outer: _Scope) -> _Scope:
-        """Answer the scope within a substitution: its values are rewritten in the scope where they stand."""
+        """Return the scope within a substitution: its values are rewritten in the scope where they stand."""
         values, primed = self.values_in(expr, outer), None
         if outer.instance.primed is not None:
             primed = self.values_in(expr, replace(outer, instance=outer.instance.primed))
@@ -243,7 +216,7 @@ class _Resolver:
         return {pair.declared: self.rewrite(pair.value, outer) for pair in expr.substitutions}
 
     def canonical(self, values: Mapping[int, Expr], params: tuple[int, ...]) -> object:
-        """Answer what two sets of substitutions have in common that differ in the names of parameters alone."""
+        """Return a key that is the same for sets of substitutions that differ in the names of parameters alone."""
         places = {uid: (self.tree.params[uid].arity, place) for place, uid in enumerate(params)}
         return tuple((declared, _shape(value, places)) for declared, value in sorted(values.items()))
 
@@ -256,7 +229,7 @@ class _Resolver:
                 bound.update(uid for b in part.bounds for uid in b.params)
             elif isinstance(part, Let):
                 bound.update(uid for d in part.definitions for uid in self.tree.definitions[d].params)
-            elif isinstance(part, OperatorArg) and _is_lambda(part, self.tree):
+            elif isinstance(part, OperatorArg) and is_lambda(part, self.tree):
                 bound.update(self.tree.definitions[part.op].params)
             if isinstance(part, (Call, OperatorArg)) and part.op in self.tree.params:
                 used.append(part.op)
@@ -303,7 +276,7 @@ class _Resolver:
         return replace(expr, args=args)
 
     def free(self, instance: _Instance) -> _Instance | None:
-        """Answer the substitutions within ENABLED, where a prime makes a variable one of its own; None if none does."""
+        """Return the substitutions within ENABLED, where a prime makes a variable one of its own; None if none does."""
         declarations = self.tree.declarations
         variables = [uid for uid in instance.values if uid in declarations and declarations[uid].is_variable]
         if instance.primed is not None or not variables:
@@ -328,7 +301,7 @@ class _Resolver:
         return self.rewrite(expr, replace(scope, instance=instance))
 
     def unchanged(self, expr: Expr, scope: _Scope) -> Expr:
-        """Answer ``e' = e`` within ENABLED; for a tuple, of each of its parts."""
+        """Return ``e' = e`` within ENABLED; for a tuple, of each of its parts."""
         definition = self.written.get(expr.op) if isinstance(expr, Call) else None
         if definition is not None and not definition.params and definition.uid in self.top:
             body = _written(definition)
@@ -356,8 +329,8 @@ class _Resolver:
         return self.applied(value, args, expr.loc)
 
     def applied(self, operator: OperatorArg, args: tuple[Expr, ...], loc: Location) -> Call:
-        """Answer the use of what stands for an operator; a LAMBDA is given the parameters around it, too."""
-        free = tuple(dict.fromkeys(self.free_params(operator))) if _is_lambda(operator, self.tree) else ()
+        """Return the use of what stands for an operator; a LAMBDA is given the parameters around it, too."""
+        free = tuple(dict.fromkeys(self.free_params(operator))) if is_lambda(operator, self.tree) else ()
         if not free:
             return Call(operator.op, args, loc)
         definition = self.tree.definitions[operator.op]
@@ -366,18 +339,18 @@ class _Resolver:
         return Call(fresh, self.uses(free, loc) + args, loc)
 
     def value_here(self, declared: int, scope: _Scope) -> Expr | None:
-        """Answer what a declaration stands for, in the parameters of where it is used."""
+        """Return what a declaration stands for, in the parameters of where it is used."""
         value = scope.value(declared)
         if value is None or scope.actual == scope.instance.params:
             return value
         return self.renamed(value, dict(zip(scope.instance.params, scope.actual, strict=True)))
 
     def renamed(self, expr: Expr, names: Mapping[int, int]) -> Expr:
-        """Answer an expression with other parameters in the places of some."""
+        """Return an expression with other parameters in the places of some."""
         if isinstance(expr, (Call, OperatorArg)):
             op = names.get(expr.op, expr.op)
             if isinstance(expr, OperatorArg):
-                return self.lambda_renamed(expr, names) if _is_lambda(expr, self.tree) else replace(expr, op=op)
+                return self.lambda_renamed(expr, names) if is_lambda(expr, self.tree) else replace(expr, op=op)
             return replace(expr, op=op, args=tuple([self.renamed(arg, names) for arg in expr.args]))
         if isinstance(expr, Builtin):
             return replace(expr, args=tuple([self.renamed(arg, names) for arg in expr.args]))
@@ -408,7 +381,7 @@ class _Resolver:
         return replace(expr, definitions=tuple(fresh.values()), body=self.renamed(expr.body, within))
 
     def target(self, uid: int, scope: _Scope) -> tuple[int, tuple[int, ...]]:
-        """Answer the definition that a use within a scope means, and the parameters to pass to it besides."""
+        """Return the definition that a use within a scope means, and the parameters to pass to it besides."""
         if uid in scope.local:
             return scope.local[uid], ()
         instance = scope.instance
@@ -425,7 +398,7 @@ class _Resolver:
         return instance.copies[uid], scope.actual
 
     def innermost(self, definition: Definition, scope: _Scope) -> _Scope:
-        """Answer the scope in which the body of a definition stands, within all its substitutions."""
+        """Return the scope in which the body of a definition stands, within all its substitutions."""
         body = definition.body
         while isinstance(body, Substituted):
             scope, body = self.entered(body, scope), body.body
@@ -460,7 +433,7 @@ class _Resolver:
         value = self.value_here(expr.op, scope)
         if value is not None:
             return value
-        if _is_lambda(expr, self.tree):
+        if is_lambda(expr, self.tree):
             fresh = self.tree.fresh_uid()
             self.copy_local(expr.op, fresh, scope)
             return replace(expr, op=fresh)
@@ -483,17 +456,17 @@ class _Resolver:
         return replace(expr, op=wrapper)
 
     def uses(self, params: tuple[int, ...], loc: Location) -> tuple[Expr, ...]:
-        """Answer the expressions that pass these parameters on."""
+        """Return the expressions that pass these parameters on."""
         return tuple(use_of(self.tree.params[uid], loc) for uid in params)
 
 
 def use_of(param: Param, loc: Location) -> Expr:
-    """Answer the expression that passes a parameter on."""
+    """Return the expression that passes a parameter on."""
     return OperatorArg(param.uid, None, loc) if param.arity else Call(param.uid, (), loc)
 
 
 def _shape(expr: object, places: Mapping[int, tuple[int, int]]) -> object:
-    """Answer an expression as nested tuples, with the places of parameters instead of their ids."""
+    """Return an expression as nested tuples, with the places of parameters instead of their ids."""
     if isinstance(expr, (Call, OperatorArg)):
         op: object = places.get(expr.op, expr.op)
         args = tuple(_shape(arg, places) for arg in expr.args) if isinstance(expr, Call) else (expr.builtin,)
@@ -507,14 +480,14 @@ def _shape(expr: object, places: Mapping[int, tuple[int, int]]) -> object:
 
 
 class _Mentions:
-    """Which declarations a definition mentions, itself or through others."""
+    """The declarations that definitions mention, themselves or through others."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.definitions = tree, dict(tree.definitions)
         self._known: dict[int, frozenset[int]] = {}
 
     def any_of(self, uid: int, declared: Mapping[int, Expr]) -> bool:
-        """Tell whether a definition mentions one of these declarations."""
+        """Return whether a definition mentions one of these declarations."""
         return bool(declared) and not self._of(uid).isdisjoint(declared)
 
     def _of(self, uid: int) -> frozenset[int]:

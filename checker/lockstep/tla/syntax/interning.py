@@ -1,4 +1,4 @@
-"""The order in which TLC meets the names of a project: that is how it orders strings and model values.
+"""The order in which TLC reads the names of a project, by which it orders strings and model values.
 
 TLC gives each name a number when it reads it for the first time, as a model value, an identifier or a string, and
 compares strings, model values and the fields of records by these numbers. So the set that a CHOOSE looks through, or
@@ -10,9 +10,9 @@ the records that a quantifier takes one by one, come in an order that depends on
    module that is instanced, all that this one extends, and so on;
 4. the strings of each module, as it is analysed: a module comes after those that it extends or instances.
 
-What this cannot tell is left out, and a choice that depends on it is refused: strings that are spelled like a number or
-an operator, which SANY has read before or splits otherwise, and strings that the text has and the syntax tree lacks, as
-in ``INSTANCE ... WITH`` and in theorems without a name.
+Names with an unknown place are left out, and a choice that depends on them is refused: strings that are spelled like a
+number or an operator, which SANY has read before or splits otherwise, and strings that the text has and the syntax tree
+lacks, as in ``INSTANCE ... WITH`` and in theorems without a name.
 
 Source: util.UniqueString, tlc2.tool.impl.ModelConfig, tla2sany.modanalyzer.SpecObj of TLC.
 """
@@ -25,11 +25,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lockstep.tla.syntax.tree import Expr, Let, Location, OperatorArg, String, Tree, children
-from lockstep.tla.values.text import unescape
+from lockstep.tla.values.printed_values import unescape
 
 __all__ = ["interned"]
 
-#: What SANY knows before it reads a module, as far as a string can be alike.
+#: The words that SANY knows before it reads a module, as far as a string can be alike.
 _BUILT_IN = ("ENABLED", "UNCHANGED", "SUBSET", "UNION", "DOMAIN", "STRING", "FALSE", "TRUE", "BOOLEAN")
 
 #: Strings that are spelled like a token that is no word, or like a number.
@@ -51,14 +51,14 @@ _TOKEN = re.compile(
 
 
 @dataclass
-class _Module:
+class _ModuleWords:
     """A module: its words and strings in the order of its text, and the modules that it names."""
 
     words: list[str] = field(default_factory=list)
     strings: list[str] = field(default_factory=list)
     extends: list[str] = field(default_factory=list)
     instances: list[str] = field(default_factory=list)
-    inner: dict[str, _Module] = field(default_factory=dict)
+    inner: dict[str, _ModuleWords] = field(default_factory=dict)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
@@ -84,14 +84,14 @@ def _comment_end(text: str, start: int) -> int:
     return len(text)
 
 
-def _read(text: str) -> _Module:
+def _read(text: str) -> _ModuleWords:
     """Read the module of a file, with those within it; what stands before and behind it is passed over."""
-    outermost = _Module()
-    open_modules: list[_Module] = []
+    outermost = _ModuleWords()
+    open_modules: list[_ModuleWords] = []
     clause = ""  # the keyword whose list of modules is being read
     for kind, token in _tokens(text):
         if kind == "header":
-            within = _Module() if open_modules else outermost
+            within = _ModuleWords() if open_modules else outermost
             if open_modules:
                 open_modules[-1].inner[token] = within
             open_modules.append(within)
@@ -111,8 +111,8 @@ def _read(text: str) -> _Module:
     return outermost
 
 
-def _clause(module: _Module, clause: str, token: str) -> str:
-    """Take a token in that may name a module; answer what the next one is read after: a keyword, or a list's module."""
+def _clause(module: _ModuleWords, clause: str, token: str) -> str:
+    """Take in a token that may name a module; return what the next is read after: a keyword, or a list's module."""
     if token in ("EXTENDS", "INSTANCE"):
         return token
     if clause == "INSTANCE":
@@ -125,12 +125,12 @@ def _clause(module: _Module, clause: str, token: str) -> str:
     return ""
 
 
-class _Reading:
+class _ModuleOrder:
     """SANY's way through the modules of a project."""
 
     def __init__(self, root: str, text_of: Callable[[str], str | None]) -> None:
         self.text_of = text_of
-        self.parsed: dict[str, _Module] = {}
+        self.parsed: dict[str, _ModuleWords] = {}
         self.parse(root)
         top = self.parsed[root]
         while (
@@ -140,9 +140,9 @@ class _Reading:
 
     def parse(self, name: str) -> None:
         text = self.text_of(name)
-        self.parsed[name] = _Module() if text is None else _read(text)
+        self.parsed[name] = _ModuleWords() if text is None else _read(text)
 
-    def next_unread(self, module: _Module, how: str, visited: set[int]) -> str | None:
+    def next_unread(self, module: _ModuleWords, how: str, visited: set[int]) -> str | None:
         """Find the next module that is extended, or instanced, and not read yet: first what this module names."""
         if id(module) in visited:
             return None
@@ -177,25 +177,25 @@ def interned(tree: Tree, text_of: Callable[[str], str | None], configured: Itera
 
     Args:
         tree: the project's syntax tree.
-        text_of: answers the text of a module, None if there is none.
+        text_of: returns the text of a module, None if there is none.
         configured: the model values and strings of the configuration, in its order.
 
     Returns:
-        A number for each model value and string, those first that TLC reads first. What is not there is made while
-        TLC runs, or stands where the order is not known.
+        A number for each model value and string, in the order in which TLC reads them. Those without one are made
+        while TLC runs, or stand where the order is not known.
     """
-    reading = _Reading(tree.root, text_of)
+    order = _ModuleOrder(tree.root, text_of)
     names = dict.fromkeys(configured)
     wanted, unknown = {*names}, set[str]()
     names.update(dict.fromkeys((*_BUILT_IN, tree.root)))
-    for module in reading.parsed.values():
+    for module in order.parsed.values():
         names.update(dict.fromkeys(module.words))
     names["LAMBDA"] = None
     analysed = _strings(tree)
-    for name in reading.analysed(tree.root, {}):
+    for name in order.analysed(tree.root, {}):
         strings = analysed.get(name, [])
         places = Counter(string.value for string in {*strings})
-        elsewhere = Counter(reading.parsed[name].strings) - places
+        elsewhere = Counter(order.parsed[name].strings) - places
         unknown.update(each for each in elsewhere if each not in names)
         names.update(dict.fromkeys(string.value for string in strings))
         wanted.update(places)

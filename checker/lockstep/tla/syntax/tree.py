@@ -1,4 +1,4 @@
-"""The syntax tree of a specification, typed, read from SANY's XML.
+"""The syntax tree of a specification, typed.
 
 Symbols (definitions, declarations, parameters) are known by SANY's unique ids: names are resolved already, so a
 consumer never handles scope.
@@ -6,15 +6,16 @@ consumer never handles scope.
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lockstep.tlc.modules import STANDARD_MODULES
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 __all__ = [
+    "LAMBDA",
     "MODULES_PARTLY_JAVA",
     "STANDARD_MODULES",
+    "Assumption",
     "At",
     "Bind",
     "Bound",
@@ -23,6 +24,7 @@ __all__ = [
     "Declaration",
     "Definition",
     "Expr",
+    "Field",
     "Let",
     "Location",
     "Module",
@@ -32,19 +34,19 @@ __all__ = [
     "String",
     "Substituted",
     "Substitution",
-    "SyntaxTreeError",
     "Tree",
     "children",
-    "read_tree",
+    "is_lambda",
+    "walk",
+    "within",
 ]
 
-#: Modules that TLC takes from Java in part, and of which the rest is compiled from their TLA+ text. Those of the
-#: community the user has, beside the spec or in a named folder.
+#: Modules that TLC takes from Java in part; the rest is compiled from their TLA+ text. The user has those of the
+#: community beside the spec or in a named folder.
 MODULES_PARTLY_JAVA = frozenset({"Json", "IOUtils", "CSV", "SVG", "GraphViz", "Statistics", "TLCExt"})
 
-
-class SyntaxTreeError(Exception):
-    """The XML is not what SANY is known to write."""
+#: SANY's name of a LAMBDA.
+LAMBDA = "LAMBDA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Field(String):
-    """The name of a field where it is selected, ``r.f``: what ``r["f"]`` is, though TLC never takes that apart."""
+    """The name of a field where it is selected: ``r.f`` means ``r["f"]``, though TLC never takes it apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +243,12 @@ class Tree:
     _next_uid: int = 1 << 40
 
     def fresh_uid(self) -> int:
-        """Answer an id that nothing has yet."""
+        """Return an id that nothing has yet."""
         self._next_uid += 1
         return self._next_uid
 
     def name_of(self, uid: int) -> str:
-        """Answer the name of a symbol."""
+        """Return the name of a symbol."""
         found = self.definitions.get(uid) or self.declarations.get(uid) or self.params.get(uid)
         if found is None:
             raise KeyError(uid)
@@ -264,222 +266,30 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-_BUILTIN_NAMES = {
-    "\\neg": "\\lnot",
-    "/=": "#",
-    "\\union": "\\cup",
-    "\\intersect": "\\cap",
-    "$ConjList": "\\land",
-    "$DisjList": "\\lor",
-    "$RcdSelect": "$FcnApply",
-}
-
-
-#: An ASSUME or a THEOREM with a name, which stands for what it says wherever it is used.
-_NAMED = ("AssumeDef", "TheoremDefNode")
-
-#: What SANY calls a LAMBDA, and what is a definition's name here that was one.
-LAMBDA, PART = "LAMBDA", "part"
-
-
-class _Reader:
-    def __init__(self, root: ElementTree.Element) -> None:
-        self.tree = Tree(root=_text(root, "RootModule"))
-        context = root.find("context")
-        if context is None:
-            raise SyntaxTreeError("no context")
-        self.entries = {int(_text(entry, "UID")): entry[1] for entry in context}
-        self.builtins = {
-            uid: _text(node, "uniquename") for uid, node in self.entries.items() if node.tag == "BuiltInKind"
-        }
-        self.here = Location(self.tree.root, 0, 0, 0, 0)
-        self.applied: dict[int, int] = {}
-
-    def run(self) -> Tree:
-        for uid, node in self.entries.items():
-            if node.tag == "FormalParamNode":
-                self.tree.params[uid] = Param(uid, _text(node, "uniquename"), int(_text(node, "arity")))
-            elif node.tag == "OpDeclNode":
-                self.tree.declarations[uid] = self.declaration(uid, node)
-        for uid, node in self.entries.items():
-            if node.tag == "UserDefinedOpKind":
-                self.tree.definitions[uid] = self.definition(uid, node)
-            elif node.tag in _NAMED:
-                self.tree.definitions[uid] = self.named(uid, node)
-                self.tree.unlisted.add(uid)
-        for node in self.entries.values():
-            if node.tag == "ModuleNode":
-                module = self.module(node)
-                self.tree.modules[module.name] = module
-        self.name_parts()
-        self.give_parameters()
-        return self.tree
-
-    def name_parts(self) -> None:
-        """Make definitions of the LAMBDAs that are applied: SANY writes ``Inv!2!(x)`` as one, with an argument."""
-        for uid in self.applied.keys() & self.tree.definitions.keys():
-            definition = self.tree.definitions[uid]
-            if definition.name == LAMBDA:
-                self.tree.definitions[uid] = replace(definition, name=PART)
-                self.tree.unlisted.add(uid)
-
-    def give_parameters(self) -> None:
-        """Give the facts of an ``I(p) == INSTANCE M`` its parameters, which SANY leaves out of their XML.
-
-        Any definition of the same INSTANCE begins with them; how many they are, a use of the fact tells.
-        """
-        siblings: dict[str, tuple[int, ...]] = {}
-        for definition in self.tree.definitions.values():
-            instance = definition.name.rpartition("!")[0]
-            siblings[instance] = max(siblings.get(instance, ()), definition.params, key=len)
-        for uid in self.tree.unlisted & self.applied.keys():
-            fact, count = self.tree.definitions[uid], self.applied[uid]
-            if fact.name != PART and count:
-                params = siblings[fact.name.rpartition("!")[0]][:count]
-                body = fact.body if len(params) == count else Builtin("<a fact without its parameters>", (), fact.loc)
-                self.tree.definitions[uid] = replace(fact, params=params, body=body)
-
-    def declaration(self, uid: int, node: ElementTree.Element) -> Declaration:
-        kind = int(_text(node, "kind"))
-        return Declaration(uid, _text(node, "uniquename"), int(_text(node, "arity")), kind == 3, self.location(node))
-
-    def definition(self, uid: int, node: ElementTree.Element) -> Definition:
-        params = tuple(int(_text(p, "FormalParamNodeRef/UID")) for p in node.findall("params/leibnizparam"))
-        body = node.find("body")
-        if body is None:
-            raise SyntaxTreeError(f"definition {_text(node, 'uniquename')} has no body")
-        loc = self.location(node)
-        self.here = loc
-        recursive = node.find("recursive") is not None
-        return Definition(uid, _text(node, "uniquename"), params, self.expr(body[0]), recursive, loc)
-
-    def named(self, uid: int, node: ElementTree.Element) -> Definition:
-        body = node.find("body")
-        said = self.expr(node[-1] if body is None else body[0])
-        return Definition(uid, _text(node, "uniquename"), (), said, False, self.location(node))
-
-    def module(self, node: ElementTree.Element) -> Module:
-        symbols, assumptions = [], []
-        for child in node:
-            if child.tag in ("OpDeclNodeRef", "UserDefinedOpKindRef"):
-                symbols.append(int(_text(child, "UID")))
-            elif child.tag == "AssumeNodeRef":
-                assumed = self.entries[int(_text(child, "UID"))]
-                body = assumed.find("body")
-                if body is not None:
-                    assumptions.append(Assumption(self.assumption(body[0]), self.location(assumed)))
-        return Module(_text(node, "uniquename"), tuple(symbols), tuple(assumptions))
-
-    def assumption(self, node: ElementTree.Element) -> Expr:
-        if node.tag in ("AssumeDefRef", "AssumeDef"):
-            named = self.entries[int(_text(node, "UID"))] if node.tag == "AssumeDefRef" else node
-            inner = named.find("body")
-            return self.expr(inner[0] if inner is not None else named[-1])
-        return self.expr(node)
-
-    def location(self, node: ElementTree.Element) -> Location:
-        found = node.find("location")
-        if found is None:
-            return self.here
-        return Location(
-            _text(found, "filename"),
-            int(_text(found, "line/begin")),
-            int(_text(found, "column/begin")),
-            int(_text(found, "line/end")),
-            int(_text(found, "column/end")),
-        )
-
-    def expr(self, node: ElementTree.Element) -> Expr:
-        loc = self.location(node)
-        tag = node.tag
-        if tag == "OpApplNode":
-            return self.application(node, loc)
-        if tag == "NumeralNode":
-            return Number(int(_text(node, "IntValue")), loc)
-        if tag == "StringNode":
-            value = node.find("StringValue")
-            return String((value.text if value is not None else node.text) or "", loc)
-        if tag == "LetInNode":
-            return self.let(node, loc)
-        if tag == "AtNode":
-            return At(loc)
-        if tag == "OpArgNode":
-            return self.operator_arg(node, loc)
-        if tag in ("SubstInNode", "APSubstInNode"):
-            return self.substituted(node, loc)
-        if tag == "LabelNode":
-            body = node.find("body")
-            assert body is not None
-            return self.expr(body[0])
-        return Builtin(f"<{tag}>", (), loc)
-
-    def application(self, node: ElementTree.Element, loc: Location) -> Expr:
-        uid = int(_text(node, "operator/*/UID"))
-        operands = node.find("operands")
-        args = tuple([self.expr(child) for child in operands]) if operands is not None else ()
-        bound_symbols = node.find("boundSymbols")
-        name = self.builtins.get(uid)
-        if name is None:
-            self.applied[uid] = len(args)
-            return Call(uid, args, loc)
-        if name == "$Nop":
-            return Let((), args[0], loc)
-        if name == "$RcdSelect" and isinstance(field := args[1], String):
-            args = (args[0], Field(field.value, field.loc))
-        name = _BUILTIN_NAMES.get(name, name)
-        if bound_symbols is None or not args:  # TAKE, a step of a proof, binds variables and has no body
-            return Builtin(name, args, loc)
-        bounds = tuple([self.bound(child) for child in bound_symbols])
-        return Bind(name, bounds, args[0], loc)
-
-    def bound(self, node: ElementTree.Element) -> Bound:
-        params = tuple(int(_text(ref, "UID")) for ref in node.findall("FormalParamNodeRef"))
-        is_tuple = node.find("tuple") is not None
-        domain = self.expr(node[-1]) if node.tag == "bound" else None
-        return Bound(params, is_tuple, domain)
-
-    def let(self, node: ElementTree.Element, loc: Location) -> Let:
-        body = node.find("body")
-        assert body is not None
-        refs = node.findall("opDefs/UserDefinedOpKindRef")
-        return Let(tuple(int(_text(ref, "UID")) for ref in refs), self.expr(body[0]), loc)
-
-    def operator_arg(self, node: ElementTree.Element, loc: Location) -> OperatorArg:
-        uid = int(_text(node, "argument/*/UID"))
-        name = self.builtins.get(uid)
-        return OperatorArg(uid, None if name is None else _BUILTIN_NAMES.get(name, name), loc)
-
-    def substituted(self, node: ElementTree.Element, loc: Location) -> Substituted:
-        pairs = [
-            Substitution(int(_text(subst, "OpDeclNodeRef/UID")), self.expr(subst[1]))
-            for subst in node.findall("substs/Subst")
-        ]
-        body = node.find("body")
-        assert body is not None
-        return Substituted(tuple(pairs), self.expr(body[0]), loc)
-
-
-def _text(node: ElementTree.Element, path: str) -> str:
-    found = node.findtext(path)
-    if found is None:
-        raise SyntaxTreeError(f"<{node.tag}> has no {path}")
+def walk(expr: Expr, tree: Tree) -> list[Expr]:
+    """List an expression and everything in it, LET definitions included."""
+    found: list[Expr] = []
+    stack = [expr]
+    while stack:
+        current = stack.pop()
+        found.append(current)
+        stack.extend(within(current, tree))
     return found
 
 
-def read_tree(xml: bytes) -> Tree:
-    """Read the syntax tree from SANY's XML.
+def within(expr: Expr, tree: Tree) -> tuple[Expr, ...]:
+    """List what stands directly within an expression, LET definitions included."""
+    parts = children(expr)
+    if isinstance(expr, Let):
+        return (*parts, *(tree.definitions[uid].body for uid in expr.definitions))
+    if isinstance(expr, Substituted):
+        return (*parts, *(pair.value for pair in expr.substitutions))
+    if isinstance(expr, OperatorArg) and is_lambda(expr, tree):
+        return (tree.definitions[expr.op].body,)
+    return parts
 
-    Args:
-        xml: what :func:`lockstep.tla.syntax.sany.export` answers.
 
-    Returns:
-        The tree.
-
-    Raises:
-        SyntaxTreeError: if the document is not SANY's.
-    """
-    try:
-        root = ElementTree.fromstring(xml)
-    except ElementTree.ParseError as error:
-        raise SyntaxTreeError(f"not XML: {error}") from None
-    return _Reader(root).run()
+def is_lambda(arg: OperatorArg, tree: Tree) -> bool:
+    """Return whether an operator passed as an argument is a LAMBDA."""
+    definition = tree.definitions.get(arg.op)
+    return definition is not None and definition.name == LAMBDA

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lockstep.base.errors import GaveUpError
 from lockstep.tla.explore import Exploration, LiteralSearch, run_search
-from lockstep.tla.liveness.check import refuse_sameness
+from lockstep.tla.liveness.temporal_check import refuse_sameness
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 

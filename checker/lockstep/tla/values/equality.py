@@ -1,8 +1,7 @@
 """Equality of TLA+ values, and what rests on it: membership, the building of sets, their order.
 
 Python alone confuses ``1`` with ``True``. Whatever looks a value up (equality, membership, application, the building
-of sets) therefore goes through this module, which raises :class:`TlaTypeError` where values cannot be compared,
-instead of answering.
+of sets) therefore goes through this module, which raises :class:`TlaTypeError` where values cannot be compared.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter, is_
 from typing import Any
 
-from lockstep.tla.values.apart import Groups, all_comparable, grouped, pairs_comparable
+from lockstep.tla.values.comparable_records import Groups, all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.kinds import (
     _RANK,
     Fcn,
@@ -25,8 +24,7 @@ from lockstep.tla.values.kinds import (
     shape_of,
     sort_key,
 )
-from lockstep.tla.values.remembered.growth import made_of
-from lockstep.tla.values.remembered.met import by_id
+from lockstep.tla.values.remembered_values import Latest, by_id, made_of
 
 
 def eq(left: Value, right: Value) -> bool:
@@ -49,12 +47,12 @@ def eq(left: Value, right: Value) -> bool:
 
 
 def compare(left: Value, right: Value) -> bool | None:
-    """Decide ``left = right``; answer None if they cannot be compared."""
+    """Decide ``left = right``; return None if they cannot be compared."""
     return _compare(left, right)
 
 
 def comparable(left: Value, right: Value) -> bool:
-    """Tell whether ``left = right`` has an answer."""
+    """Return whether two values can be compared."""
     return _compare(left, right) is not None
 
 
@@ -110,8 +108,7 @@ def _table_of(function: Value) -> dict[Value, Value]:
 def _compare_tables(a: dict[Value, Value], b: dict[Value, Value]) -> bool | None:
     """Compare two functions: argument by argument, in their order.
 
-    The order of records' fields is TLC's secret (it goes by which name TLC has read first), so that any field that
-    differs decides.
+    The order of records' fields depends on which name TLC has read first, so any field that differs decides.
     """
     if len(a) != len(b):
         return False
@@ -175,7 +172,7 @@ def _compare_lazy(left: Value, right: Value) -> bool | None:
 
 
 def same_kind(left: Value, right: Value) -> bool:
-    """Tell whether two values that Python holds equal are equal in TLA+ too (``1`` and ``TRUE`` are not)."""
+    """Return whether two values that Python holds equal are equal in TLA+ too (``1`` and ``TRUE`` are not)."""
     if left is right:
         return True
     a, b = type(left), type(right)
@@ -233,7 +230,7 @@ def stored(container: Any, value: Value) -> tuple[Value] | None:
 
 
 def _sample(container: Iterable[Value]) -> list[Value]:
-    """Answer an element that is not a model value, as a list that is empty if there is none."""
+    """Return an element that is not a model value, as a list that is empty if there is none."""
     for element in container:
         if type(element) is not ModelValue:
             return [element]
@@ -283,33 +280,35 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
     return None
 
 
-#: Sets whose elements were looked at, by their ids, with the shape that all elements have; False if there is none.
-_shapes: dict[int, tuple[Value, Any]] = {}
-_MOST_SHAPES = 64
-_FEW = 2
+#: The shape that all elements of a set have; False if there is none.
+_shapes = Latest(64)
+#: The elements of a set by their shapes.
+_groups = Latest(64)
+#: The shapes of sets with no more elements than this are not remembered.
+_MAX_UNSHAPED = 2
 
 
 def _shape_within(container: Any) -> Any:
-    """Answer the shape that all elements of a set have, if that is known or worth finding out; False if not."""
+    """Return the shape that all elements of a set have, if that is known or worth finding out; False if not."""
     if type(container) is not frozenset:
         return False
     known = by_id.get(id(container))
     if known is not None:
         return known.shape[1]
-    return len(container) > _FEW and shape_of_elements(container)
+    return len(container) > _MAX_UNSHAPED and shape_of_elements(container)
 
 
 def shape_of_elements(container: frozenset[Value]) -> Any:
-    """Answer the shape that all elements of a set have; False if there is none, or no element."""
+    """Return the shape that all elements of a set have; False if there is none, or no element."""
     found = _shapes.get(id(container))
-    if found is not None and found[0] is container:
+    if found is not None:
         return found[1]
     known = made_of(container)
     shapes = _shapes_of(container if known is None else known[1])
     if known is not None:
         shapes.add(shape_of_elements(known[0]))
     shape = bool(shapes) and common_shape(shapes)
-    remember_shape(container, shape)
+    _shapes.remember(container, shape)
     return shape
 
 
@@ -317,7 +316,7 @@ _KNOWN = attrgetter("_shape")
 
 
 def _shapes_of(elements: Iterable[Value]) -> set[Any]:
-    """Answer the shapes of values; those of functions are known but for the first time."""
+    """Return the shapes of values; those of functions are known but for the first time."""
     listed = elements if isinstance(elements, Collection) else list(elements)
     if set(map(type, listed)) == {Fcn}:
         shapes = set(map(_KNOWN, listed))
@@ -328,13 +327,11 @@ def _shapes_of(elements: Iterable[Value]) -> set[Any]:
 
 def remember_shape(container: frozenset[Value], shape: Any) -> None:
     """Remember the shape that all elements of a set have."""
-    if len(_shapes) >= _MOST_SHAPES:
-        del _shapes[next(iter(_shapes))]
-    _shapes[id(container)] = (container, shape)
+    _shapes.remember(container, shape)
 
 
 def sets_comparable(left: frozenset[Value], right: frozenset[Value]) -> bool:
-    """Tell that the elements of two sets can be compared with each other; False may mean that only comparing tells."""
+    """Return whether shapes show that the elements of two sets can be compared; if not, only comparing decides."""
     shape = shape_of_elements(left)
     if shape and (shape == (other := shape_of_elements(right)) or common_shape({shape, other})):
         return True
@@ -342,21 +339,18 @@ def sets_comparable(left: frozenset[Value], right: frozenset[Value]) -> bool:
     return mine is not None and theirs is not None and pairs_comparable(mine, theirs)
 
 
-#: The elements of sets by their shapes, by the ids of the sets.
-_groups: dict[int, tuple[frozenset[Value], Groups | None]] = {}
-
-
 def _groups_of(container: frozenset[Value]) -> Groups | None:
     found = _groups.get(id(container))
-    if found is None or found[0] is not container:
-        if len(_groups) >= _MOST_SHAPES:
-            del _groups[next(iter(_groups))]
-        found = _groups[id(container)] = container, grouped(container)
-    return found[1]
+    if found is None:
+        groups = grouped(container)
+        _groups.remember(container, groups)
+        return groups
+    known: Groups | None = found[1]
+    return known
 
 
 def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
-    """Answer an element of a set of functions that all have one shape; of another set a list that is empty."""
+    """Return an element of a set of functions that all have one shape; of another set a list that is empty."""
     element = next(iter(container))
     return [element] if type(element) is Fcn and element.shape() is shape_of_elements(container) is not False else []
 
@@ -390,7 +384,7 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
         other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
         raise incomparable(sample, other)
     if shape := common_shape(_shapes_of(listed)):
-        if len(result) > _FEW:
+        if len(result) > _MAX_UNSHAPED:
             remember_shape(result, shape)
         return
     if (groups := grouped(listed)) is not None and all_comparable(groups):
@@ -410,7 +404,7 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
 _NAME = attrgetter("name")
 _ORDERS: dict[Any, list[Value]] = {}
 """The orders of sets of names (model values, strings) that have been listed: constants, mostly."""
-_MOST_ORDERS = 4096
+_MAX_ORDERS = 4096
 
 
 def ordered(elements: Iterable[Value]) -> Iterable[Value]:
@@ -430,7 +424,7 @@ def ordered(elements: Iterable[Value]) -> Iterable[Value]:
 def _remembered(elements: frozenset[Value]) -> list[Value]:
     found = _sorted(elements)
     if all(type(element) is ModelValue or type(element) is str for element in found):
-        if len(_ORDERS) == _MOST_ORDERS:
+        if len(_ORDERS) == _MAX_ORDERS:
             _ORDERS.clear()
         _ORDERS[elements] = found
     return found

@@ -7,17 +7,18 @@ integer                ``int`` (never ``bool``)
 boolean                ``bool``
 string                 ``str``
 model value            :class:`ModelValue`, interned, equal to itself alone
-set                    ``frozenset``, or a :class:`lockstep.tla.values.lazy.sets.LazySet`
+set                    ``frozenset``, or a :class:`lockstep.tla.values.lazy_sets.LazySet`
 function on ``1..n``   ``tuple`` (sequences and tuples, and the function on the empty set)
 any other function     :class:`Fcn` (a record is a function on strings)
 =====================  =====================================================================
 
-How values compare is :mod:`lockstep.tla.values.equality`; here is what they are, in which order they come, and how they
-print.
+Here is what values are, in which order they come, and how they print; how they compare is in
+:mod:`lockstep.tla.values.equality`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from operator import itemgetter
@@ -25,7 +26,7 @@ from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning
 from lockstep.base.errors import BadInputError
-from lockstep.tla.values.remembered.met import by_id, remember
+from lockstep.tla.values.remembered_values import by_id, remember
 
 Value: TypeAlias = Any
 
@@ -72,7 +73,7 @@ class ModelValue:
     kind: str
 
     def __new__(cls, name: str) -> ModelValue:
-        """Answer the model value of this name, the same object each time."""
+        """Return the model value of this name, the same object each time."""
         found = cls._interned.get(name)
         if found is None:
             found = object.__new__(cls)
@@ -93,7 +94,7 @@ class ModelValue:
 class Fcn:
     """A function whose domain is not ``1..n``; immutable, hashed once.
 
-    Build it with :func:`as_fcn`, which answers a ``tuple`` where the domain asks for one.
+    Build it with :func:`as_fcn`, which returns a ``tuple`` for a domain ``1..n``.
     """
 
     __slots__ = ("_hash", "_shape", "d", "listed")
@@ -110,9 +111,9 @@ class Fcn:
         self._shape = None
 
     def shape(self) -> Any:
-        """Answer what kinds of values stand where; two functions of the same shape (``is``) can be compared.
+        """Return the kinds of the parts; two functions of the same shape (``is``) can be compared.
 
-        False says that the shape alone does not tell.
+        False means that the shape alone does not decide it.
         """
         known = self._shape
         if known is None:
@@ -129,7 +130,7 @@ class Fcn:
         return (tuple, (arguments, parts)) if arguments and parts else False
 
     def __hash__(self) -> int:
-        """Answer the hash that goes with equality."""
+        """Return the hash that goes with equality."""
         known = self._hash
         if known is None:
             known = self._hash = hash(frozenset(self.d.items()))
@@ -162,10 +163,10 @@ _FLAT_SEQUENCES, _FLAT_SETS = ({each: (kind, each) for each in (int, str, bool)}
 
 
 def shape_of(value: Value) -> Any:
-    """Answer the shape of a value, False where comparing is the only way to tell.
+    """Return the shape of a value; False where only comparing decides what it can be compared with.
 
     The shape of an integer, a string, a boolean or a model value is its type. That of a function or set is a tuple:
-    what it is, and the one shape of what is in it, if there is anything.
+    its type, and the one shape of its parts, if it has any.
     """
     kind = type(value)
     if kind is tuple:
@@ -185,7 +186,7 @@ def shape_of(value: Value) -> Any:
 
 
 def _shape_of_few(value: Any, empty: Any, flat: dict[Any, Any]) -> Any:
-    """Answer the shape of a sequence or set."""
+    """Return the shape of a sequence or set."""
     if len(value) >= _LONG:
         return False
     if not value:
@@ -198,7 +199,7 @@ def _shape_of_few(value: Any, empty: Any, flat: dict[Any, Any]) -> Any:
 
 
 def common_shape(shapes: set[Any]) -> Any:
-    """Answer the shape of all, if values of these shapes can be compared with each other; False otherwise.
+    """Return the shape of all, if values of these shapes can be compared with each other; False otherwise.
 
     An empty function or set can be compared with whatever function, or set, there is.
     """
@@ -212,7 +213,7 @@ def common_shape(shapes: set[Any]) -> Any:
 
 
 def same_shape(left: Value, right: Value) -> bool:
-    """Tell by their shapes that two values can be compared; False may mean that only comparing tells."""
+    """Return whether shapes show that two values can be compared; if not, only comparing decides."""
     if type(left) is not Fcn or type(right) is not Fcn:
         return False
     shape = left.shape()
@@ -231,7 +232,7 @@ def as_fcn(table: dict[Value, Value]) -> Value:
 
 
 def domain_of(function: Value) -> frozenset[Value]:
-    """Answer ``DOMAIN function``.
+    """Return ``DOMAIN function``.
 
     Raises:
         TlaTypeError: if ``function`` is not a function.
@@ -267,7 +268,7 @@ def kind_of(value: Value) -> str:
 
 
 def forced(value: Value) -> Value:
-    """Answer a value with all that is computed on demand computed."""
+    """Return a value in which nothing is left to be computed on demand."""
     force: Callable[[], Value] | None = getattr(value, "force", None)
     return value if force is None else force()
 
@@ -280,9 +281,9 @@ def _by_alphabet(name: str) -> Any:
 
 
 def sort_key(value: Value, number: Callable[[str], Any] = _by_alphabet) -> tuple[Any, ...]:
-    """Answer a key that sorts values as TLC 2.15 does: by size, then element by element.
+    """Return a key that sorts values as TLC 2.15 does: by size, then element by element.
 
-    Arguments: `number`, what orders names, which are strings and model values; the alphabet if not given.
+    `number` orders names, which are strings and model values; the alphabet does by default.
     """
     kind = type(value)
     rank = _RANK.get(kind)
@@ -319,12 +320,21 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\f": "\\f", "\r
 def format_value(value: Value) -> str:
     """Print a value as TLC does, with the elements of sets in a deterministic order.
 
-    Args:
-        value: any TLA+ value.
-
-    Returns:
-        The text, such as ``<<1, 2>>``, ``[a |-> 1]``, ``{1, 2}`` or ``(n1 :> 1 @@ n2 :> 2)``.
+    The text is such as ``<<1, 2>>``, ``[a |-> 1]``, ``{1, 2}`` or ``(n1 :> 1 @@ n2 :> 2)``.
     """
+    return _printed(value, math.inf)
+
+
+def format_beginning(value: Value, most: int) -> str:
+    """Print a value as format_value does; of a text longer than `most`, its beginning, which ends in an ellipsis.
+
+    It takes no longer than the beginning is long, and as the collections are that it begins with.
+    """
+    return beginning(_printed(value, most), most)
+
+
+def _printed(value: Value, limit: float) -> str:
+    """Print a value up to its end, or until the text is longer than a limit."""
     kind = type(value)
     if kind is bool:
         return "TRUE" if value else "FALSE"
@@ -335,50 +345,28 @@ def format_value(value: Value) -> str:
     if kind is ModelValue:
         return str(value.name)
     if kind is tuple:
-        return "<<" + ", ".join(map(format_value, value)) + ">>"
+        return _joined("<<", value, ", ", ">>", limit)
     if kind is frozenset:
-        return "{" + ", ".join(format_value(e) for e in sorted(value, key=sort_key)) + "}"
-    if kind is Fcn:
-        return _format_fcn(value.d)
-    return _format_lazy(value)
-
-
-def format_beginning(value: Value, most: int) -> str:
-    """Print a value as format_value does; of a text longer than `most`, its beginning, which ends in an ellipsis.
-
-    It takes no longer than the beginning is long, and as the collections are that it begins with.
-    """
-    return beginning(_beginning_of(value, most), most)
-
-
-def _beginning_of(value: Value, room: int) -> str:
-    """Print a value up to its end, or so far that the text is longer than `room`."""
-    kind = type(value)
-    if kind is tuple:
-        return _joined("<<", value, ", ", ">>", room)
-    if kind is frozenset:
-        return _joined("{", sorted(value, key=sort_key), ", ", "}", room)
+        return _joined("{", sorted(value, key=sort_key), ", ", "}", limit)
     if kind is Fcn:
         table, keys = value.d, sorted(value.d, key=sort_key)
         if all(type(key) is str and _IDENTIFIER.match(key) for key in keys):
-            return _joined("[", keys, ", ", "]", room, lambda key, left: f"{key} |-> {_beginning_of(table[key], left)}")
+            return _joined("[", keys, ", ", "]", limit, lambda key, left: f"{key} |-> {_printed(table[key], left)}")
         return _joined(
-            "(",
-            keys,
-            " @@ ",
-            ")",
-            room,
-            lambda key, left: f"{_beginning_of(key, left)} :> {_beginning_of(table[key], left)}",
+            "(", keys, " @@ ", ")", limit, lambda key, left: f"{_printed(key, left)} :> {_printed(table[key], left)}"
         )
-    if hasattr(value, "sequence") and value.sequence() is value:  # not forced, for what is forced is kept
-        return _joined("<<", value, ", ", ">>", room)
-    if hasattr(value, "force"):
-        try:
-            forced = value.force()
-        except TlaError:
-            return format_value(value)
-        return _beginning_of(forced, room)
-    return format_value(value)
+    return _printed_lazily(value, limit)
+
+
+def _printed_lazily(value: Value, limit: float) -> str:
+    if not hasattr(value, "force"):
+        return f"<not a TLA+ value: {value!r}>"
+    try:
+        if hasattr(value, "sequence") and value.sequence() is value:  # not forced, for what is forced is remembered
+            return _joined("<<", value, ", ", ">>", limit)
+        return _printed(value.force(), limit)
+    except TlaError:
+        return str(getattr(value, "name", "a function on an infinite set"))
 
 
 def _joined(
@@ -386,11 +374,11 @@ def _joined(
     parts: Iterable[Value],
     separator: str,
     closing: str,
-    room: int,
-    text_of: Callable[[Value, int], str] = _beginning_of,
+    limit: float,
+    text_of: Callable[[Value, float], str] = _printed,
 ) -> str:
     found: list[str] = []
-    left = room - len(opening)
+    left = limit - len(opening)
     for part in parts:
         text = text_of(part, left)
         found.append(text)
@@ -398,23 +386,6 @@ def _joined(
         if left < -len(separator):
             return opening + separator.join(found)
     return opening + separator.join(found) + closing
-
-
-def _format_fcn(table: dict[Value, Value]) -> str:
-    keys = sorted(table, key=sort_key)
-    if all(type(key) is str and _IDENTIFIER.match(key) for key in keys):
-        return "[" + ", ".join(f"{key} |-> {format_value(table[key])}" for key in keys) + "]"
-    return "(" + " @@ ".join(f"{format_value(key)} :> {format_value(table[key])}" for key in keys) + ")"
-
-
-def _format_lazy(value: Value) -> str:
-    force = getattr(value, "force", None)
-    if force is None:
-        return f"<not a TLA+ value: {value!r}>"
-    try:
-        return format_value(force())
-    except TlaError:
-        return str(getattr(value, "name", "a function on an infinite set"))
 
 
 def outside(function: Value, argument: Value) -> TlaError:

@@ -1,7 +1,7 @@
-"""A group of nodes and the network between them: takes one action at a time and tells it as an event.
+"""A group of nodes and the network between them: it takes one action at a time and returns it as an event.
 
-It holds no rule of the protocol: whether an action may be taken and what it does is asked of the nodes. What
-the spec's grain leaves out (vote requests, heartbeats, terms heard of) is carried here, within one step.
+It holds no rule of the protocol: whether an action may be taken and what it does is asked of the nodes. Messages
+that are no steps (vote requests, heartbeats, terms heard of) are carried here, within one step.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from raftref.action import NotEnabled
-from raftref.dledger.effects import Effects
-from raftref.dledger.member_state import Role
+from raftref.dledger.choices import Config, Feature
 from raftref.dledger.messages import (
     ElectionResponse,
     ElectionType,
@@ -29,8 +28,9 @@ from raftref.dledger.messages import (
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation.network import Network
 from raftref.dledger.simulation.plan import FaultPlan
-from raftref.dledger.storage.ledger_store import LedgerStore
-from raftref.dledger.switches import Switches
+from raftref.dledger.state import Role
+from raftref.dledger.steps import Effects
+from raftref.dledger.store import LedgerStore
 
 #: One event of a trace, by the trace format's names.
 Event: TypeAlias = dict[str, Any]
@@ -40,29 +40,27 @@ NETWORK_ACTIONS = ("Lose", "Duplicate")
 
 
 class Cluster:
-    """Nodes, network, and the heartbeats of everyone who was elected."""
+    """Nodes, network, and the heartbeats of all leaders there have been."""
 
-    def __init__(self, plan: FaultPlan, new_store: Callable[[Switches], LedgerStore] = LedgerStore) -> None:
+    def __init__(self, plan: FaultPlan, new_store: Callable[[Config], LedgerStore] = LedgerStore) -> None:
         """Make the group of a plan, never started before.
 
         Args:
-            plan: Its shape and switches; the rates play no part here.
-            new_store: Makes the store of a node, told the form of its rules.
+            plan: Its shape, features and flaws; the rates play no part here.
+            new_store: Makes the store of a node.
         """
         self.plan = plan
         self.node_ids = plan.node_ids
-        self.servers = {
-            each: Server(each, plan.node_ids, plan.switches, new_store, plan.grain) for each in plan.node_ids
-        }
+        self.servers = {each: Server(each, plan.node_ids, plan.config, new_store) for each in plan.node_ids}
         self.network = Network(plan.node_ids, fifo=plan.fifo)
-        #: Who was elected when. A dict for its order.
+        #: The heartbeats of the leaders there have been, in their order.
         self.elected: dict[HeartBeat, None] = {}
-        #: What clients were told is safe.
+        #: The entries that clients were answered with SUCCESS for.
         self.acknowledged: set[tuple[Index, Entry]] = set()
         self.seq = 0
 
     def enabled(self, node: NodeId, action: str, *args: Any) -> bool:
-        """Tell whether a node may take an action now.
+        """Return whether a node may take an action now.
 
         Args:
             node: The node; of Lose and Duplicate, the message's destination.
@@ -74,7 +72,7 @@ class Cluster:
         known = ACTIONS[action]
         if known.messages and not isinstance(args[0], known.messages):
             return False
-        if known.messages and not self._waits(action) and not self.network.is_deliverable(args[0]):
+        if known.messages and not self._takes_from_queue(action) and not self.network.is_deliverable(args[0]):
             return False
         try:
             carried = self._carried(node, action, args)
@@ -83,7 +81,7 @@ class Cluster:
         return known.enabled(self.servers[node], *args, **carried)
 
     def take(self, node: NodeId, action: str, *args: Any) -> Event:
-        """Take an action and tell it.
+        """Take an action and return it as an event.
 
         Args:
             node: The node that takes it; of Lose and Duplicate, the message's destination.
@@ -104,27 +102,27 @@ class Cluster:
         names = ("m",) if disturbs else ACTIONS[action].parameters
         with_log = action == "Restart" or server.ledger_store.log is not log_before
         shows = server.observe(with_log=with_log)
-        # It grows like the log, and is shown where a client was told that it is safe, or should have been.
+        # It grows like the log, and is shown where a client was answered, or should have been.
         if effects.acknowledged or len(server.client_futures) < waited_before:
-            shows["acknowledged"] = self.told_to_clients()
+            shows["acknowledged"] = self.acknowledged_record()
         self.seq += 1
         return {
             "seq": self.seq,
             "node": node,
             "action": action,
-            "args": {name: _told(value) for name, value in zip(names, args, strict=True)},
+            "args": {name: _argument(value) for name, value in zip(names, args, strict=True)},
             "shows": shows,
             "sent": [m.record() for m in effects.sent],
         }
 
-    def told_to_clients(self) -> dict[str, Any]:
-        """Return what clients were told is safe, as the spec's set."""
-        told = sorted(self.acknowledged, key=lambda each: (each[0], each[1].term))
-        return {"#set": [{"index": index, "entry": entry.record()} for index, entry in told]}
+    def acknowledged_record(self) -> dict[str, Any]:
+        """Return the acknowledged entries as the spec's set."""
+        entries = sorted(self.acknowledged, key=lambda each: (each[0], each[1].term))
+        return {"#set": [{"index": index, "entry": entry.record()} for index, entry in entries]}
 
     def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
         carried = self._carried(node, action, args)
-        takes_message = bool(ACTIONS[action].messages) and not self._waits(action)
+        takes_message = bool(ACTIONS[action].messages) and not self._takes_from_queue(action)
         if takes_message:
             self.network.check_deliverable(args[0])
         effects: Effects = ACTIONS[action].perform(self.servers[node], *args, **carried)
@@ -142,12 +140,12 @@ class Cluster:
                 self.servers[peer].no_longer_awaited(node, effects.abandoned.type)
         return effects
 
-    def _waits(self, action: str) -> bool:
-        """Tell whether an action takes its message from where it waits, not from the network."""
-        return not self.plan.grain.atomic_receipt and action in PUSH_HANDLERS
+    def _takes_from_queue(self, action: str) -> bool:
+        """Return whether an action takes its message from a queue of the node, not from the network."""
+        return self.plan.has(Feature.REQUEST_QUEUES) and action in PUSH_HANDLERS
 
     def _carried(self, node: NodeId, action: str, args: tuple[Any, ...]) -> dict[str, Any]:
-        """Return what reaches the node by messages that the grain leaves out."""
+        """Return the content of messages that are no steps, as the keyword arguments of an action."""
         if action == "NextTerm":
             return {"heard": [each.member_state.curr_term for each in self.servers.values()]}
         if action == "SetCurrVoteFor":
@@ -160,17 +158,17 @@ class Cluster:
 
     def _vote_requests(self, node: NodeId) -> list[VoteMessage]:
         """Return the requests for votes that may come next to a node: under way, or of any candidate."""
-        if not self.plan.vote_messages:
+        if not self.plan.has(Feature.VOTE_MESSAGES):
             candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
             return [each.vote_request(node) for each in candidates]
         channels = [self.network.channels[peer, node] for peer in self.servers[node].peers]
         return [m for channel in channels for m in channel.deliverable() if isinstance(m, VoteMessage)]
 
     def heart_beat(self, node: NodeId, leader: NodeId) -> HeartBeat:
-        """Return what `leader` told when it was elected in the term `node` is in.
+        """Return the heartbeat of `leader` in the term `node` is in.
 
         Raises:
-            NotEnabled: It was not.
+            NotEnabled: It was not elected in that term.
         """
         beat = HeartBeat(leader, self.servers[node].member_state.curr_term)
         if beat not in self.elected:
@@ -193,12 +191,12 @@ class Cluster:
         """Return the action that would handle a message now, None if its receiver takes it by none."""
         answers = isinstance(m, Response | ElectionResponse)
         names = (_RESPONSE_HANDLERS if answers else _REQUEST_HANDLERS)[m.type]
-        if not isinstance(m, Response) and isinstance(m.type, PushType) and not self.plan.grain.atomic_receipt:
+        if not isinstance(m, Response) and isinstance(m.type, PushType) and self.plan.has(Feature.REQUEST_QUEUES):
             names = ("HandlePush",)
         return next((name for name in names if self.enabled(m.dst, name, m)), None)
 
     def waiting(self, node: NodeId) -> list[tuple[str, Message]]:
-        """Return the actions by which a node may handle what waits at it, each with its message."""
+        """Return the messages that wait at a node and that it may handle now, each with its action."""
         requests = self.servers[node].requests()
         found = [(name, m) for m in requests for name in _REQUEST_HANDLERS[m.type]]
         return [(name, m) for name, m in found if self.enabled(node, name, m)]
@@ -221,7 +219,7 @@ _REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     ElectionType.HEARTBEAT: ("HandleHeartBeat",),
     ElectionType.TRANSFER: ("WaitToTakeLeadership",),
 }
-#: How a node handles what it received from a leader.
+#: The actions by which a node handles what it received from a leader.
 PUSH_HANDLERS = frozenset(name for type_ in PushType for name in _REQUEST_HANDLERS[type_])
 
 _RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
@@ -234,6 +232,6 @@ _RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
 }
 
 
-def _told(value: Any) -> Any:
-    """Write an argument as the trace does: a message or call as its record, anything else as it is."""
+def _argument(value: Any) -> Any:
+    """Return an argument as a trace has it: a message or call as its record, anything else as it is."""
     return value.record() if isinstance(value, Message | TransferCall) else value

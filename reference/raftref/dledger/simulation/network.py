@@ -1,12 +1,12 @@
-"""The network of DLedger: what a step asks of it, and whose answers are waited for no more."""
+"""The network of DLedger: the messages that a step sends, and the answers that nobody waits for any more."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from raftref.dledger.effects import Abandoned, Effects
 from raftref.dledger.messages import CommitRequest, ElectionMessage, ElectionResponse, Message, NodeId, Response
+from raftref.dledger.steps import Abandoned, Effects
 from raftref.simulation import Network as Channels
 
 
@@ -27,7 +27,7 @@ class Network(Channels[Message]):
         super().__init__(nodes, fifo=fifo, overtakes=_is_of_election)
 
     def apply(self, node: NodeId, effects: Effects) -> None:
-        """Do what a step of `node` asks of the network."""
+        """Apply the effects of a step of `node`."""
         if effects.requeued is not None:
             self.send(effects.requeued)
         for m in effects.sent:
@@ -36,21 +36,21 @@ class Network(Channels[Message]):
             self.abandon(node, effects.abandoned)
 
     def abandon(self, node: NodeId, abandoned: Abandoned) -> None:
-        """Let `node` take no more answers to what it abandoned.
+        """Let `node` take no more answers to the calls it abandoned.
 
         Its requests under way are no longer awaited; answers to them under way are dropped.
         """
 
-        def gone(m: Message) -> bool:
+        def is_abandoned(m: Message) -> bool:
             return abandoned.type is None or m.type is abandoned.type
 
         def not_awaited(m: Message) -> Message:
             if isinstance(m, CommitRequest | Response | ElectionResponse):
                 return m
-            return replace(m, awaited=False) if m.awaited and gone(m) else m
+            return replace(m, awaited=False) if m.awaited and is_abandoned(m) else m
 
         def without_answers(m: Message) -> Message | None:
-            return None if isinstance(m, Response | ElectionResponse) and gone(m) else m
+            return None if isinstance(m, Response | ElectionResponse) and is_abandoned(m) else m
 
         for (src, dst), channel in self.channels.items():
             if src == node and abandoned.peer in (None, dst):

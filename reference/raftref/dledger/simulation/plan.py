@@ -1,4 +1,4 @@
-"""The fault plan: what may go wrong in a simulation, how often, and in which variant of the protocol.
+"""The fault plan: the shape of a group, its faults and their rates, and the features and flaws of its nodes.
 
 A plan is a small dict, as read from JSON or TOML. It is read strictly: what is unknown, of the wrong type or
 out of range is an error that names the field.
@@ -7,12 +7,13 @@ out of range is an error that names the field.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
 from raftref.dledger.messages import NodeId
-from raftref.dledger.switches import GRAINS, SWITCHES, Grain, Switches, Variant
 from raftref.limits import EVENTS_MAX
 from raftref.simulation.plans import (
     PlanError,
@@ -26,13 +27,15 @@ from raftref.simulation.plans import (
 
 NODES_MIN, NODES_MAX = 3, 7
 
+E = TypeVar("E", bound=StrEnum)
+
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
     """A simulation's shape and faults.
 
-    `nodes` is how many members the group has (3 to 7), `events` how many steps are taken, `fifo` whether
-    channels keep order, `switches` the variants of the protocol, `grain` how fine its steps are.
+    `nodes` is the number of members (3 to 7), `events` the number of steps to take, `fifo` whether channels keep
+    order. `features` and `flaws` are those of the nodes.
 
     Probabilities for each message whose turn has come: `loss`, `duplicate`, and `delay`, which holds its
     channel for up to `delay_events` events. In a channel without order any message is next with probability
@@ -47,7 +50,7 @@ class FaultPlan:
     the checkpoint, are written, `power_loss` of a machine, `shutdown` in good order, `flush` of the data file,
     `restart`, `partition` and `heal`; and, where votes are messages, `transfer` of a leadership.
 
-    `max_down` is how many nodes may be down at once.
+    `max_down` is the number of nodes that may be down at once.
     """
 
     nodes: int = 3
@@ -78,8 +81,8 @@ class FaultPlan:
     heal: float = 0.008
     transfer: float = 0.0
     max_down: int = 1
-    switches: Switches = field(default_factory=Switches)
-    grain: Grain = field(default_factory=Grain)
+    features: frozenset[Feature] = frozenset()
+    flaws: frozenset[Flaw] = IN_0_2_7
 
     def __post_init__(self) -> None:
         """Raise PlanError where a field is out of range or of another type."""
@@ -88,21 +91,21 @@ class FaultPlan:
         check_integer("delay_events", self.delay_events, 1, EVENTS_MAX)
         check_integer("max_down", self.max_down, 0, self.nodes)
         check_boolean("fifo", self.fifo)
-        if not isinstance(self.grain, Grain):
-            raise PlanError("grain", f"{self.grain!r} is not a table of the grain")
-        if self.grain.batches and not self.grain.pending_map:
-            raise PlanError("grain", "Batches needs PendingMap: a batch is pushed again as it was pushed")
-        if not isinstance(self.switches, Switches):
-            raise PlanError("switches", f"{self.switches!r} is not a table of switches")
+        if self.has(Feature.BATCHES) and not self.has(Feature.PENDING_MAP):
+            raise PlanError("features", "Batches needs PendingMap: a batch is pushed again as it was pushed")
         for name in (*MESSAGE_PROBABILITIES, "reorder", "late", *EVENT_PROBABILITIES):
             check_probability(name, getattr(self, name))
         for names in (MESSAGE_PROBABILITIES, EVENT_PROBABILITIES):
             check_total(self, names)
 
     @property
-    def vote_messages(self) -> bool:
-        """Whether votes, heartbeats and transfers are messages."""
-        return self.grain.vote_messages
+    def config(self) -> Config:
+        """The features and flaws of each node."""
+        return Config(self.features, self.flaws)
+
+    def has(self, choice: Feature | Flaw) -> bool:
+        """Return whether the nodes have a feature, or a flaw."""
+        return self.config.has(choice)
 
     @property
     def node_ids(self) -> tuple[NodeId, ...]:
@@ -114,25 +117,22 @@ class FaultPlan:
         """Read a plan; what it does not name has its default.
 
         Args:
-            data: The fields by name; `switches` maps the spec's names to "published" or "repaired".
+            data: The fields by name; `features` and `flaws` are lists of the spec's names.
 
         Raises:
             PlanError: A field is unknown, of the wrong type or out of range.
         """
         check_fields(data, [each.name for each in fields(cls)])
         given = dict(data)
-        if "switches" in given and not isinstance(given["switches"], Switches):
-            given["switches"] = read_switches(given["switches"])
-        if "grain" in given and not isinstance(given["grain"], Grain):
-            given["grain"] = read_grain(given["grain"])
+        for name, kind in (("features", Feature), ("flaws", Flaw)):
+            if name in given:
+                given[name] = _read_names(name, given[name], kind)
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as from_dict reads it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {
-            "switches": self.switches.constants(),
-            "grain": self.grain.constants(),
-        }
+        lists = {name: sorted(getattr(self, name)) for name in ("features", "flaws")}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | lists
 
 
 MESSAGE_PROBABILITIES = ("loss", "duplicate", "delay")
@@ -158,38 +158,14 @@ EVENT_PROBABILITIES = (
 )
 
 
-def read_switches(data: Any) -> Switches:
-    """Read switches by the spec's names; what is not named is as published.
-
-    Raises:
-        PlanError: A switch is unknown, or neither "published" nor "repaired".
-    """
-    if not isinstance(data, Mapping):
-        raise PlanError("switches", f"{data!r} is not a table of switches")
-    given: dict[str, Variant] = {}
-    for name, value in data.items():
-        if name not in SWITCHES:
-            raise PlanError(f"switches.{name}", f"unknown; there are {', '.join(SWITCHES)}")
-        if value not in tuple(Variant):
-            raise PlanError(f"switches.{name}", f"{value!r} is neither 'published' nor 'repaired'")
-        given[SWITCHES[name]] = Variant(value)
-    return Switches(**given)
-
-
-def read_grain(data: Any) -> Grain:
-    """Read the grain by the spec's names; what is not named is as coarse as can be.
-
-    Raises:
-        PlanError: A feature is unknown, or neither true nor false.
-    """
-    if not isinstance(data, Mapping):
-        raise PlanError("grain", f"{data!r} is not a table of the grain")
-    for name, value in data.items():
-        if name not in GRAINS:
-            raise PlanError(f"grain.{name}", f"unknown; there are {', '.join(GRAINS)}")
-        if not isinstance(value, bool):
-            raise PlanError(f"grain.{name}", f"{value!r} is neither true nor false")
-    return Grain(**{GRAINS[name]: value for name, value in data.items()})
+def _read_names(field_name: str, data: Any, kind: type[E]) -> frozenset[E]:
+    if not isinstance(data, list | tuple | set | frozenset):
+        raise PlanError(field_name, f"{data!r} is not a list of names")
+    known = {str(each): each for each in kind}
+    for name in data:
+        if name not in known:
+            raise PlanError(field_name, f"{name!r} is unknown; there are {', '.join(known)}")
+    return frozenset(known[name] for name in data)
 
 
 def load_plan(path: Path | str) -> FaultPlan:

@@ -1,6 +1,6 @@
-"""Known flaws as scripts: each is one run that ends in the loss where the rule is as published.
+"""Known flaws as scripts: each is one run that ends in the loss where the flaw is there.
 
-Under repaired switches the same script runs as well, and nothing is lost.
+Without the flaw the same script runs as well, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -8,26 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from raftref.dledger.member_state import Role
+from raftref.dledger.choices import PUBLISHED, Config
 from raftref.dledger.messages import Message, NodeId
 from raftref.dledger.simulation.cluster import Cluster, Event
 from raftref.dledger.simulation.plan import FaultPlan
-from raftref.dledger.switches import COARSE, PUBLISHED, Grain, Switches
+from raftref.dledger.state import Role
 
 A, B, C = "n1", "n2", "n3"
 
 
-def scenario_plan(switches: Switches = PUBLISHED, grain: Grain = COARSE) -> FaultPlan:
-    """Return the plan that scenarios are told in: three nodes, ordered channels."""
-    return FaultPlan(nodes=3, fifo=True, switches=switches, grain=grain)
+def scenario_plan(config: Config = PUBLISHED) -> FaultPlan:
+    """Return the plan of scenarios: three nodes, ordered channels."""
+    return FaultPlan(nodes=3, fifo=True, features=config.features, flaws=config.flaws)
 
 
 class Script:
-    """A cluster on which a scenario is played; `events` is what happened so far."""
+    """A cluster on which a scenario is played, and the events so far."""
 
-    def __init__(self, switches: Switches, grain: Grain = COARSE) -> None:
+    def __init__(self, config: Config) -> None:
         """Begin with three nodes that were never started before."""
-        self.cluster = Cluster(scenario_plan(switches, grain))
+        self.cluster = Cluster(scenario_plan(config))
         self.events: list[Event] = []
 
     def take(self, node: NodeId, action: str, *args: Any) -> None:
@@ -35,7 +35,7 @@ class Script:
         self.events.append(self.cluster.take(node, action, *args))
 
     def next_message(self, src: NodeId, dst: NodeId) -> Message:
-        """Return what comes next from one node to another; raises IndexError where nothing does."""
+        """Return the next message from one node to another; raises IndexError where there is none."""
         return self.cluster.network.channels[src, dst].deliverable()[0]
 
     def deliver(self, src: NodeId, dst: NodeId) -> None:
@@ -56,7 +56,7 @@ class Script:
         self.deliver(leader, peer)
         self.deliver(peer, leader)
 
-    def tell_commit(self, leader: NodeId, peer: NodeId) -> None:
+    def commit_at(self, leader: NodeId, peer: NodeId) -> None:
         """Let the peer learn the committed index."""
         self.take(leader, "DoCommit", peer)
         self.deliver(leader, peer)
@@ -102,22 +102,22 @@ def figure8_to_the_third_term(play: Script) -> None:
     play.take(A, "QuorumAckChecker")
 
 
-def figure8(switches: Switches = PUBLISHED, *, restart_before_loss: bool = False) -> list[Event]:
-    """Play D1: an entry of an earlier term is committed by counting watermarks, and then lost.
+def figure8(config: Config = PUBLISHED, *, restart_before_loss: bool = False) -> list[Event]:
+    """Play PriorTermCommit: an entry of an earlier term is committed by counting watermarks, and then lost.
 
     In term 1 A appends a and crashes; in term 2 B appends b and crashes. In term 3 A brings a to C, so that a
     quorum stores it; as published it is now committed. In term 4 B, whose log ends in a later term, wins the
     vote of C and makes C replace a by b.
 
     Args:
-        switches: `prior_term_commit` decides whether the loss happens.
+        config: With PriorTermCommit the loss happens.
         restart_before_loss: Let A restart before B wins, so that no node that runs remembers the commit: A
             has it in no checkpoint, and C did not hear of it.
     """
-    play = Script(switches)
+    play = Script(config)
     figure8_to_the_third_term(play)
     if not restart_before_loss:
-        play.tell_commit(A, C)
+        play.commit_at(A, C)
     play.take(A, "Crash")
     if restart_before_loss:
         play.restart(A)
@@ -129,17 +129,17 @@ def figure8(switches: Switches = PUBLISHED, *, restart_before_loss: bool = False
     return play.events
 
 
-def resurrected_tail(switches: Switches = PUBLISHED) -> list[Event]:
-    """Play D5: what TRUNCATE had cut comes back after a restart, and is then taken for committed.
+def truncated_tail(config: Config = PUBLISHED) -> list[Event]:
+    """Play TruncatedTail: what TRUNCATE had cut comes back after a restart, and is then taken for committed.
 
     In term 1 A stores x with B and C, and y alone. In term 2 B leads and cuts y at A, which then restarts: as
     published y is in its log again. B appends z and commits it with C, the APPEND to A is lost, and the next
     COMMIT makes A take y for the committed entry.
 
     Args:
-        switches: `truncated_tail` decides whether the loss happens.
+        config: With TruncatedTail the loss happens.
     """
-    play = Script(switches)
+    play = Script(config)
     play.elect(A, 1, [B, C])
     play.take(A, "AppendAsLeader", "x")
     for peer in (B, C):
@@ -161,12 +161,12 @@ def resurrected_tail(switches: Switches = PUBLISHED) -> list[Event]:
     play.lose(B, A)
     play.ask(B, "DoAppend", C)
     play.take(B, "QuorumAckChecker")
-    play.tell_commit(B, A)
+    play.commit_at(B, A)
     return play.events
 
 
 #: Every scenario by its name.
-SCENARIOS: dict[str, Callable[[Switches], list[Event]]] = {
+SCENARIOS: dict[str, Callable[[Config], list[Event]]] = {
     "figure8": figure8,
-    "resurrected_tail": resurrected_tail,
+    "truncated_tail": truncated_tail,
 }

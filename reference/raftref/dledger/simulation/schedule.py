@@ -1,90 +1,70 @@
-"""What happens next: one seed and one plan give one run.
+"""Schedules of simulated groups: one seed and one plan give one run.
 
 Time is nothing but this order. At each moment the plan's rates decide what is tried; ordinary work takes the
 rest: messages are delivered, dispatchers push, members elect. A moment at which nothing comes of it is no
-event. The schedule holds no rule of the protocol. It knows what an environment knows: who runs, who is
-connected with whom, what is under way; and it lets things time out that cannot come about any more.
+event. The schedule holds no rule of the protocol. It knows what an environment knows: which nodes run, which are
+connected, what is under way; and it lets things time out that cannot come about any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from raftref.dledger.member_state import Role
-from raftref.dledger.messages import HeartBeat, Message, NodeId, PushType, Request, Response
-from raftref.dledger.replication.append_handler import REQUEST_WITH_EMPTY_BODYS
-from raftref.dledger.replication.quorum import is_quorum
+from raftref.dledger.choices import Feature, Flaw
+from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
+from raftref.dledger.messages import Message, NodeId, PushType, Request, Response
 from raftref.dledger.simulation.cluster import Cluster, Event
-from raftref.dledger.simulation.elections import MessageElections
+from raftref.dledger.simulation.election_turns import ElectionTurns
 from raftref.dledger.simulation.plan import EVENT_PROBABILITIES, FaultPlan
-from raftref.dledger.switches import Grain
-from raftref.simulation.chances import Chances
+from raftref.dledger.state import Role
 
 # Ordinary work: how the plan's rest is shared out.
 DELIVER, DISPATCH, ELECT = 0.55, 0.3, 0.15
-#: And which part of that goes to threads that only a finer grain has.
+#: The part of that for threads that only split steps have.
 WORK = 0.2
 
-#: Nobody sends into a channel that holds so many messages.
-CHANNEL_FULL = 12
-#: Clients wait while a leader has so many uncommitted entries of its own term. Those of earlier terms do not count:
-#: where they commit only with one of its own, clients that waited for them would wait for ever.
-PENDING_FULL = 6
-#: A message across a partition or to a node that is down is lost at this rate when its turn comes.
+#: The number of uncommitted entries of a leader's own term from which on no client appends. Those of earlier terms do
+#: not count: where they commit only with one of its own, clients that waited for them would wait for ever.
+MAX_UNCOMMITTED = 6
+
+# Rates.
+#: A message across a partition or to a node that is down is lost when its turn comes.
 CUT_LOSS = 0.3
-#: A message that its receiver cannot take now is cleared from its queue at this rate when its turn comes.
+#: A message that its receiver cannot take now is cleared from its queue when its turn comes.
 QUEUE_CLEARED = 0.1
-#: A call whose answer can come no more times out at this rate when its dispatcher has its turn.
+#: A call whose answer can come no more times out when its dispatcher has its turn.
 HOPELESS_TIMEOUT = 0.3
-#: A member acts on what it can know only by time (no leader, no quorum, no vote) at this rate.
-PATIENCE_ENDS = 0.12
-#: A member that hears of a higher term leaves its own at this rate.
-HIGHER_TERM_HEARD = 0.3
-#: A heartbeat arrives though its sender leads no more, at this rate.
-LATE_HEARTBEAT = 0.05
-#: A leader that stepped down wins the same term again at this rate.
-SAME_TERM_AGAIN = 0.03
-#: The EntryHandler of a node works at this rate when the node has its turn, other threads at the rest.
+#: The EntryHandler of a node works when the node has its turn; other threads take the rest.
 HANDLER_TURN = 0.7
-#: An entry that is not the next one has waited long enough at this rate when it comes to its turn.
+#: An entry that is not the next one has waited long enough when it comes to its turn.
 GAP_TIMEOUT = 0.3
-#: A client asks a node at this rate whether it leads or not.
+#: A client asks a node whether it leads or not.
 WRONG_NODE = 0.02
-#: A client's entry is one of a batch and not its last, at this rate, where clients append batches.
+#: A client's entry is one of a batch and not its last, where clients append batches.
 IN_BATCH = 0.4
-#: What a leader could take is an empty batch at this rate, of what is asked to be refused.
+#: A client whose request is to be refused has an empty batch, where the leader could take one.
 EMPTY_BATCH = 0.5
-#: A batch is pushed because it has its full size, and not because there is nothing more, at this rate.
+#: A batch is pushed because it has its full size, and not because there is nothing more.
 BATCH_FULL = 0.3
-#: A checker's pass that can change nothing is told at this rate.
+#: A pass of a checker that can change nothing is an event all the same.
 IDLE_PASS = 0.03
 
 
-class Schedule(Chances[Event]):
-    """Chooses and takes one action after another."""
+class Schedule(ElectionTurns):
+    """One action after another, chosen by chance and taken."""
 
     def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
-        """Begin a run; everything in it follows from seed and plan.
-
-        Args:
-            seed: Where all chance comes from.
-            plan: Shape and faults.
-            cluster: The group of that plan to run; one that keeps its logs in memory unless given.
-        """
-        super().__init__(seed)
-        self.plan = plan
-        self.cluster = Cluster(plan) if cluster is None else cluster
-        self.elections = MessageElections(self) if plan.vote_messages else None
+        """Begin a run, as Turns does."""
+        super().__init__(seed, plan, cluster)
         self.value_count = 0
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
-        tries, work = self.tries(), 0 if plan.grain == Grain() else WORK
+        tries, work = self.tries(), WORK if plan.features else 0
         shares = [*((1 - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
         ordinary = zip((self.try_deliver, self.try_dispatch, self.try_elect, self.try_work), shares, strict=True)
         self.share_out(plan, {name: tries[name] for name in EVENT_PROBABILITIES}, [*ordinary])
 
     def tries(self) -> dict[str, Callable[[], Event | None]]:
-        """Return what is tried at each rate of the plan, by the rate's name."""
+        """Return the attempt for each rate of the plan, by the rate's name."""
         return {
             "client": self.try_client,
             "client_timeout": self.try_client_timeout,
@@ -106,40 +86,7 @@ class Schedule(Chances[Event]):
             "transfer": self.try_transfer,
         }
 
-    # ---- Choosing ------------------------------------------------------------------------------------
-
-    def one_of(self, nodes: list[NodeId]) -> NodeId | None:
-        """Choose one of the nodes; None if there are none."""
-        return self.random.choice(nodes) if nodes else None
-
-    def in_role(self, *roles: Role) -> list[NodeId]:
-        """Return the nodes that play one of these parts."""
-        return [name for name, each in self.cluster.servers.items() if each.member_state.role in roles]
-
-    def running(self) -> list[NodeId]:
-        """Return the nodes whose process runs."""
-        return self.in_role(Role.LEADER, Role.FOLLOWER, Role.CANDIDATE)
-
-    def pushing(self) -> tuple[NodeId, NodeId] | None:
-        """Choose a dispatcher: mostly a leader's, sometimes one of a leader that was."""
-        node = self.one_of(self.running() if self.chance(0.1) else self.in_role(Role.LEADER))
-        return None if node is None else (node, self.random.choice(self.cluster.servers[node].peers))
-
-    def attempt(self, node: NodeId, action: str, *args: Any) -> Event | None:
-        """Take an action if it is enabled."""
-        return self.cluster.take(node, action, *args) if self.cluster.enabled(node, action, *args) else None
-
-    def push(self, node: NodeId, action: str, peer: NodeId, *args: Any) -> Event | None:
-        """Let a dispatcher send, unless its channel is full."""
-        full = len(self.cluster.network.channels[node, peer]) >= CHANNEL_FULL
-        return None if full else self.attempt(node, action, peer, *args)
-
-    def reaches(self, one: NodeId, other: NodeId) -> bool:
-        """Tell whether both run and are connected."""
-        servers = self.cluster.servers
-        return servers[one].is_up and servers[other].is_up and self.cluster.network.connected(one, other)
-
-    # ---- Messages ------------------------------------------------------------------------------------
+    # ---- Messages ----
 
     def try_deliver(self) -> Event | None:
         """Let a message come to its turn: it is handled, delayed, doubled, lost, or cleared from a queue."""
@@ -170,7 +117,7 @@ class Schedule(Chances[Event]):
         return self.deliver(m)
 
     def comes_late(self, m: Message) -> bool:
-        """Tell whether a message is a TRUNCATE of which a copy is to come late, or such a copy."""
+        """Return whether a message is a TRUNCATE of which a copy is to come late, or such a copy."""
         if not self.plan.late or self.plan.fifo or not isinstance(m, Request) or m.type is not PushType.TRUNCATE:
             return False
         return self.chance(self.plan.late)
@@ -183,7 +130,7 @@ class Schedule(Chances[Event]):
         cleared = self.chance(QUEUE_CLEARED) and self.cluster.network.may_be_disturbed(m)
         return self.cluster.take(m.dst, "Lose", m) if cleared else None
 
-    # ---- Dispatchers and checkers --------------------------------------------------------------------
+    # ---- Dispatchers, checkers, clients ----
 
     def try_dispatch(self) -> Event | None:
         """Let a dispatcher do what it has to do, or give up what can come no more."""
@@ -199,7 +146,7 @@ class Schedule(Chances[Event]):
             event = self.push(node, action, peer)
             if event is not None:
                 return event
-        if self.plan.grain.batches:
+        if self.plan.has(Feature.BATCHES):
             event = self.push(node, "DoBatchAppend", peer, self.batch_size(node, peer))
             if event is not None:
                 return event
@@ -208,13 +155,13 @@ class Schedule(Chances[Event]):
         return None
 
     def batch_size(self, node: NodeId, peer: NodeId) -> int:
-        """Choose how many entries to push at once: mostly all there are, else what fills a batch."""
+        """Choose the number of entries to push at once: mostly all there are, else those that fill a batch."""
         server = self.cluster.servers[node]
         count = server.ledger_store.end_index - server.dispatchers[peer].write_index + 1
         return count if count < 2 or not self.chance(BATCH_FULL) else self.random.randint(1, count)
 
     def is_hopeless(self, node: NodeId, peer: NodeId) -> bool:
-        """Tell whether a dispatcher waits for an answer that is not and will not be under way."""
+        """Return whether a dispatcher waits for an answer that is not and will not be under way."""
         awaited = self.cluster.servers[node].dispatchers[peer].awaiting
         channels = self.cluster.network.channels
         requests = [*channels[node, peer], *self.cluster.servers[peer].compare_or_truncate_requests]
@@ -251,11 +198,11 @@ class Schedule(Chances[Event]):
     def try_resend(self) -> Event | None:
         """Let a dispatcher push an unanswered entry once more."""
         chosen = self.pushing()
-        action = "DoCheckBatchAppendResponse" if self.plan.grain.batches else "DoCheckAppendResponse"
+        action = "DoCheckBatchAppendResponse" if self.plan.has(Feature.BATCHES) else "DoCheckAppendResponse"
         return None if chosen is None else self.push(chosen[0], action, chosen[1])
 
     def try_commit(self) -> Event | None:
-        """Let a dispatcher tell the committed index."""
+        """Let a dispatcher send the committed index."""
         chosen = self.pushing()
         return None if chosen is None else self.push(chosen[0], "DoCommit", chosen[1])
 
@@ -278,16 +225,16 @@ class Schedule(Chances[Event]):
         return None if idle and not self.chance(IDLE_PASS) else self.attempt(node, "RefreshOwnWaterMark")
 
     def try_client(self) -> Event | None:
-        """Let a client append a value that was never appended before, at whoever leads."""
+        """Let a client append a value that was never appended before, at a leader."""
         if self.chance(WRONG_NODE):
             return self.refuse()
         node = self.one_of(self.in_role(Role.LEADER))
         if node is None:
             return None
-        if self.pending_count(node) >= PENDING_FULL:
+        if self.pending_count(node) >= MAX_UNCOMMITTED:
             return None
         self.value_count += 1
-        more = self.plan.grain.batches and self.chance(IN_BATCH)
+        more = self.plan.has(Feature.BATCHES) and self.chance(IN_BATCH)
         return self.attempt(node, "AppendInBatch" if more else "AppendAsLeader", f"v{self.value_count}")
 
     def pending_count(self, leader: NodeId) -> int:
@@ -298,102 +245,16 @@ class Schedule(Chances[Event]):
         return sum(entry is not None and entry.term == term for entry in behind)
 
     def refuse(self) -> Event | None:
-        """Let a node tell a client why it takes nothing; a leader that would take it, that its batch is empty."""
-        asked = self.one_of(self.running())
-        if asked is None:
-            return None
-        code = self.cluster.servers[asked].refusal()
-        if code is None and not self.chance(EMPTY_BATCH):
-            return None
-        return self.attempt(asked, "RefuseAppend", code or REQUEST_WITH_EMPTY_BODYS)
-
-    # ---- Elections -----------------------------------------------------------------------------------
-
-    def try_elect(self) -> Event | None:
-        """Let a member vote, lead, follow, or leave what it can keep no longer."""
+        """Let a node refuse a client's entry; a leader that would take it refuses an empty batch."""
         node = self.one_of(self.running())
         if node is None:
             return None
-        if self.elections is not None:
-            return self.elections.maintain(node)
-        state = self.cluster.servers[node].member_state
-        if state.role is not Role.CANDIDATE:
-            return self.leave(node)
-        return self.follow(node) or self.lead(node) or self.vote(node) or self.stand(node)
-
-    def lead(self, node: NodeId) -> Event | None:
-        """Let a candidate lead; one that led this term already mostly finds that others do not follow."""
-        led = HeartBeat(node, self.cluster.servers[node].member_state.curr_term) in self.cluster.elected
-        return None if led and not self.chance(SAME_TERM_AGAIN) else self.attempt(node, "ChangeToLeader")
-
-    def follow(self, node: NodeId) -> Event | None:
-        """Let a heartbeat of the term's leader arrive."""
-        term = self.cluster.servers[node].member_state.curr_term
-        for beat in self.cluster.elected:
-            if beat.term != term or beat.leader == node:
-                continue
-            leads = self.cluster.servers[beat.leader].member_state.role is Role.LEADER
-            in_time = leads and self.cluster.servers[beat.leader].member_state.curr_term == term
-            if (in_time and self.reaches(node, beat.leader)) or self.chance(LATE_HEARTBEAT):
-                return self.attempt(node, "ChangeToFollower", beat.leader)
-        return None
-
-    def vote(self, node: NodeId) -> Event | None:
-        """Let a vote request arrive, the member's own among them."""
-        vote_for = self.cluster.servers[node].member_state.curr_vote_for
-        candidates = [each for each in self.in_role(Role.CANDIDATE) if self.reaches(node, each)]
-        self.random.shuffle(candidates)
-        for candidate in candidates:
-            counted = node in self.cluster.servers[candidate].member_state.votes
-            if (vote_for is None or vote_for == candidate) and not counted:
-                event = self.attempt(node, "SetCurrVoteFor", candidate)
-                if event is not None:
-                    return event
-        return None
-
-    def stand(self, node: NodeId) -> Event | None:
-        """Let a candidate enter a higher term: one it heard of, or the next when no vote came for long."""
-        term = self.cluster.highest_term(node)
-        if term > self.cluster.servers[node].member_state.curr_term:
-            return self.attempt(node, "NextTerm", term) if self.chance(HIGHER_TERM_HEARD) else None
-        return (
-            self.attempt(node, "NextTerm", term + 1)
-            if self.chance(PATIENCE_ENDS / len(self.cluster.node_ids))
-            else None
-        )
-
-    def leave(self, node: NodeId) -> Event | None:
-        """Let a leader or follower become a candidate: a higher term, no leader, no quorum."""
-        servers, state = self.cluster.servers, self.cluster.servers[node].member_state
-        if self.cluster.highest_term(node) > state.curr_term:
-            waits = not self.chance(HIGHER_TERM_HEARD)
-        elif state.role is Role.LEADER:
-            reached_count = sum(self.reaches(node, each) for each in servers)
-            waits = is_quorum(reached_count, len(servers)) or not self.chance(PATIENCE_ENDS / 3)
-        else:
-            leader = state.leader_id
-            gone = leader is None or not self.reaches(node, leader)
-            waits = not (gone or self.deposed(leader)) or not self.chance(PATIENCE_ENDS)
-        return None if waits else self.attempt(node, "ChangeToCandidate")
-
-    def deposed(self, leader: NodeId | None) -> bool:
-        """Tell whether a node leads no more."""
-        return leader is None or self.cluster.servers[leader].member_state.role is not Role.LEADER
-
-    def try_step_down(self) -> Event | None:
-        """Let a leader or follower become a candidate for no reason that can be seen."""
-        node = self.one_of(self.in_role(Role.LEADER, Role.FOLLOWER))
-        lost = "ChangeToCandidate" if self.elections is None else "HeartBeatTimeOut"
-        return None if node is None else self.attempt(node, lost)
-
-    def try_transfer(self) -> Event | None:
-        """Let a client tell a leader to hand over to one of its peers."""
-        node = self.one_of(self.in_role(Role.LEADER))
-        if node is None or self.elections is None:
+        code = self.cluster.servers[node].refusal()
+        if code is None and not self.chance(EMPTY_BATCH):
             return None
-        return self.attempt(node, "HandleLeadershipTransfer", self.random.choice(self.cluster.servers[node].peers))
+        return self.attempt(node, "RefuseAppend", code or REQUEST_WITH_EMPTY_BODYS)
 
-    # ---- Processes and partitions --------------------------------------------------------------------
+    # ---- Processes and partitions ----
 
     def try_check_point(self) -> Event | None:
         """Let a node write its checkpoint; mostly only when it has something new."""
@@ -459,11 +320,11 @@ class Schedule(Chances[Event]):
 
 
 def simulate(seed: int, plan: FaultPlan) -> Iterator[Event]:
-    """Run a group of nodes and yield what happens, event by event.
+    """Run a group of nodes and yield its events.
 
     Args:
         seed: With the plan it reproduces everything.
-        plan: Shape, faults and number of events; fewer come only where nothing is possible any more.
+        plan: Shape, faults and number of events; there are fewer only where nothing is possible any more.
 
     Yields:
         Events with the fields `seq`, `node`, `action`, `args`, `shows` and `sent` of the trace format; in
@@ -478,5 +339,7 @@ def simulate(seed: int, plan: FaultPlan) -> Iterator[Event]:
 
 
 def constants(plan: FaultPlan) -> dict[str, bool | str]:
-    """Return the spec's constants that a trace of this plan is told in."""
-    return {"AtomicElection": False, "Fifo": plan.fifo, **plan.grain.constants(), **plan.switches.constants()}
+    """Return the constants that the header of a trace of this plan has."""
+    features = {str(each): each in plan.features for each in Feature}
+    flaws = {str(each): "published" if each in plan.flaws else "repaired" for each in Flaw}
+    return {"StepwiseElections": True, "Fifo": plan.fifo, **features, **flaws}

@@ -1,4 +1,4 @@
-"""What a cluster would do: any action with any arguments, tried on a copy, whatever the schedule does."""
+"""Trials of a cluster: any action with any arguments, on a copy, whatever the schedule does."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from raftref.dledger.messages import Message, Term, TransferCall
-from raftref.dledger.records import call_of, message_of
+from raftref.dledger.messages import Message, Term, TransferCall, read_call, read_message
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation.cluster import NETWORK_ACTIONS, Cluster
 from raftref.simulation.trial import CopiedTrial, Offer
 
-#: What a client may append.
+#: The value that a client appends.
 VALUE = "tried"
 
 
@@ -26,20 +25,20 @@ class Trial(CopiedTrial[Cluster]):
     def read(self, name: str, value: Any) -> Message | TransferCall | Any:
         """Read an argument as an event has it."""
         if name == "m":
-            return message_of(value)
-        return call_of(value) if name == "call" else value
+            return read_message(value)
+        return read_call(value) if name == "call" else value
 
     def offers(self) -> Iterator[Offer]:
-        """Yield what is worth trying though no rule allows it: arguments beyond those that there are.
+        """Yield arguments beyond those that there are, which no rule allows.
 
         A message that is not the next one, or is for another node; an index, a count or a term beyond the last.
         """
         for node in self.cluster.node_ids:
             for action in (*ACTIONS, *NETWORK_ACTIONS):
-                for args in self._beyond(node, action):
+                for args in self._out_of_range(node, action):
                     yield node, action, args
 
-    def _beyond(self, node: str, action: str) -> Iterator[Mapping[str, Any]]:
+    def _out_of_range(self, node: str, action: str) -> Iterator[Mapping[str, Any]]:
         server, names = self.cluster.servers[node], _parameters(action)
         match names:
             case ("m",):
@@ -69,7 +68,7 @@ class Trial(CopiedTrial[Cluster]):
         return list(self.under_way())
 
     def under_way(self) -> Iterator[dict[str, Any]]:
-        """Yield every message, as it is written: under way, next or not, or waiting at a node."""
+        """Yield the record of every message: under way, next or not, or waiting at a node."""
         under_way = [m for channel in self.cluster.network.channels.values() for m in channel]
         for server in self.cluster.servers.values():
             under_way += [*server.write_request_map.values(), *server.compare_or_truncate_requests]

@@ -8,9 +8,8 @@ to do it on. `SimulatedDisk` is one in memory, which can be stopped between two 
 from raftref.disks.directory_disk import DirectoryDisk
 from raftref.disks.disk import Disk, DiskError, FileName
 from raftref.disks.simulated_disk import SimulatedDisk, Stopped
-from raftref.dledger.storage.check_point_file import CheckPointFile
 from raftref.dledger.storage.file_ledger_store import FileLedgerStore
-from raftref.dledger.storage.term_file import TermFile
+from raftref.dledger.storage.property_files import CheckPointFile, TermFile
 
 __all__ = [
     "CheckPointFile",

@@ -1,4 +1,4 @@
-"""The bytes of an entry in the data file, and of its place in the index file. Numbers are big-endian and signed."""
+"""Bytes of an entry in the data file, and of its unit in the index file. Numbers are big-endian and signed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from raftref.dledger.messages import Entry, Index, Term, Value
 
-#: The only magic there is: what begins otherwise is no entry. Source: DLedgerMmapFileStore.CURRENT_MAGIC.
+#: The only magic there is: bytes that begin otherwise are no entry. Source: DLedgerMmapFileStore.CURRENT_MAGIC.
 CURRENT_MAGIC = 1
 
 _HEADER = struct.Struct(">iiqqqiiii")
 _INDEX_UNIT = struct.Struct(">iqiqq")
 
-#: What precedes the body of an entry, in bytes. Source: DLedgerEntry.BODY_OFFSET.
+#: The size in bytes of what precedes the body of an entry. Source: DLedgerEntry.BODY_OFFSET.
 BODY_OFFSET = _HEADER.size
 #: The size of an index unit in bytes. Source: DLedgerMmapFileStore.INDEX_UNIT_SIZE.
 INDEX_UNIT_SIZE = _INDEX_UNIT.size
@@ -22,7 +22,7 @@ INDEX_UNIT_SIZE = _INDEX_UNIT.size
 
 @dataclass(frozen=True, slots=True)
 class IndexUnit:
-    """Where an entry lies in the data file: `pos` and `size` in bytes.
+    """The place of an entry in the data file: `pos` and `size` in bytes.
 
     Source: DLedgerEntryCoder.encodeIndex.
     """
@@ -39,13 +39,13 @@ class IndexUnit:
 
     @classmethod
     def decode(cls, data: bytes) -> IndexUnit:
-        """Read a unit from as many bytes as it has; any bytes are one."""
+        """Read a unit from its bytes; any bytes are one."""
         return cls(*_INDEX_UNIT.unpack(data))
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What precedes the body of an entry: `size` is that of the whole, `pos` where it lies, in bytes.
+    """The header of an entry: `size` is that of the whole, `pos` its place, in bytes.
 
     `channel` and `chain_crc` are reserved and 0.
 
@@ -78,11 +78,11 @@ class Header:
 
     @classmethod
     def decode(cls, data: bytes) -> Header:
-        """Read a header from as many bytes as it has; any bytes are one. Source: DLedgerEntryCoder.decode."""
+        """Read a header from its bytes; any bytes are one. Source: DLedgerEntryCoder.decode."""
         return cls(*_HEADER.unpack(data))
 
     def begins_entry_at(self, pos: int) -> bool:
-        """Tell whether these bytes, which lie at `pos`, are the header of an entry.
+        """Return whether these bytes, which lie at `pos`, are the header of an entry.
 
         Source: DLedgerMmapFileStore.recover, which takes a body of -1 to -3 bytes for one, and then fails.
         """
@@ -104,7 +104,7 @@ def header_of(entry: Entry, index: Index, pos: int, *, with_crc: bool) -> Header
     Args:
         entry: Its term and value.
         index: Its index.
-        pos: Where it is to lie in the data file, in bytes.
+        pos: The place where it is to lie in the data file, in bytes.
         with_crc: Whether the body's CRC is written; otherwise it is 0.
 
     Source: DLedgerMmapFileStore.appendAsLeader, DLedgerEntryCoder.setIndexTerm, setPos.

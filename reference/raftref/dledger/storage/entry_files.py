@@ -1,4 +1,4 @@
-"""The two files a log is in: the entries, and for each index where its entry lies."""
+"""The two files of a log: the data file with the entries, and the index file with the place of each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from raftref.dledger.storage.entry_coder import (
     to_value,
 )
 from raftref.dledger.storage.mapped_file import MappedFile
-from raftref.dledger.switches import Variant
 
 #: The first files of their folders, named by the offset they begin at. Source: DLedgerUtils.offset2FileName.
 DATA_FILE = f"data/{0:020}"
 INDEX_FILE = f"index/{0:020}"
 
-#: What a file holds, in bytes. Source: DLedgerConfig.
+#: The capacity of each file, in bytes. Source: DLedgerConfig.
 DATA_FILE_CAPACITY = 1024 * 1024 * 1024
 INDEX_FILE_CAPACITY = INDEX_UNIT_SIZE * 5 * 1024 * 1024
 
@@ -31,24 +30,24 @@ INDEX_FILE_CAPACITY = INDEX_UNIT_SIZE * 5 * 1024 * 1024
 class EntryFiles:
     """Data file and index file, written together and forced together.
 
-    `body_crc`: as published the CRC of a body is neither written nor looked at; repaired it is both, and the
-    scan stops at a body that was torn.
+    DLedger neither writes nor checks the CRC of a body. With `checks_body_crc` both are done, and the scan stops at a
+    body that was torn.
 
     Source: DLedgerMmapFileStore, its dataFileList and indexFileList, with one file each.
     """
 
-    def __init__(self, disk: Disk, body_crc: Variant) -> None:
+    def __init__(self, disk: Disk, *, checks_body_crc: bool) -> None:
         """Take the files on a disk, which need not exist yet."""
         self.data = MappedFile(disk, DATA_FILE, DATA_FILE_CAPACITY)
         self.index = MappedFile(disk, INDEX_FILE, INDEX_FILE_CAPACITY)
-        self._body_crc = body_crc
+        self._checks_body_crc = checks_body_crc
 
     def header(self, entry: Entry, index: Index, pos: int) -> Header:
         """Make the header of an entry at an index and a position in bytes."""
-        return header_of(entry, index, pos, with_crc=self._body_crc is Variant.REPAIRED)
+        return header_of(entry, index, pos, with_crc=self._checks_body_crc)
 
     def append_data(self, header: Header, entry: Entry) -> int:
-        """Write an entry at the write position and return where that was, wherever its header says it lies.
+        """Write an entry at the write position and return that position, whatever position its header has.
 
         Raises:
             DiskError: The file is full.
@@ -56,7 +55,7 @@ class EntryFiles:
         return self.data.append(header.encode() + to_body(entry.value))
 
     def append_index(self, unit: IndexUnit) -> None:
-        """Write where an entry lies at the write position; raises DiskError if the file is full."""
+        """Write the place of an entry at the write position; raises DiskError if the file is full."""
         self.index.append(unit.encode())
 
     def truncate_index(self, index: Index) -> None:
@@ -88,7 +87,7 @@ class EntryFiles:
         """Yield the headers of the entries that follow one another in the data file, written last or long ago.
 
         Args:
-            pos: Where the first one lies, in bytes.
+            pos: The position of the first one, in bytes.
             index: The index of the first one.
 
         Yields:
@@ -107,7 +106,7 @@ class EntryFiles:
         """The file is long enough for the body, and repaired, the body is the one that was written."""
         if header.pos + header.size > self.data.capacity:
             return False
-        if self._body_crc is Variant.PUBLISHED:
+        if not self._checks_body_crc:
             return True
         body = self.data.mapped(header.pos + BODY_OFFSET, header.body_size)
         return zlib.crc32(body) == header.body_crc & 0xFFFFFFFF

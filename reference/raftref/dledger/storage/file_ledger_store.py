@@ -1,13 +1,13 @@
-"""The store of one node on files: the log, what is committed of it, and what a crash leaves of both."""
+"""The store of one node on files, byte for byte as DLedger writes them."""
 
 from __future__ import annotations
 
 from raftref.disks.disk import Disk, DiskError
+from raftref.dledger.choices import PUBLISHED, Config, Flaw
 from raftref.dledger.messages import NONE, Entry, Index, Term
-from raftref.dledger.storage.check_point_file import CheckPointFile
 from raftref.dledger.storage.entry_files import EntryFiles
-from raftref.dledger.storage.ledger_store import LedgerStore
-from raftref.dledger.switches import PUBLISHED, Switches, Variant
+from raftref.dledger.storage.property_files import CheckPointFile
+from raftref.dledger.store import LedgerStore
 
 
 class FileLedgerStore(LedgerStore):
@@ -24,20 +24,20 @@ class FileLedgerStore(LedgerStore):
     Source: DLedgerMmapFileStore.
     """
 
-    def __init__(self, disk: Disk, switches: Switches = PUBLISHED, body_crc: Variant = Variant.PUBLISHED) -> None:
+    def __init__(self, disk: Disk, config: Config = PUBLISHED, *, checks_body_crc: bool = False) -> None:
         """Take the files on a disk. Until `startup` or `recover` the log is empty, whatever they hold.
 
         Args:
-            disk: Where the files are, or will be.
-            switches: Whether cut entries stay in the file (D5), and when it is forced (D7).
-            body_crc: Whether a torn body goes unnoticed.
+            disk: The disk that has the files, or will have.
+            config: The flaws: whether cut entries stay in the file, when it is forced.
+            checks_body_crc: Whether a torn body is noticed, as it is not in DLedger.
         """
-        super().__init__(switches)
-        self.files = EntryFiles(disk, body_crc)
+        super().__init__(config)
+        self.files = EntryFiles(disk, checks_body_crc=checks_body_crc)
         self._check_point_file = CheckPointFile(disk)
 
     def startup(self, *, curr_term: Term) -> None:
-        """Recover whatever the files hold, as a process does that starts.
+        """Recover from the files, as a process does that starts.
 
         Args:
             curr_term: The term the node is in, from its own file.
@@ -51,7 +51,7 @@ class FileLedgerStore(LedgerStore):
 
         Args:
             entry: The entry that the log is to end with.
-            pos: Where it lies in the leader's file, in bytes; None is where it will lie in this one.
+            pos: Its position in the leader's file, in bytes; None: its position in this one.
             curr_term: The term the node is in, if it is not the entry's own.
 
         Returns:
@@ -78,10 +78,10 @@ class FileLedgerStore(LedgerStore):
         Only the write positions move, back or ahead, and what they pass over stays in the files (as published).
 
         Args:
-            index: Where the log is to end.
-            entry: What it is to end with.
-            pos: Where it lies in the leader's file, in bytes; None is where it would lie in this one, if
-                whatever is missing before it has its size.
+            index: The index at which the log is to end.
+            entry: The entry that it is to end with.
+            pos: Its position in the leader's file, in bytes; None: the position it would have in this one, if
+                all that is missing before it has its size.
             curr_term: The term the node is in, if it is not the entry's own.
 
         Raises:
@@ -106,7 +106,7 @@ class FileLedgerStore(LedgerStore):
         self._written(entry, curr_term)
 
     def _position_of(self, index: Index, entry: Entry) -> int:
-        """Return where the entry at `index` lies, or where `entry` would, each missing one being as long as it."""
+        """Return the position of the entry at `index`, or of `entry` there, each missing one being as long as it."""
         size = self.files.header(entry, index, 0).size
         nearest = min(index, self.end_index)
         while nearest >= 0 and not self.has_entry(nearest):
@@ -151,7 +151,7 @@ class FileLedgerStore(LedgerStore):
         self.check_point = self._check_point_file.load()
 
     def lose_check_point(self) -> None:
-        """Replace the checkpoint file up to where there is none, as by a process that dies there (D8).
+        """Replace the checkpoint file up to where there is none, as by a process that dies there.
 
         Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
         """
@@ -159,21 +159,21 @@ class FileLedgerStore(LedgerStore):
         self.check_point = self._check_point_file.load()
 
     def scanned_count(self) -> int:
-        """Return how many entries the scan of the data file finds, those behind the end of the log included.
+        """Return the number of entries that the scan of the data file finds, those behind the end of the log included.
 
         Source: DLedgerMmapFileStore.recover.
         """
         return len(self.files.scan())
 
     def can_recover(self, resurrected: int) -> bool:
-        """Tell whether the scan finds exactly so many entries behind the end."""
+        """Return whether the scan finds exactly `resurrected` entries behind the end."""
         return resurrected == self.resurrectable_count()
 
     def recover(self, resurrected: int, *, curr_term: Term) -> None:
         """Read the log from its files, and the committed index from the checkpoint. The process knows nothing else.
 
         Args:
-            resurrected: How many entries behind the end the scan finds; `resurrectable_count` tells.
+            resurrected: The number of entries behind the end that the scan finds: `resurrectable_count`.
             curr_term: The term the node is in, from its own file.
 
         Raises:
@@ -193,11 +193,11 @@ class FileLedgerStore(LedgerStore):
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)
 
     def _drop_tail_if_repaired(self) -> None:
-        if self.switches.truncated_tail is Variant.REPAIRED:
+        if not self.config.has(Flaw.TRUNCATED_TAIL):
             self.files.drop_tail()
 
     def _read_files(self, count: int) -> None:
-        """Read a log of so many entries, and what lies behind it."""
+        """Read a log of `count` entries, and what lies behind it."""
         self.log = tuple(self._read(Index(index)) for index in range(count))
         behind = self.files.entries_from(self.files.data.write_position, Index(count))
         self.tail = tuple(self.files.entry(header) for header in behind)

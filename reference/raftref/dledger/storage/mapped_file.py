@@ -1,4 +1,4 @@
-"""One file of the store: bytes that are there at once, a position where it goes on, and what is taken as forced."""
+"""A mapped file: its bytes, the position where writing goes on, and the position up to which it counts as forced."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from raftref.disks.disk import Disk, DiskError, FileName
 class MappedFile:
     """A file of a fixed capacity, mapped into memory.
 
-    `write_position` is where the next bytes go; what lies behind it cannot be selected, and stays in the
-    file. Up to `flushed_position` the file is taken as forced, which is not always so: see `truncate_offset`.
+    The next bytes go to `write_position`; those behind it cannot be selected, and stay in the file. Up to
+    `flushed_position` the file is taken as forced, which is not always so: see `truncate_offset`.
 
     Source: DefaultMmapFile; MmapFileList, with this one file.
     """
@@ -18,9 +18,9 @@ class MappedFile:
         """Take a file, which need not exist yet.
 
         Args:
-            disk: Where it lies.
+            disk: The disk it lies on.
             name: Its name there.
-            capacity: How many bytes it can hold. On the disk it is as long as was written; behind that the
+            capacity: The number of bytes it can hold. On the disk it is as long as was written; behind that the
                 mapping reads zeros.
         """
         self._disk = disk
@@ -35,14 +35,14 @@ class MappedFile:
         return self._disk.size(self._name) is not None
 
     def load(self) -> None:
-        """Take what the disk has: before the scan all of the file counts as written and forced.
+        """Count all of the file as written and forced, as before a scan.
 
         Source: MmapFileList.doLoad.
         """
         self.truncate_offset(self.capacity if self.exists else 0)
 
     def append(self, data: bytes) -> int:
-        """Write bytes at the write position and return where that was.
+        """Write bytes at the write position and return that position.
 
         Raises:
             DiskError: The file is full.
@@ -57,7 +57,7 @@ class MappedFile:
         return position
 
     def select(self, position: int, size: int) -> bytes:
-        """Return so many bytes before the write position.
+        """Return `size` bytes that lie before the write position.
 
         Raises:
             DiskError: They do not all lie there.
@@ -69,7 +69,7 @@ class MappedFile:
         return self.mapped(position, size)
 
     def mapped(self, position: int, size: int) -> bytes:
-        """Return so many bytes of the mapping, written or not.
+        """Return `size` bytes of the mapping, written or not.
 
         Raises:
             DiskError: They lie outside it.
@@ -81,7 +81,7 @@ class MappedFile:
         return self._disk.read(self._name, position, size).ljust(size, b"\0")
 
     def truncate_offset(self, offset: int) -> None:
-        """Move the write position, back or ahead. The bytes behind it stay (D5).
+        """Move the write position, back or ahead. The bytes behind it stay (TruncatedTail).
 
         Everything before it counts as forced from now on, whether it ever was or not: only after another
         write does `flush` force the file again.

@@ -1,128 +1,79 @@
-"""A group of servers and the network between them: takes one action at a time and tells it as an event.
-
-It holds no rule of the protocol: whether an action may be taken and what it does is asked of the servers.
-"""
+"""A group of servers and the network between them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
-from raftref.action import NotEnabled
-from raftref.hashicorp.core.effects import Effects
-from raftref.hashicorp.core.outcome import Outcome
-from raftref.hashicorp.messages import Message, MessageRecord, Response, RpcType
-from raftref.hashicorp.raft import ACTIONS, Raft, bootstrap_cluster
-from raftref.hashicorp.simulation.network import Network
-from raftref.hashicorp.simulation.plan import FaultPlan
-from raftref.hashicorp.stores import InmemLogStore, InmemSnapshotStore, InmemStableStore, Stores
-from raftref.hashicorp.switches import Config
-from raftref.hashicorp.values import ClientLog, NodeId, Zombie
+from raftref.hashicorp.failures import start
+from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
+from raftref.hashicorp.messages import Message, Request, Response, message_from
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.simulation.fault_plan import FaultPlan
+from raftref.hashicorp.steps import Abandoned, Effects
+from raftref.hashicorp.stores import Stores, bootstrap_cluster
+from raftref.hashicorp.values import NodeId
+from raftref.simulation import Network as Channels
+from raftref.simulation.group import Group
 
-#: One event of a trace, by the trace format's names.
-Event: TypeAlias = dict[str, Any]
-
-#: The actions of the environment: not of a server, but of the network.
-NETWORK_ACTIONS = ("Lose", "Duplicate")
-
-#: Which action handles a message.
-REQUEST_HANDLERS: Mapping[RpcType, str] = {
-    **{type_: type_.value for type_ in RpcType},
-    RpcType.HEARTBEAT: "AppendEntries",
-}
-RESPONSE_HANDLERS: Mapping[RpcType, str] = {type_: f"Handle{type_.value}Response" for type_ in RpcType}
+#: The action that handles each class of messages.
+HANDLERS = {kind: name for name, action in ACTIONS.items() for kind in action.messages}
 
 
-def inmem_stores(config: Config) -> Stores:
-    """Return stores in memory."""
-    return Stores(InmemLogStore(), InmemStableStore(), InmemSnapshotStore(config.retain_snapshots))
+class Network(Channels[Message]):
+    """All channels of a group, and whose answers are waited for no more."""
 
+    def apply(self, node: NodeId, effects: Effects) -> None:
+        """Do what a step of `node` asks of the network: calls are given up, then messages are sent."""
+        for abandoned in effects.abandoned:
+            self.abandon(node, abandoned)
+        for m in effects.sent:
+            self.send(m)
 
-class Cluster:
-    """Servers, and the network."""
+    def abandon(self, node: NodeId, abandoned: Abandoned) -> None:
+        """Let `node` take no more answers to what it abandoned.
 
-    def __init__(self, plan: FaultPlan, new_stores: Callable[[Config], Stores] = inmem_stores) -> None:
-        """Make the group of a plan, bootstrapped and just started.
-
-        Args:
-            plan: Its shape and flaws; the rates play no part here.
-            new_stores: Makes the stores of a server.
+        Its requests under way are no longer awaited; answers to them under way are dropped.
         """
+
+        def not_awaited(m: Message) -> Message:
+            if isinstance(m, Request) and m.awaited and m.type in abandoned.types:
+                return replace(m, awaited=False)
+            return m
+
+        def without_answers(m: Message) -> Message | None:
+            return None if isinstance(m, Response) and m.type in abandoned.types else m
+
+        for (src, dst), channel in self.channels.items():
+            if src == node and abandoned.peer in (None, dst):
+                channel.change(not_awaited)
+            elif dst == node and abandoned.peer in (None, src):
+                channel.change(without_answers)
+
+
+class Cluster(Group[Server, Message, Effects]):
+    """Servers, and the network between them."""
+
+    actions = ACTIONS
+    network: Network
+
+    def __init__(self, plan: FaultPlan) -> None:
+        """Make the group of a plan, bootstrapped and just started; the rates play no part here."""
         self.plan = plan
-        self.node_ids = plan.node_ids
-        self.servers = {each: self._started(each, new_stores(plan.config)) for each in plan.node_ids}
-        self.network = Network(plan.node_ids, fifo=plan.fifo)
-        self.seq = 0
+        servers = {each: self._started(each) for each in plan.node_ids}
+        super().__init__(servers, Network(plan.node_ids, fifo=plan.fifo))
         self._shown: set[NodeId] = set()
 
-    def _started(self, node: NodeId, stores: Stores) -> Raft:
+    def _started(self, node: NodeId) -> Server:
         configuration = self.plan.configuration
-        if node in configuration.servers:
-            bootstrap_cluster(stores, configuration)
-        server = Raft(node, self.node_ids, self.plan.config, stores)
-        server.start()
+        stores = bootstrap_cluster(configuration) if node in configuration.servers else Stores()
+        server = Server(node, self.plan.node_ids, self.plan.config, stores)
+        start(server)
         return server
 
-    def enabled(self, node: NodeId, action: str, *args: Any) -> bool:
-        """Tell whether a server may take an action now.
-
-        Args:
-            node: The server; of Lose and Duplicate, the message's destination.
-            action: The action's trace name.
-            args: Its parameters, in the spec's order.
-        """
-        if action in NETWORK_ACTIONS:
-            return self._may_disturb(node, action, args[0])
-        known = ACTIONS[action]
-        if known.messages and not isinstance(args[0], known.messages):
-            return False
-        if known.messages and not self._is_deliverable(args[0]):
-            return False
-        return known.enabled(self.servers[node], *args)
-
-    def _is_deliverable(self, m: Message) -> bool:
-        return m.src != m.dst and self.network.is_deliverable(m)
-
-    def _may_disturb(self, node: NodeId, action: str, m: Any) -> bool:
-        comes_twice = action == "Lose" or not isinstance(m, Response)
-        return bool(m.dst == node) and comes_twice and self.network.may_be_disturbed(m)
-
-    def take(self, node: NodeId, action: str, *args: Any) -> Event:
-        """Take an action and tell it.
-
-        Args:
-            node: The server that takes it; of Lose and Duplicate, the message's destination.
-            action: Its trace name.
-            args: Its parameters, in the spec's order. A message must be deliverable to the server.
-
-        Returns:
-            The event: seq, node, action, args, shows, sent. A request whose answer nobody awaits is not told: it cannot
-            be told from one that was given up.
-
-        Raises:
-            NotEnabled: The server may not take it now.
-            LookupError: The message cannot come next.
-        """
-        server = self.servers[node]
-        before = _long(server)
-        disturbs = action in NETWORK_ACTIONS
-        effects = self._disturb(node, action, args) if disturbs else self._perform(node, action, args)
-        names = ("m",) if disturbs else ACTIONS[action].parameters
-        whole = action == "Restart" or node not in self._shown
-        unchanged = () if whole else [name for name, value in _long(server).items() if before[name] is value]
-        self._shown.add(node)
-        self.seq += 1
-        return {
-            "seq": self.seq,
-            "node": node,
-            "action": action,
-            "args": {name: told(value) for name, value in zip(names, args, strict=True)},
-            "shows": server.observe(unchanged),
-            "sent": [m.record() for m in effects.sent if isinstance(m, Response) or m.awaited],
-        }
-
-    def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
+    def perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
+        """Let a server take an action, and the network do what its step asks for."""
         known = ACTIONS[action]
         if known.messages:
             self.network.check_deliverable(args[0])
@@ -132,32 +83,35 @@ class Cluster:
         self.network.apply(node, effects)
         return effects
 
-    def _disturb(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
-        (m,) = args
-        if not self._may_disturb(node, action, m):
-            raise NotEnabled(f"{action}: {m} cannot be disturbed")
-        if action == "Lose":
-            self.network.take(m)
-        else:
-            self.network.duplicate(m)
-        return Effects()
+    def may_disturb(self, node: NodeId, action: str, m: Message) -> bool:
+        """Return whether the network may lose or double a message to a server now: no answer is doubled."""
+        return (action == "Lose" or isinstance(m, Request)) and super().may_disturb(node, action, m)
 
+    def before(self, node: NodeId) -> dict[str, Any]:
+        """Return what grows with the log of a server, as values that are another one where it has changed."""
+        server = self.servers[node]
+        return {"log": server.log, "fsm": server.fsm.last, "fsmQueue": server.fsm.queue}
 
-def _long(server: Raft) -> dict[str, Any]:
-    """Return what grows with the log, as values that are another one where it has changed.
+    def shows(self, node: NodeId, action: str, before: dict[str, Any], effects: Effects | None) -> dict[str, Any]:
+        """Return what a server shows; what grows with the log where it changed, at first, and after a restart."""
+        is_whole = action == "Restart" or node not in self._shown
+        after = {} if is_whole else self.before(node)
+        self._shown.add(node)
+        return observe(self.servers[node], [name for name, value in after.items() if before[name] is value])
 
-    It is shown then, at first, and after a restart.
-    """
-    routine = server.fsm_routine
-    return {"log": server.log, "fsm": routine.last, "fsmQueue": routine.queue}
+    def observe(self, node: NodeId) -> dict[str, Any]:
+        """Return all that a trace may show of a server."""
+        return observe(self.servers[node])
 
+    def sent(self, effects: Effects) -> list[Message]:
+        """Return what was sent, but for a request whose answer nobody awaits: it looks like one that was given up."""
+        return [m for m in effects.sent if isinstance(m, Response) or (isinstance(m, Request) and m.awaited)]
 
-def told(value: Any) -> Any:
-    """Write an argument as the trace does."""
-    if isinstance(value, MessageRecord | Outcome | Zombie | ClientLog):
-        return value.record()
-    if isinstance(value, frozenset | set):
-        return {"#set": sorted(value)}
-    if isinstance(value, tuple):
-        return [told(each) for each in value]
-    return value.value if isinstance(value, StrEnum) else value
+    def messages(self) -> Iterator[Message]:
+        """Yield every message under way."""
+        for channel in self.network.channels.values():
+            yield from channel
+
+    def read(self, name: str, kind: Any, value: Any) -> Any:
+        """Return an argument of a type, as an event has it."""
+        return message_from(value) if name == "m" else super().read(name, kind, value)

@@ -1,38 +1,32 @@
-"""What happens next: one seed and one plan give one run.
+"""The schedule of a simulated group: one seed and one plan give one run.
 
-Time is nothing but this order. At each moment the plan's rates decide what is tried; ordinary work takes the
-rest: messages are delivered, main loops and routines go on, timers run out that nobody kept from it. A moment at which
-nothing comes of it is no event. The schedule holds no rule of the protocol. It knows what an environment knows: who
-runs, who is connected with whom, what is under way.
+Ordinary work beside the plan's rates: messages are delivered, main loops and routines go on, timers run out that nobody
+kept from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
-from raftref.hashicorp.core.outcome import DONE, Outcome, Result
-from raftref.hashicorp.core.state import CampaignPhase, Loop, Role
-from raftref.hashicorp.leader.membership import ChangeCommand
-from raftref.hashicorp.messages import Message, Response, RpcType
-from raftref.hashicorp.raft import ACTIONS, Raft
-from raftref.hashicorp.simulation.cluster import REQUEST_HANDLERS, RESPONSE_HANDLERS, Cluster, Event
-from raftref.hashicorp.simulation.plan import EVENT_PROBABILITIES, FaultPlan
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.hashicorp_raft import ACTIONS
+from raftref.hashicorp.membership import ChangeCommand
+from raftref.hashicorp.messages import Message, Request, Response, RpcType
+from raftref.hashicorp.replication import most_entries
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.simulation.cluster import HANDLERS, Cluster
+from raftref.hashicorp.simulation.fault_plan import FaultPlan
+from raftref.hashicorp.state import CampaignPhase, Loop, Role
+from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, EntryType, NodeId, Zombie
-from raftref.simulation.chances import Chances
-
-T = TypeVar("T")
+from raftref.simulation.group import Event
+from raftref.simulation.random_schedule import CUT_LOSS, RandomSchedule
 
 # Ordinary work: how the plan's rest is shared out.
 DELIVER, GO_ON, REPLICATE, TIMERS = 0.42, 0.3, 0.2, 0.08
 
-#: Nobody sends into a channel that holds so many messages.
-CHANNEL_FULL = 12
-#: Clients wait while a leader has so many entries that are not committed.
-PENDING_FULL = 6
-#: A message across a partition or to a server that is down is lost at this rate when its turn comes.
-CUT_LOSS = 0.3
+#: Clients wait while a leader has this many entries that are not committed.
+MAX_PENDING = 6
 #: A call whose answer can come no more is given up at this rate when its caller has its turn.
 HOPELESS_ERROR = 0.4
 #: A timer that nobody kept from running out does so at this rate when its server has its turn.
@@ -51,58 +45,29 @@ GROUP_COMMIT = 0.25
 TRANSFER_IS_OVER = 0.3
 
 
-class Schedule(Chances[Event]):
+class Schedule(RandomSchedule[Cluster]):
     """Chooses and takes one action after another."""
 
-    def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
-        """Begin a run; everything in it follows from seed and plan.
-
-        Args:
-            seed: Where all chance comes from.
-            plan: Shape and faults.
-            cluster: The group of that plan to run; one that keeps everything in memory unless given.
-        """
-        super().__init__(seed)
+    def __init__(self, seed: int, plan: FaultPlan) -> None:
+        """Begin a run of a group of this plan."""
+        super().__init__(seed, plan, Cluster(plan))
         self.plan = plan
-        self.cluster = Cluster(plan) if cluster is None else cluster
         self.value_count = 0
-        self.held_until: dict[tuple[NodeId, NodeId], int] = {}
-        tries, shares = self.tries(), (DELIVER, GO_ON, REPLICATE, TIMERS)
-        ordinary = zip((self.try_deliver, self.try_go_on, self.try_replicate, self.try_timer), shares, strict=True)
-        self.share_out(plan, {name: tries[name] for name in EVENT_PROBABILITIES}, [*ordinary])
-
-    def tries(self) -> dict[str, Callable[[], Event | None]]:
-        """Return what is tried at each rate of the plan, by the rate's name."""
-        return {
-            "client": self.try_client,
-            "barrier": self.try_barrier,
-            "timeout": self.try_timeout,
-            "lease": self.try_lease,
-            "rpc_error": self.try_rpc_error,
-            "zombie": self.try_zombie,
-            "zombie_heartbeat": self.try_zombie_heartbeat,
-            "snapshot": self.try_snapshot,
-            "change": self.try_change,
-            "transfer": self.try_transfer,
-            "end_transfer": self.try_end_transfer,
-            "verify": self.try_verify,
-            "crash": self.try_crash,
-            "restart": self.try_restart,
-            "partition": self.try_partition,
-            "heal": self.try_heal,
-        }
+        self.share(
+            plan,
+            (self.try_deliver, DELIVER),
+            (self.try_go_on, GO_ON),
+            (self.try_replicate, REPLICATE),
+            (self.try_timer, TIMERS),
+        )
 
     # ---- Choosing ------------------------------------------------------------------------------------
 
-    def one_of(self, choices: Sequence[T]) -> T | None:
-        """Choose one; None if there are none."""
-        return self.random.choice(choices) if choices else None
-
-    def in_role(self, *roles: Role) -> list[Raft]:
+    def in_role(self, *roles: Role) -> list[Server]:
         """Return the servers that play one of these parts."""
         return [each for each in self.cluster.servers.values() if each.role in roles]
 
-    def running(self) -> list[Raft]:
+    def running(self) -> list[Server]:
         """Return the servers whose process runs."""
         return self.in_role(Role.FOLLOWER, Role.CANDIDATE, Role.LEADER)
 
@@ -112,16 +77,10 @@ class Schedule(Chances[Event]):
 
     def attempt(self, node: NodeId, action: str, *args: Any) -> Event | None:
         """Take an action if it is enabled; where it writes, chance decides what becomes of its writes."""
-        if "outcome" in ACTIONS[action].parameters:
-            return self.write(node, action, *args)
-        return self.cluster.take(node, action, *args) if self.cluster.enabled(node, action, *args) else None
-
-    def write(self, node: NodeId, action: str, *args: Any) -> Event | None:
-        """Take an action that may write."""
-        for outcome in self.outcomes():
-            if self.cluster.enabled(node, action, *args, outcome):
-                return self.cluster.take(node, action, *args, outcome)
-        return None
+        if "outcome" not in ACTIONS[action].parameters:
+            return super().attempt(node, action, *args)
+        attempts = (super(Schedule, self).attempt(node, action, *args, outcome) for outcome in self.outcomes())
+        return next((event for event in attempts if event is not None), None)
 
     def outcomes(self) -> list[Outcome]:
         """Return what is tried of the writes of a step, one after the other: it may have fewer writes, or none."""
@@ -134,45 +93,26 @@ class Schedule(Chances[Event]):
         result = Result.FAIL if fails else Result.CRASH
         return [*(Outcome(result, write) for write in self.random.sample((1, 2, 3), 3)), DONE]
 
-    def reaches(self, one: NodeId, other: NodeId) -> bool:
-        """Tell whether both run and are connected."""
-        servers = self.cluster.servers
-        return servers[one].is_up and servers[other].is_up and self.cluster.network.connected(one, other)
-
-    def is_full(self, node: NodeId, peer: NodeId) -> bool:
-        """Tell whether a channel takes no more."""
-        return len(self.cluster.network.channels[node, peer]) >= CHANNEL_FULL
-
     # ---- Messages ------------------------------------------------------------------------------------
 
     def try_deliver(self) -> Event | None:
         """Let a message come to its turn: it is handled, delayed, doubled, or lost."""
-        network, seq = self.cluster.network, self.cluster.seq
-        open_links = [
-            link for link, channel in network.channels.items() if len(channel) and self.held_until.get(link, 0) <= seq
-        ]
-        link = self.one_of(open_links)
-        if link is None:
+        m: Message | None = self.next_message(self.plan.reorder)
+        if m is None:
             return None
-        deliverable = network.channels[link].deliverable()
-        m = self.random.choice(deliverable) if self.chance(self.plan.reorder) else deliverable[0]
-        if not self.reaches(*link):
+        if not self.reaches(m.src, m.dst):
             return self.cluster.take(m.dst, "Lose", m) if self.chance(CUT_LOSS) else None
-        return self.turn(m)
-
-    def turn(self, m: Message) -> Event | None:
-        """Let a message that can be delivered be handled, or let something happen to it."""
-        chosen = self.random.random()
-        if chosen < self.plan.loss:
+        plan, odds = self.plan, self.random.random()
+        if odds < plan.loss:
             return self.cluster.take(m.dst, "Lose", m)
-        if chosen < self.plan.loss + self.plan.duplicate:
+        if odds < plan.loss + plan.duplicate:
             if isinstance(m, Response) or self.is_full(m.src, m.dst):
                 return None
             return self.cluster.take(m.dst, "Duplicate", m)
-        if chosen < self.plan.loss + self.plan.duplicate + self.plan.delay:
-            self.held_until[m.src, m.dst] = self.cluster.seq + self.random.randint(1, self.plan.delay_events)
+        if odds < plan.loss + plan.duplicate + plan.delay:
+            self.hold(m, plan.delay_events)
             return None
-        return self.attempt(m.dst, handler_of(m), m)
+        return self.attempt(m.dst, HANDLERS[type(m)], m)
 
     # ---- Main loops and routines ---------------------------------------------------------------------
 
@@ -203,7 +143,7 @@ class Schedule(Chances[Event]):
         is_over = server.role is not Role.LEADER and server.transfer.in_progress
         return self.attempt(node, "EndTransfer") if is_over and self.chance(TRANSFER_IS_OVER) else None
 
-    def elect_self(self, server: Raft) -> Event | None:
+    def elect_self(self, server: Server) -> Event | None:
         """Let a candidate elect itself; where its writes do not end well, it has asked some of the voters only."""
         others = sorted(server.other_voters)
         for each in self.outcomes():
@@ -217,7 +157,7 @@ class Schedule(Chances[Event]):
     def try_replicate(self) -> Event | None:
         """Let a routine of a leader send, or give up what can be answered no more."""
         server = self.one_of(self.in_role(Role.LEADER))
-        peer = None if server is None else self.one_of(sorted(server.leader_state.repl_state))
+        peer = None if server is None else self.one_of(sorted(server.repl_state))
         if server is None or peer is None:
             return None
         node = server.node_id
@@ -230,15 +170,15 @@ class Schedule(Chances[Event]):
             return self.attempt(node, "Heartbeat", peer)
         return self.attempt(node, "SendLatestSnapshot", peer) or self.replicate(server, peer)
 
-    def replicate(self, server: Raft, peer: NodeId) -> Event | None:
+    def replicate(self, server: Server, peer: NodeId) -> Event | None:
         """Let a routine send what there is; seldom if there is nothing."""
-        most = server.most(server.replication(peer).next_index)
+        most = most_entries(server, server.replication(peer).next_index)
         count = self.random.randint(0, most) if self.chance(WOKEN_EARLY) else most
         if count == 0 and not self.chance(IDLE_REPLICATION):
             return None
         return self.attempt(server.node_id, "ReplicateTo", peer, count)
 
-    def hopeless(self, server: Raft, peer: NodeId) -> RpcType | None:
+    def hopeless(self, server: Server, peer: NodeId) -> RpcType | None:
         """Return a call to a peer that waits for an answer which is not and will not be under way."""
         replication = server.replication(peer)
         calls = [replication.awaiting] if replication.awaiting is not None else []
@@ -246,9 +186,9 @@ class Schedule(Chances[Event]):
         return next((each for each in calls if not self.may_be_answered(server.node_id, peer, each)), None)
 
     def may_be_answered(self, node: NodeId, peer: NodeId, type_: RpcType) -> bool:
-        """Tell whether the answer to a call is under way, or its request, which the peer can receive."""
+        """Return whether the answer to a call is under way, or its request, which the peer can receive."""
         channels = self.cluster.network.channels
-        asked = any(m.type is type_ and not isinstance(m, Response) and m.awaited for m in channels[node, peer])
+        asked = any(m.type is type_ and isinstance(m, Request) and m.awaited for m in channels[node, peer])
         answered = any(m.type is type_ and isinstance(m, Response) for m in channels[peer, node])
         return answered or (asked and self.reaches(node, peer))
 
@@ -278,14 +218,14 @@ class Schedule(Chances[Event]):
                 waits = reached >= server.configurations.latest.quorum_size() or not self.chance(PATIENCE_ENDS)
                 return None if waits else self.attempt(node, "CheckLeaderLease")
 
-    def hears_leader(self, server: Raft) -> bool:
-        """Tell whether a leader of the server's term, which it knows, runs and is connected with it."""
+    def hears_leader(self, server: Server) -> bool:
+        """Return whether a leader of the server's term, which it knows, runs and is connected with it."""
         leader = server.leader
         if leader is None or not self.reaches(server.node_id, leader):
             return False
         other = self.cluster.servers[leader]
         leads = other.role is Role.LEADER and other.current_term >= server.current_term
-        return leads and server.node_id in other.leader_state.repl_state
+        return leads and server.node_id in other.repl_state
 
     def try_timeout(self) -> Event | None:
         """Let a follower or a candidate lose patience for no reason that can be seen."""
@@ -304,7 +244,7 @@ class Schedule(Chances[Event]):
         server = self.one_of(self.in_role(Role.CANDIDATE, Role.LEADER))
         if server is None:
             return None
-        peers = sorted(server.leader_state.repl_state) or sorted(server.other_voters)
+        peers = sorted(server.repl_state) or sorted(server.other_voters)
         peer, types = self.one_of(peers), [each for each in RpcType if each is not RpcType.TIMEOUT_NOW]
         return None if peer is None else self.attempt(server.node_id, "RPCError", peer, self.random.choice(types))
 
@@ -314,7 +254,7 @@ class Schedule(Chances[Event]):
         if found is None:
             return None
         server, zombie = found
-        count = self.random.randint(0, server.most(zombie.next_index))
+        count = self.random.randint(0, most_entries(server, zombie.next_index))
         sends = self.attempt(server.node_id, "ZombieReplicateTo", zombie, count)
         return sends or self.attempt(server.node_id, "ZombieSendSnapshot", zombie)
 
@@ -323,7 +263,7 @@ class Schedule(Chances[Event]):
         found = self.one_zombie()
         return None if found is None else self.attempt(found[0].node_id, "ZombieHeartbeat", found[1])
 
-    def one_zombie(self) -> tuple[Raft, Zombie] | None:
+    def one_zombie(self) -> tuple[Server, Zombie] | None:
         """Choose a routine of a leadership that is over, with its server; None if there is none that can send."""
         server = self.one_of([each for each in self.running() if each.zombies])
         if server is None:
@@ -336,7 +276,7 @@ class Schedule(Chances[Event]):
     def try_client(self) -> Event | None:
         """Let clients append values that were never appended before, at whoever leads."""
         server = self.one_of(self.in_role(Role.LEADER))
-        if server is None or server.last_index - server.commit_index >= PENDING_FULL:
+        if server is None or server.last_index - server.commit_index >= MAX_PENDING:
             return None
         count = self.random.randint(2, 3) if self.chance(GROUP_COMMIT) else 1
         values = [f"v{self.value_count + each + 1}" for each in range(count)]
@@ -353,20 +293,20 @@ class Schedule(Chances[Event]):
 
     def try_snapshot(self) -> Event | None:
         """Let a server take a snapshot, if its FSM has come further than the last one."""
-        servers = [each for each in self.running() if each.fsm_routine.last.index > each.last_snapshot.index]
+        servers = [each for each in self.running() if each.fsm.last.index > each.last_snapshot.index]
         server = self.one_of(servers)
         return None if server is None else self.attempt(server.node_id, "TakeSnapshot")
 
     def try_change(self) -> Event | None:
-        """Let a leader be told to add, promote, demote or remove a server."""
+        """Let a client ask a leader to add, promote, demote or remove a server."""
         server = self.one_of(self.in_role(Role.LEADER))
         if server is None:
             return None
-        command, of = self.random.choice(list(ChangeCommand)), self.random.choice(self.cluster.node_ids)
-        return self.attempt(server.node_id, "AppendConfigurationEntry", command, of)
+        command, server_id = self.random.choice(list(ChangeCommand)), self.random.choice(self.cluster.node_ids)
+        return self.attempt(server.node_id, "AppendConfigurationEntry", command, server_id)
 
     def try_transfer(self) -> Event | None:
-        """Let a leader be told to hand over to one of its peers."""
+        """Let a client ask a leader to hand over to one of its peers."""
         server = self.one_of(self.in_role(Role.LEADER))
         if server is None:
             return None
@@ -382,7 +322,7 @@ class Schedule(Chances[Event]):
         server = self.one_of(self.in_role(Role.LEADER))
         return None if server is None else self.attempt(server.node_id, "VerifyLeader")
 
-    # ---- Processes and partitions --------------------------------------------------------------------
+    # ---- Processes ---------------------------------------------------------------------------------
 
     def try_crash(self) -> Event | None:
         """Let a process die, if the plan allows one more to be down."""
@@ -394,23 +334,8 @@ class Schedule(Chances[Event]):
         server = self.one_of(self.in_role(Role.SHUTDOWN))
         return None if server is None else self.attempt(server.node_id, "Restart")
 
-    def try_partition(self) -> None:
-        """Cut the group in two, if it is whole."""
-        ids = self.cluster.node_ids
-        if not self.cluster.network.is_partitioned and len(ids) > 1:
-            self.cluster.network.partition(self.random.sample(ids, self.random.randint(1, len(ids) - 1)))
 
-    def try_heal(self) -> None:
-        """End the partition."""
-        self.cluster.network.heal()
-
-
-def handler_of(m: Message) -> str:
-    """Return the action that handles a message."""
-    return (RESPONSE_HANDLERS if isinstance(m, Response) else REQUEST_HANDLERS)[m.type]
-
-
-def call_of(server: Raft) -> RpcType:
+def call_of(server: Server) -> RpcType:
     """Return the call whose answers a candidate counts."""
     return RpcType.REQUEST_VOTE if server.campaign.phase is CampaignPhase.VOTE else RpcType.REQUEST_PRE_VOTE
 
@@ -426,23 +351,4 @@ def simulate(seed: int, plan: FaultPlan) -> Iterator[Event]:
         Events with the fields `seq`, `node`, `action`, `args`, `shows` and `sent` of the trace format; in
         `shows` what grows with the log stands where it changed and after a restart.
     """
-    schedule = Schedule(seed, plan)
-    for _ in range(plan.events):
-        event = schedule.next_event()
-        if event is None:
-            return
-        yield event
-
-
-def constants(plan: FaultPlan) -> dict[str, bool | str | int]:
-    """Return the spec's constants that a trace of this plan is told in."""
-    return {
-        "Fifo": plan.fifo,
-        "Voters": plan.voters,
-        "Nonvoters": plan.nonvoters,
-        "MaxAppendEntries": plan.max_append_entries,
-        "TrailingLogs": plan.trailing_logs,
-        "RetainSnapshots": plan.retain_snapshots,
-        **{str(each): each in plan.features for each in Feature},
-        **{str(each): "published" if each in plan.flaws else "repaired" for each in Flaw},
-    }
+    return Schedule(seed, plan).run()

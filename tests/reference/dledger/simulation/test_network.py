@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from raftref.dledger.effects import Abandoned, Effects
 from raftref.dledger.messages import Code, CommitRequest, Entry, Index, Message, PushType, Request, Response, Term
 from raftref.dledger.simulation import Network
+from raftref.dledger.steps import Abandoned, Effects
 
 NODES = ("n1", "n2", "n3")
 

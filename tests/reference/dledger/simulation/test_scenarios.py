@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger.simulation import SCENARIOS, Event, figure8, resurrected_tail
-from raftref.dledger.switches import PUBLISHED, REPAIRED, Switches, Variant
+from raftref.dledger.choices import PUBLISHED, REPAIRED, Flaw
+from raftref.dledger.simulation import SCENARIOS, Event, figure8, truncated_tail
 
 
 def committed_logs(events: list[Event]) -> list[dict[str, list[Any]]]:
@@ -53,8 +53,8 @@ def test_a_scenario_is_the_same_each_time(name: str) -> None:
 
 
 def test_figure_8_commits_by_counting_what_the_next_leader_does_not_hold() -> None:
-    """D1; Raft, Figure 8."""
-    events = figure8(Switches(truncated_tail=Variant.REPAIRED, push_term_check=Variant.REPAIRED))
+    """PriorTermCommit; Raft, Figure 8."""
+    events = figure8(PUBLISHED.without(Flaw.TRUNCATED_TAIL, Flaw.PUSH_TERM_CHECK))
     (commit,) = (e for e in events if e["action"] == "QuorumAckChecker")
     assert (commit["node"], commit["shows"]["currTerm"], commit["shows"]["committedIndex"]) == ("n1", 3, 0)
     last = events[-1]
@@ -64,14 +64,13 @@ def test_figure_8_commits_by_counting_what_the_next_leader_does_not_hold() -> No
 
 
 def test_in_figure_8_with_prior_terms_repaired_nothing_was_committed() -> None:
-    events = figure8(Switches(prior_term_commit=Variant.REPAIRED))
+    events = figure8(PUBLISHED.without(Flaw.PRIOR_TERM_COMMIT))
     assert all(e["shows"]["committedIndex"] == -1 for e in events)
 
 
 def test_a_resurrected_entry_is_taken_for_the_committed_one() -> None:
-    """D5."""
-    switches = Switches(prior_term_commit=Variant.REPAIRED, push_term_check=Variant.REPAIRED)
-    events = resurrected_tail(switches)
+    config = PUBLISHED.without(Flaw.PRIOR_TERM_COMMIT, Flaw.PUSH_TERM_CHECK)
+    events = truncated_tail(config)
     (restart,) = (e for e in events if e["action"] == "Restart")
     assert restart["args"] == {"resurrected": 1}
     values = [entry["value"] for entry in restart["shows"]["log"]]
@@ -83,5 +82,5 @@ def test_a_resurrected_entry_is_taken_for_the_committed_one() -> None:
 
 
 def test_with_the_tail_repaired_the_commit_is_clamped_to_what_is_there() -> None:
-    last = resurrected_tail(Switches(truncated_tail=Variant.REPAIRED))[-1]
+    last = truncated_tail(PUBLISHED.without(Flaw.TRUNCATED_TAIL))[-1]
     assert (last["shows"]["ledgerEndIndex"], last["shows"]["committedIndex"]) == (0, 0)

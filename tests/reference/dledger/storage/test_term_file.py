@@ -49,7 +49,6 @@ WINDOWS = [OLD, OLD, OLD, OLD, OLD, NOTHING, NEW]
 
 @pytest.mark.parametrize(("steps", "found"), list(enumerate(WINDOWS)))
 def test_only_between_delete_and_rename_are_term_and_vote_forgotten(steps: int, found: TermAndVote) -> None:
-    """D8."""
     disk = written()
     disk.stop_after(steps)
     if steps < len(WINDOWS) - 1:

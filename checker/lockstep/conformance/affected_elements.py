@@ -1,0 +1,281 @@
+"""The elements that a change affects, where a property says something of every element of a set of the state.
+
+``\\A x \\in D : P(x)`` held, and a step changed something. Affected are the elements that are new in D; those at whose
+index a sequence changed that P reads there; and those whose number lies between the old and the new limit of a
+comparison. Where something else changed that P reads, all are affected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import is_
+from typing import Any, NamedTuple, TypeAlias
+
+from lockstep.tla.compile.property_parts import EachPart, PathOf
+from lockstep.tla.state import State
+from lockstep.tla.values.equality import same_kind
+from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
+from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.remembered_values import added_to
+
+__all__ = ["AffectedElements", "Change", "FootprintIndex", "States", "at_elements", "overlap"]
+
+#: Where a step changed something: a variable, a key of its function, a key of the function there.
+Change = tuple[Value, ...]
+
+#: The states that a formula speaks of: the one, and the next if it speaks of that.
+States = tuple[State, State | None]
+
+_SETS = (frozenset, GrowingSet)
+_SEQUENCES = (tuple, GrowingSeq)
+_Set: TypeAlias = frozenset[Value] | GrowingSet
+
+#: A path, in which None is any key.
+_Place = tuple[Value | None, ...]
+
+#: Numbers of elements: the field that has them (None: the element itself), from, to.
+_Interval = tuple[str | None, int, int]
+
+
+def at_elements(path: PathOf, elements: tuple[Value, ...]) -> _Place:
+    """Return a path with the elements in the places of their numbers."""
+    return tuple(elements[step] if isinstance(step, int) else step for step in path)
+
+
+def overlap(path: _Place, change: Change) -> bool:
+    """Return whether a path and a change lie one within the other; None is any key."""
+    return all(step is None or step == key for step, key in zip(path, change, strict=False))
+
+
+@dataclass(slots=True)
+class _Places:
+    """Paths that begin alike: the numbers of those that end here, and the others by their next key."""
+
+    ends: set[int] = field(default_factory=set)
+    below: dict[Value | None, _Places] = field(default_factory=dict)
+
+    def all(self) -> Iterator[int]:
+        yield from self.ends
+        for each in self.below.values():
+            yield from each.all()
+
+
+class FootprintIndex:
+    """Footprints by the keys of their paths, so that a change is looked up instead of compared with every path."""
+
+    def __init__(self, footprints: Iterable[Iterable[_Place]]) -> None:
+        """Take the paths of each footprint; its number is its place."""
+        self._places = _Places()
+        for number, paths in enumerate(footprints):
+            for path in paths:
+                at = self._places
+                for key in path:
+                    at = at.below.setdefault(key, _Places())
+                at.ends.add(number)
+
+    def affected_by(self, change: Change) -> list[int]:
+        """Return the numbers of the footprints with a path that lies within a change, or the change within it."""
+        level = [self._places]
+        found = set(self._places.ends)
+        for key in change:
+            level = [each.below[step] for each in level for step in (key, None) if step in each.below]
+            found.update(*(each.ends for each in level))
+        found.update(*(each.all() for each in level))
+        return sorted(found)
+
+
+class _Touched(NamedTuple):
+    """The parts of a formula that a change overlaps: what is read whole, the domain, sequences by number, limits."""
+
+    whole: bool
+    domain: bool
+    at: tuple[int, ...]
+    thresholds: tuple[int, ...]
+
+
+class AffectedElements:
+    """The elements of one quantifier's set that a change affects; every change that overlaps it must be reported."""
+
+    def __init__(self, part: EachPart, elements: tuple[Value, ...]) -> None:
+        """Take the part and the elements of the constant sets that it is for."""
+        self._part, self._elements = part, elements
+        self._of_domain = [at_elements(path, elements) for path in part.of_domain]
+        self._whole = [at_elements(path, elements) for path in part.whole]
+        self._at = [(at_elements(path, elements), key, offset) for path, key, offset in part.at]
+        self._thresholds = [
+            (key, offset, limit, [at_elements(path, elements) for path in paths])
+            for key, offset, limit, paths in part.thresholds
+        ]
+        self._touched_by: dict[Change, _Touched] = {}
+        self._indexed: Value = frozenset()
+        self._indexes: dict[str, dict[Value, list[Value]]] = {
+            key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
+        }
+
+    def affected(self, before: States, states: States, changed: Sequence[Change]) -> Iterable[Value] | None:
+        """Return the elements for which P may be false of `states`, though it was true of those before; None: all.
+
+        Arguments: `changed` is where the states, the last of each, differ.
+        """
+        touched = [self._touched(change) for change in changed]
+        if any(each.whole for each in touched):
+            return None
+        intervals = self._intervals(before, states, changed, touched)
+        if intervals is None:
+            return None
+        if self._part.range is not None:
+            ends = [end(*each, *self._elements) for each in (states, before) for end in self._part.range]
+            if not all(type(end) is int for end in ends):
+                return None
+            low, high, old_low, old_high = ends
+            return self._in_range((low, high), (old_low, old_high), intervals)
+        assert self._part.domain is not None
+        domain = self._part.domain(*states, *self._elements)
+        if not isinstance(domain, _SETS):
+            return None
+        new: frozenset[Value] = frozenset()
+        if any(each.domain for each in touched):
+            old = self._part.domain(*before, *self._elements)
+            if not isinstance(old, _SETS):
+                return None
+            new = _new(domain, old)
+        return {*new, *self._in_set(domain, intervals)} if intervals else new
+
+    def _touched(self, change: Change) -> _Touched:
+        """Return what a change overlaps; there are few places in a state where one can be."""
+        found = self._touched_by.get(change)
+        if found is None:
+            found = self._touched_by[change] = _Touched(
+                any(overlap(path, change) for path in self._whole),
+                any(overlap(path, change) for path in self._of_domain),
+                tuple(number for number, (path, *_) in enumerate(self._at) if overlap(path, change)),
+                tuple(
+                    number
+                    for number, (*_, paths) in enumerate(self._thresholds)
+                    if any(overlap(path, change) for path in paths)
+                ),
+            )
+        return found
+
+    def _intervals(
+        self, before: States, states: States, changed: Sequence[Change], touched: Sequence[_Touched]
+    ) -> list[_Interval] | None:
+        """Return the numbers of the elements that may have become wrong; None where that is not known."""
+        found: list[_Interval] = []
+        for change, each in zip(changed, touched, strict=True):
+            for number in each.at:
+                path, key, offset = self._at[number]
+                ends = (_at(before[0], change), _at(states[1] or states[0], change))
+                positions = None if len(path) != len(change) else _positions(*ends)
+                if positions is None:
+                    return None
+                found.append((key, positions[0] - offset, positions[1] - offset))
+        for number in {number for each in touched for number in each.thresholds}:
+            key, offset, limit, _paths = self._thresholds[number]
+            old, new = limit(*before, *self._elements), limit(*states, *self._elements)
+            if type(old) is not int or type(new) is not int:
+                return None
+            if old != new:
+                found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
+        return found
+
+    def _in_range(self, now: tuple[int, int], before: tuple[int, int], intervals: list[_Interval]) -> Iterator[Value]:
+        (low, high), (old_low, old_high) = now, before
+        pieces = [(low, min(high, old_low - 1)), (max(low, old_high + 1), high)]
+        if old_low > old_high:
+            pieces = [(low, high)]
+        pieces += [(max(low, first), min(high, last)) for _, first, last in intervals]
+        for first, last in pieces:
+            yield from range(first, last + 1)
+
+    def _in_set(self, domain: _Set, intervals: list[_Interval]) -> Iterator[Value]:
+        self._index(domain)
+        for key, first, last in intervals:
+            if key is None:
+                yield from (each for each in _listed(domain) if type(each) is int and first <= each <= last)
+                continue
+            index = self._indexes[key]
+            numbers = range(first, last + 1) if last - first < len(index) else index
+            for number in numbers:
+                if type(number) is int and first <= number <= last:
+                    yield from index.get(number, ())
+
+    def _index(self, domain: _Set) -> None:
+        """Sort the elements by their fields."""
+        if domain is self._indexed:
+            return
+        new = _new(domain, self._indexed)
+        if len(self._indexed) + len(new) != len(domain):  # some are gone
+            self._indexes = {key: {} for key in self._indexes}
+            new = frozenset(_listed(domain))
+        for each in new:
+            for key, index in self._indexes.items():
+                if isinstance(each, Fcn) and key in each.d:
+                    index.setdefault(each.d[key], []).append(each)
+        self._indexed = domain
+
+
+def _new(domain: _Set, before: _Set) -> frozenset[Value]:
+    """Return what a set has that another has not: where one has 1 and the other TRUE, which Python holds equal, too."""
+    added = _added(domain, before)
+    old = before if type(before) is GrowingSet else dict(zip(before, before, strict=True))
+    return frozenset(each for each in added if not _is_among(each, old))
+
+
+def _added(domain: _Set, before: _Set) -> Iterable[Value]:
+    """Return elements of a set, and among them all that another has not."""
+    added = added_to(before, domain)
+    if added is None and type(domain) is GrowingSet and type(before) is GrowingSet:
+        added = domain.since(before)
+    return _listed(domain) if added is None else added
+
+
+def _listed(elements: _Set) -> Iterable[Value]:
+    """List a set in any order: a long one takes long to sort."""
+    return elements.items() if isinstance(elements, GrowingSet) else elements
+
+
+def _is_among(element: Value, old: GrowingSet | dict[Value, Value]) -> bool:
+    if isinstance(old, GrowingSet):
+        return element in old
+    stored = old.get(element, _ABSENT)
+    return stored is element or (stored is not _ABSENT and same_kind(stored, element))
+
+
+_ABSENT: Any = object()
+
+
+def _at(state: State, path: Change) -> Value:
+    """Return what stands at a change's place."""
+    found: Value = state[path[0]]
+    for key in path[1:]:
+        assert isinstance(found, Fcn)
+        found = found.d[key]
+    return found
+
+
+def _keys_between(before: Mapping[Value, Value], after: Mapping[Value, Value]) -> tuple[int, int] | None:
+    """Return the least and the greatest integer at which two functions differ, by identity."""
+    differing = [key for key, value in after.items() if before.get(key, _ABSENT) is not value]
+    differing += [key for key in before if key not in after]
+    if not all(type(key) is int for key in differing):
+        return None
+    return (min(differing), max(differing)) if differing else (1, 0)
+
+
+def _positions(before: Value, after: Value) -> tuple[int, int] | None:
+    """Return the first and the last index, from 1 on, at which two sequences differ, or two functions on integers.
+
+    None if they are neither; 1 and 0 if they do not differ.
+    """
+    if type(before) is Fcn and type(after) is Fcn:
+        return _keys_between(before.d, after.d)
+    if not isinstance(before, _SEQUENCES) or not isinstance(after, _SEQUENCES):
+        return None
+    if added_to(before, after) is not None:
+        return len(before) + 1, len(after)
+    common = min(len(before), len(after))
+    if not all(map(is_, before, after)):
+        common = next(number for number in range(common) if before[number] is not after[number])
+    return common + 1, max(len(before), len(after))

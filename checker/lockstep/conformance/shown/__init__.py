@@ -1,1 +1,0 @@
-"""What nodes show, held against what the spec says of them."""

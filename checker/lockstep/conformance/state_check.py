@@ -1,0 +1,307 @@
+"""A sequence of full states x spec -> verdict: is it a behaviour of the spec, and does each property hold?
+
+The first state must be an initial one. Each other one must be a successor of the state before by some action of the
+next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. Which action it was is found;
+one that the file names is tried first. The spec computes with its own states, to which those of the file are equal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import GaveUpError
+from lockstep.base.spelling import did_you_mean
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.finding_codes import NO_STEP
+from lockstep.conformance.property_evaluation import Incremental
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_verdict import (
+    INIT,
+    Finding,
+    TraceVerdict,
+    conclude,
+    failure,
+    finding,
+    place_of_property,
+)
+from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.equality import eq
+from lockstep.tla.values.itf_values import from_itf
+from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
+from lockstep.trace.itf_reader import ItfState, ItfTrace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+
+#: How many initial states are compared with the first one.
+MAX_INITIAL_STATES = 1_000_000
+
+#: How many of the nearest states are shown where none is equal, and the length at which a text is cut.
+MAX_NEAREST, MAX_TEXT = 3, 160
+
+_STUTTERS = "a step that changes nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A step that the spec allows: its action, "Init" for the first state, with its arguments, and the state after it.
+
+    The action of a step that changes nothing is "". `differing` names the variables in which the file has another
+    value.
+    """
+
+    action: str
+    args: Mapping[str, Value]
+    state: State
+    differing: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The step in a line."""
+        args = ", ".join(f"{name} = {_short(value)}" for name, value in self.args.items())
+        return f"{self.action}({args})" if args else self.action
+
+
+def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER) -> TraceVerdict:
+    """Check a behaviour whose states all have every variable.
+
+    Arguments: `trace`, the behaviour; `interface` has the strings that stand for model values, and codes of properties;
+    `deadline`, after which the verdict is left open.
+    Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
+    """
+    return follow_states(trace, spec, interface, deadline)[0]
+
+
+def follow_states(
+    trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER
+) -> tuple[TraceVerdict, list[Taken]]:
+    """Check a behaviour as check_states does, and return the steps that the spec takes besides: one for each state."""
+    begin = time.perf_counter()
+    check = _Check(trace, spec, interface, deadline)
+    try:
+        check.run()
+    except Exception as error:  # Whatever it is, it is this trace's alone.
+        failed = failure(placed(error, spec.source), trace.source, check.place)
+        check.result.verdict, check.result.reason = failed.verdict, failed.reason
+    check.result.seconds = time.perf_counter() - begin
+    return check.result, check.taken
+
+
+class _Check:
+    def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline) -> None:
+        self.trace, self.spec, self.interface, self.deadline = trace, spec, interface, deadline
+        self.names = frozenset(interface.words.strings) | _name_of(interface.words.null)
+        self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
+        self.place = "states[0]"
+        self.stuttering = 0
+        self.taken: list[Taken] = []
+
+    def run(self) -> None:
+        self._refuse_names()
+        self._refuse_constants()
+        state = self._initial()
+        if state is not None:
+            self._follow(state)
+        if self.stuttering:
+            self.result.notes.append(f"note: {self.stuttering:,} of the steps change nothing")
+        if self.trace.left_out:
+            self.result.notes.append(f"note: left out, for no spec has them: {', '.join(self.trace.left_out)}")
+        conclude(self.result)
+
+    # ---- The file ----
+
+    def _refuse_names(self) -> None:
+        for name in self.trace.variables:
+            if name not in self.spec.variables:
+                near = did_you_mean(name, self.spec.variables)
+                raise TraceError(self.trace.source, 1, f"field `vars`: the spec has no variable {name!r}{near}")
+        for name in self.spec.variables:
+            if name not in self.trace.variables:
+                raise TraceError(self.trace.source, 1, f"field `vars`: the spec's variable {name!r} is missing")
+
+    def _refuse_constants(self) -> None:
+        for name, tree in self.trace.params:
+            if name not in self.spec.constants:
+                near = did_you_mean(name, self.spec.constants)
+                raise TraceError(self.trace.source, 1, f"field `params`: the spec has no constant {name!r}{near}")
+            given, here = self._decoded(0, name, tree), self.spec.constants[name]
+            if not _equal(given, here):
+                problem = f"it is {_short(given)}, and {_short(here)} with the cfg"
+                raise TraceError(self.trace.source, self.trace.states[0].line, f"field `states[0].{name}`: {problem}")
+
+    def _values(self, index: int) -> dict[str, Value]:
+        given = self.trace.states[index].values
+        return {name: self._decoded(index, name, given[name]) for name in self.spec.variables}
+
+    def _decoded(self, index: int, name: str, tree: object) -> Value:
+        try:
+            return from_itf(tree, self.names)
+        except ValueError as error:
+            problem = f"field `states[{index}].{name}`: {error}"
+            raise TraceError(self.trace.source, self._at(index).line, problem) from error
+
+    def _at(self, index: int) -> ItfState:
+        return self.trace.states[index]
+
+    # ---- The behaviour ----
+
+    def _initial(self) -> State | None:
+        given = self._values(0)
+        allowed = (Taken(INIT, {}, state) for state in islice(self.spec.initial_states(), MAX_INITIAL_STATES))
+        found = self._found(0, given, allowed, "no initial state is like it")
+        if found is not None:
+            self.taken.append(found)
+            for table in (self.spec.invariants, self.spec.initial_properties):
+                for name, holds in table.items():
+                    if not holds(found.state):
+                        self._violated(name, 0, INIT)
+        return None if found is None else found.state
+
+    def _follow(self, state: State) -> None:
+        properties = Incremental(self.spec)
+        for name in self.result.violations:
+            properties.drop(name)
+        properties.begin(state)
+        for index in range(1, len(self.trace.states)):
+            self.place = f"states[{index}]"
+            found = self._step(state, index, self._values(index), "no step leads to it")
+            if found is None:
+                return
+            self.result.events += 1
+            self.result.steps += found.action != ""
+            for name in properties.violated(state, found.state):
+                self._violated(name, index, found.action or _STUTTERS)
+                properties.drop(name)
+            state = found.state
+            self.taken.append(found)
+        if self.trace.loop is not None:
+            self._loop(state, self.taken[self.trace.loop].state, properties)
+
+    def _loop(self, state: State, first: State, properties: Incremental) -> None:
+        """Check the step from the last state to the one that the loop goes back to."""
+        last, back = len(self.trace.states) - 1, f"states[{self.trace.loop}]"
+        self.place = f"the loop, from states[{last}]"
+        found = self._step(state, last, first.as_dict(), f"no step leads from it back to {back}")
+        if found is not None:
+            for name in properties.violated(state, found.state):
+                self._violated(name, last, found.action or _STUTTERS)
+
+    def _step(self, state: State, index: int, given: Mapping[str, Value], problem: str) -> Taken | None:
+        self._refuse_late(index)
+        if all(_equal(given[name], value) for name, value in state.as_dict().items()):
+            self.stuttering += 1
+            self.result.observed += len(given)
+            return Taken("", {}, state)
+        claimed = self._claimed(state, index)
+        if claimed is not None and all(_equal(given[name], value) for name, value in claimed.state.as_dict().items()):
+            self.result.observed += len(given)
+            return claimed
+        successors = (Taken(action, args, after) for action, args, after in self.spec.successors(state))
+        try:
+            return self._found(index, given, successors, problem)
+        except TlaError as error:
+            if claimed is None:
+                raise
+            why = f"the action that the file names leads to another one, and no list has all steps: {error}"
+            return self._found(index, given, [claimed], why)
+
+    def _claimed(self, state: State, index: int) -> Taken | None:
+        """Return the state that the file's action leads to; None where it names none that is enabled.
+
+        An action alone is never believed: it is the step of the spec to try first.
+        """
+        claim = self._at(index).claimed_step
+        known = None if claim is None else self.spec.actions.get(claim[0])
+        if claim is None or known is None or set(known.params) != claim[1].keys():
+            return None
+        try:
+            args = {name: from_itf(tree, self.names) for name, tree in claim[1].items()}
+            after = self.spec.step(state, claim[0], args)
+        except (TlaError, ValueError):
+            return None
+        return None if after is None else Taken(claim[0], args, after)
+
+    def _found(self, index: int, given: Mapping[str, Value], allowed: Iterable[Taken], problem: str) -> Taken | None:
+        """Return the state that is allowed and equal to the given one; None, with a finding, where there is none."""
+        nearest: dict[tuple[str, ...], Taken] = {}
+        for each in allowed:
+            self._refuse_late(index)
+            differing = tuple(name for name, value in each.state.as_dict().items() if not _equal(given[name], value))
+            if not differing:
+                self.result.observed += len(given)
+                return each
+            nearest.setdefault((each.action, *differing), replace(each, differing=differing))
+        best = sorted(nearest.values(), key=lambda near: len(near.differing))[:MAX_NEAREST]
+        self._refuse_incomparable(index, given, best)
+        details = [f"states[{index}]: {problem}", *self._nearest(given, best)]
+        event = Event(seq=index, node="", action=best[0].action if best else "")
+        line = self._at(index).line
+        self.result.findings.append(
+            Finding(
+                kind="state",
+                code=NO_STEP,
+                name=self.spec.name,
+                line=line,
+                seq=index,
+                node="",
+                action=event.action,
+                details=tuple(details),
+                spec_line=self._place(event.action),
+                source=self.trace.source,
+            )
+        )
+        return None
+
+    def _refuse_late(self, index: int) -> None:
+        if self.deadline.is_over():
+            raise GaveUpError(f"{self.deadline.spent()} at line {self._at(index).line:,}, states[{index}]")
+
+    def _refuse_incomparable(self, index: int, given: Mapping[str, Value], nearest: Iterable[Taken]) -> None:
+        """Raise TraceError where a value of the file cannot be compared with what the spec has there."""
+        for near in nearest:
+            for name in near.differing:
+                try:
+                    eq(given[name], near.state[name])
+                except TlaTypeError as error:
+                    problem = f"field `states[{index}].{name}`: {error}"
+                    raise TraceError(self.trace.source, self._at(index).line, problem) from error
+
+    def _nearest(self, given: Mapping[str, Value], nearest: list[Taken]) -> Iterator[str]:
+        if not nearest:
+            yield "no action is enabled in the state before"
+        for near in nearest:
+            yield "the nearest initial state:" if near.action == INIT else f"after {near.title}:"
+            for name in near.differing:
+                yield f"  {name}: the file has {_short(given[name])}, the spec {_short(near.state[name])}"
+
+    def _place(self, action: str) -> str:
+        if action == INIT:
+            return str(self.spec.init_place or "")
+        return str(self.spec.actions[action].loc) if action in self.spec.actions else ""
+
+    def _violated(self, name: str, index: int, action: str) -> None:
+        event = Event(seq=index, node="", action=action)
+        place = place_of_property(self.spec, name)
+        line = self._at(index).line
+        self.result.findings.append(finding(self.spec, self.interface, "property", name, line, event, [], place))
+
+
+def _name_of(null: Value | None) -> frozenset[str]:
+    return frozenset([null.name]) if isinstance(null, ModelValue) else frozenset()
+
+
+def _equal(left: Value, right: Value) -> bool:
+    try:
+        return eq(left, right)
+    except TlaTypeError:
+        return False
+
+
+def _short(value: Value) -> str:
+    text = format_value(value)
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 4]} ..."

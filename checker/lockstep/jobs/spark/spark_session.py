@@ -1,0 +1,273 @@
+"""Starting and stopping Spark, quietly and with nothing left behind."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from lockstep.base.errors import GaveUpError
+from lockstep.base.interrupts import deferred_interrupts, kept_handlers
+from lockstep.base.scratch import lasting, scratch
+
+_LOG_TAIL_BYTES = 2_000
+
+#: So much is told of what a task raised; it may name a file by a long path.
+_MESSAGE_LENGTH = 1_000
+
+#: The name of an error of lockstep in a traceback: its message says all.
+_OWN_ERROR = re.compile(r"^lockstep\.[\w.]+: ")
+
+
+#: What a call of Spark raises where a worker, or Spark itself, dies of it.
+DEATHS = (Py4JError, PySparkException, ConnectionError)
+
+
+#: With this Java ends where a task needed more memory than there is (Spark's SparkExitCode.OOM).
+_OUT_OF_MEMORY = 52
+
+#: What a job says that ends because Java does, and how long Java takes for that at most.
+_SHUT_DOWN, _PATIENCE_SECONDS = "SparkContext was shut down", 10.0
+
+#: Set where this process has ended the session itself: jobs say then that it was shut down, and Java lives on.
+_stopped = threading.Event()
+
+#: What is said of a file of a table that is damaged.
+CANNOT_BE_READ = "cannot be read"
+
+
+class SparkStartError(GaveUpError):
+    """Spark did not start; the message has the last lines it wrote."""
+
+
+@contextmanager
+def spark_session(
+    master: str = "local[*]",
+    app: str = "lockstep",
+    *,
+    driver_memory: str = "1g",
+    settings: Mapping[str, str] | None = None,
+    is_short: bool = False,
+) -> Iterator[SparkSession]:
+    """Run Spark for as long as the `with` block lasts.
+
+    Python workers run this interpreter. With a local master nothing listens beyond the loopback interface,
+    and tables are kept in a temporary folder that goes with the session. With any other master the
+    addresses and, if PYSPARK_PYTHON or `spark.pyspark.python` is set, the workers' interpreter are left as
+    the cluster has them.
+
+    Spark's Java process lives on until Python ends, so that the next session starts in a second; what it
+    writes to its standard error is kept from the terminal.
+
+    Args:
+        master: Where Spark runs, as Spark writes it: `local[2]` for two threads here, `local[*]` for all
+            cores.
+        app: The name under which Spark lists the work.
+        driver_memory: The heap of the Java process, with its unit, as `512m` or `1g`. It counts for the first
+            session of a Python process only.
+        settings: Further Spark settings by name; they win over those made here.
+        is_short: Tune the Java process to start, for a run of a minute. It counts for the first session of a Python
+            process only.
+
+    Yields:
+        The session.
+
+    Raises:
+        SparkStartError: Java is missing or too old, a setting is wrong, or Spark did not start for another
+            reason.
+        RuntimeError: A session is already running in this process.
+    """
+    if SparkSession.getActiveSession() is not None:
+        raise RuntimeError("a Spark session is already running in this process; use that one")
+    is_local = master.startswith("local")
+    with scratch("spark") as folder:
+        chosen = {
+            "spark.driver.memory": driver_memory,
+            "spark.sql.session.timeZone": "UTC",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+        if is_local:
+            chosen["spark.sql.shuffle.partitions"] = "4"
+            chosen["spark.driver.bindAddress"] = "127.0.0.1"
+            chosen["spark.driver.host"] = "127.0.0.1"
+            chosen["spark.sql.warehouse.dir"] = str(folder / "warehouse")
+            chosen["spark.local.dir"] = str(folder / "local")
+        chosen |= settings or {}
+        with _workers_interpreter(chosen, is_forced=is_local), _killed_on_interrupt():
+            session = _start(master, app, chosen, is_short=is_short)
+            try:
+                yield session
+            finally:
+                _stop(session)
+
+
+def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool) -> SparkSession:
+    conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
+    _stopped.clear()
+    with tempfile.TemporaryFile() as log:
+        context = None
+        try:
+            # Java's own warning and Spark's greeting precede any log level, so the process is started here,
+            # with its standard error in a file. A process that is there already goes on as it was started.
+            if getattr(SparkContext, "_gateway", None) is None:
+                with deferred_interrupts():  # else nobody would know which process to end
+                    gateway = launch_gateway(_for_java(conf, is_short=is_short), {"stderr": log})  # type: ignore[no-untyped-call]
+                    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+            with kept_handlers():  # Spark would make a KeyboardInterrupt of Ctrl-C, after asking Java about it
+                context = SparkContext(conf=conf)
+            context.setLogLevel("ERROR")
+            # A worker that died has sent it half of something.
+            context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+            return SparkSession(context)
+        except Exception as error:
+            if context is not None:
+                context.stop()
+            reason = error.getMessage() if isinstance(error, PySparkException) else str(error)
+            raise SparkStartError(f"Spark did not start: {reason}\n{_tail(log)}".rstrip()) from error
+
+
+def _for_java(conf: SparkConf, *, is_short: bool) -> SparkConf:
+    """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process."""
+    options = conf.get("spark.driver.extraJavaOptions", "") or ""
+    tuned = "-XX:TieredStopAtLevel=1 " if is_short else ""
+    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned}{options}".strip()
+    return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
+
+
+def _stop(session: SparkSession) -> None:
+    _stopped.set()
+    try:
+        session.stop()
+    except DEATHS:  # Java is dead: there is nothing to stop, and the next session needs a new one
+        _forget_java()
+
+
+@contextmanager
+def _killed_on_interrupt() -> Iterator[None]:
+    """Kill Java where an interrupt ends the block: it may be in the middle of an answer, so it is asked no more."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        _forget_java()
+        raise
+
+
+def _forget_java() -> None:
+    """Kill Spark's Java process, which takes its workers with it, and let the next session start another."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def death(error: Exception) -> str:
+    """Say in a line what became of a Spark job that ended in an error."""
+    text = _text(error)
+    code = _exit_code(text)
+    if code == _OUT_OF_MEMORY:
+        return "Spark's Java process ran out of memory: give it more, as with --conf spark.driver.memory=4g"
+    if isinstance(error, ConnectionError | Py4JNetworkError) or code is not None:
+        return "Spark's Java process died"
+    if _of_worker(text):
+        return "the Spark worker died"
+    if "No space left on device" in text:
+        return "no space left on device"
+    causes = [said for said in re.findall(r"^Caused by: [\w.$]+: (.*)", text, re.MULTILINE) if said]
+    unread = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(\S+)\. ", text)
+    if unread is not None:
+        file = unquote(unread[1])
+        why = (causes or ["it is damaged"])[0].removeprefix(f"file:{file} ")
+        return f"{file} {CANNOT_BE_READ}: {why[:_MESSAGE_LENGTH]}"
+    # The last line of a Python traceback that begins at the margin has what was raised.
+    raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
+    if raised and (own := _OWN_ERROR.match(raised[-1])):
+        return str(raised[-1])[own.end() :][:_MESSAGE_LENGTH]
+    failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
+    message = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
+    return f"Spark did not finish: {message[:_MESSAGE_LENGTH]}"
+
+
+def _exit_code(text: str) -> int | None:
+    """Return with what Java has ended, None where it has not; where jobs end because it is about to, wait for that."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    if _SHUT_DOWN in text and not _stopped.is_set():
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE_SECONDS)
+    code: int | None = process.poll()
+    return code
+
+
+def worker_died(error: Exception) -> bool:
+    """Tell whether a Spark job ended because its Python workers died, and Spark itself lives."""
+    return not isinstance(error, ConnectionError | Py4JNetworkError) and _of_worker(_text(error))
+
+
+def never_connected(error: Exception) -> bool:
+    """Tell whether a Spark job ended because a Python process had not started after the ten seconds that Spark waits.
+
+    No setting changes how long that is; on a machine with much else to do another one may be faster.
+    """
+    return "Python worker failed to connect back" in _text(error)
+
+
+def _of_worker(text: str) -> bool:
+    return "Python worker exited unexpectedly" in text or "Python worker failed" in text
+
+
+def _text(error: Exception) -> str:
+    # The error of a stream has no message of its own, and its text ends with the plan of the query.
+    text = str(error.getMessage() or error) if isinstance(error, PySparkException) else str(error)
+    return text.partition("\n=== Streaming Query ===")[0]
+
+
+def _tail(log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - _LOG_TAIL_BYTES))
+    return log.read().decode(errors="replace")
+
+
+@contextmanager
+def _workers_interpreter(settings: Mapping[str, str], is_forced: bool) -> Iterator[None]:
+    """Say which Python workers run: PySpark reads it from the environment alone, whatever the settings say."""
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    before = {name: os.environ.get(name) for name in names}
+    for name in names:
+        if is_forced or name not in os.environ:
+            os.environ[name] = sys.executable
+    if not is_forced and (python := settings.get("spark.pyspark.python")):
+        os.environ["PYSPARK_PYTHON"] = python
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def submitted() -> dict[str, str]:
+    """Return the settings that spark-submit has, where it started this process; nothing where it did not."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    if getattr(SparkContext, "_gateway", None) is None:
+        SparkContext._ensure_initialized()
+    return dict(SparkConf(_jvm=SparkContext._jvm).getAll())

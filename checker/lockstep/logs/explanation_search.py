@@ -1,0 +1,339 @@
+"""Explaining logs: the behaviours of the spec that say what the lines say, carried from line to line.
+
+An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
+have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
+carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
+what has failed more than another that has failed something is given up. Which steps explain a line, a Guide says: one
+that tries all there are (lockstep.logs.line_steps.Steps), or one that knows its system and proposes some.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import takewhile
+from typing import Protocol, TypeAlias
+
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import BadInputError
+from lockstep.base.progress import EVERY
+from lockstep.logs.continuations import NONE, Begin, Path, Reached, Step, add_least
+from lockstep.logs.line_order import Order, Positions
+from lockstep.logs.log_lines import Line
+from lockstep.tla.state import KeysApart, State
+from lockstep.tla.values.kinds import Value
+
+#: How many states are carried at most after a line.
+MOST_STATES = 10_000
+
+#: Is told the number of the line that is looked for, how many states explain those before it, and how many states, with
+#: the hidden steps from them taken, were tried.
+OnLine: TypeAlias = Callable[[int, int, int], None]
+
+
+class Guide(Protocol):
+    """Says which steps explain a line.
+
+    `left_out` tells why not every explanation was looked at, if that is so: then nothing is refuted.
+    """
+
+    left_out: dict[str, None]
+
+    def starts(self) -> list[Path]:
+        """Return the initial states that the spec allows, each once, with the properties that fail there."""
+
+    def forget(self) -> None:
+        """Forget what was found of the lines so far."""
+
+    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+        """Return where hidden steps lead to, whatever the next line is, from any of some states."""
+
+    def explaining(self, state: State, line: Line, positions: Positions) -> list[Path]:
+        """Return the ways to go on from a state by what a line tells of; `positions`: what was read."""
+
+    def mistake(self, state: State, line: Line) -> str | None:
+        """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
+
+    def essence(self, state: State) -> Hashable:
+        """Return what of a state matters to the lines to come: states that are equal in it are one."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A behaviour that explains some lines: its last state, and the properties that have failed.
+
+    The last of its `steps` from the run before on are those, `taken`, of which `told`, a line of this thread, tells;
+    `reached` is what the hidden ones before them led to.
+    """
+
+    state: State
+    failed: frozenset[str]
+    before: Run | None = None
+    reached: Reached | None = None
+    taken: tuple[Step, ...] = ()
+    thread: int = -1
+    told: Line | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from the run before on."""
+        return self.taken if self.reached is None else (*self.reached.steps(), *self.taken)
+
+    def whole(self) -> list[Run]:
+        """Return the runs that led here, from the start on."""
+        found: list[Run] = []
+        run: Run | None = self
+        while run is not None:
+            found.append(run)
+            run = run.before
+        return found[::-1]
+
+
+@dataclass(slots=True)
+class Spread:
+    """How many states explained the lines, and how much the values of each variable differed among them.
+
+    `most` is the largest number of states after a line; `entropy` the sum over the lines of the entropy, in bits, of
+    each variable's value over the states carried.
+    """
+
+    most: int = 0
+    lines: int = 0
+    entropy: dict[str, float] = field(default_factory=dict)
+
+    def count(self, states: Iterable[State]) -> None:
+        """Take down what was carried after a line."""
+        listed = list(states)
+        self.most, self.lines = max(self.most, len(listed)), self.lines + 1
+        if len(listed) < 2:
+            return
+        for name, values in zip(listed[0].variables, zip(*listed, strict=True), strict=True):
+            self.entropy[name] = self.entropy.get(name, 0.0) + _entropy(values)
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean entropy of each variable that was not always the same, the greatest first."""
+        rows = sorted(self.entropy.items(), key=lambda row: -row[1])
+        return {name: bits / self.lines for name, bits in rows if bits > 0}
+
+
+def _entropy(values: Iterable[Value]) -> float:
+    counts = Counter(values)
+    total = counts.total()
+    return -sum(count / total * math.log2(count / total) for count in counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A line that nothing explains: the thread, the line, and what explains the lines before."""
+
+    thread: int
+    line: Line
+    runs: tuple[Run, ...]
+
+
+class Conclusion(StrEnum):
+    """What is known of some logs.
+
+    EXPLAINED: some behaviour explains them, and fails no property. VIOLATED: each behaviour that explains them fails
+    some. REFUTED: none explains them. UNKNOWN: not all behaviours were looked at, and none of those that were fails
+    no property.
+    """
+
+    EXPLAINED = "explained"
+    VIOLATED = "violated"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What the search found.
+
+    `runs` explain all lines; of those that end in one state, one may have failed nothing, and of the others none has
+    failed more than another. Where there is none, `blocked` are the lines that could have come next. `left_out` tells
+    why not all behaviours were looked at. `cut` explain the lines up to where a log is cut, one for each set of
+    properties that fails there: what was lost may explain the rest.
+    """
+
+    runs: tuple[Run, ...]
+    blocked: tuple[Blocked, ...]
+    left_out: tuple[str, ...]
+    spread: Spread
+    cut: tuple[Run, ...] = ()
+
+    def failures(self) -> list[frozenset[str]]:
+        """Return the smallest sets of properties that an explanation fails, of those that were found."""
+        return smallest(run.failed for run in (*self.runs, *self.cut))
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What follows from this."""
+        if NONE in {run.failed for run in self.runs}:
+            return Conclusion.EXPLAINED
+        if self.left_out:
+            return Conclusion.UNKNOWN
+        return Conclusion.VIOLATED if self.runs or self.cut else Conclusion.REFUTED
+
+
+def smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the sets that contain no other one, each once."""
+    known = set(sets)
+    return sorted((each for each in known if not any(other < each for other in known)), key=sorted)
+
+
+def explain(
+    order: Order,
+    steps: Guide,
+    starts: Iterable[Path] | None = None,
+    most: int = MOST_STATES,
+    on_line: OnLine = lambda *_: None,
+    deadline: Deadline = NEVER,
+) -> Explained:
+    """Search for the behaviours that explain the lines of some logs.
+
+    Args:
+        order: the logs, and what is known of the order of their lines.
+        steps: what says which steps explain a line.
+        starts: the states in which the logs may begin; the initial ones if left out.
+        most: how many states are carried at most after a line.
+        on_line: told now and then how far it is.
+        deadline: after which the search is given up.
+
+    Raises:
+        BadInputError: a line shows what the spec cannot have, as a field that it does not know.
+    """
+    return _Search(order, steps, most, on_line, deadline).run(steps.starts() if starts is None else starts)
+
+
+#: By what matters of their states, the run that has failed nothing, if there is one, and others of which none has
+#: failed more than another.
+_Runs = dict[Hashable, list[Run]]
+
+
+#: A run, and how far each log was read.
+_Row = tuple[Positions, Run]
+
+
+class _TimeSpentError(Exception):
+    """The search is given up."""
+
+
+class _Search:
+    def __init__(self, order: Order, steps: Guide, most: int, on_line: OnLine, deadline: Deadline) -> None:
+        self.order, self.steps, self.most, self.on_line, self.deadline = order, steps, most, on_line, deadline
+        self.line = self.states = self.tried = 0
+        self.spread = Spread()
+        self.cut: dict[frozenset[str], Run] = {}
+
+    def run(self, starts: Iterable[Path]) -> Explained:
+        carried: dict[Positions, _Runs] = {self.order.start(): {}}
+        for path in starts:
+            self._add(carried[self.order.start()], Run(path.state, path.failed))
+        lines = sum(len(thread.lines) for thread in self.order.threads)
+        for number in range(lines):
+            self._note_cut(carried)
+            try:
+                after = self._level(number + 1, carried)
+            except _TimeSpentError:
+                self.steps.left_out.setdefault(f"{self.deadline.spent()} at line {number + 1:,} of {lines:,}")
+                return self._explained((), ())
+            if not after:
+                return self._explained((), tuple(self._blocked(carried)))
+            carried = self._within_budget(after)
+            keys = KeysApart()
+            states = (alike[0].state for runs in carried.values() for alike in runs.values())
+            self.spread.count({keys.of(state): state for state in states}.values())
+        return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
+
+    def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
+        return Explained(runs, blocked, tuple(self.steps.left_out), self.spread, tuple(self.cut.values()))
+
+    def _note_cut(self, carried: Mapping[Positions, _Runs]) -> None:
+        """Take down what has failed where a log is cut and others go on: what was lost can only add to that."""
+        for positions, runs in carried.items():
+            if cut := self.order.cut_short(positions):
+                for run in (run for alike in runs.values() for run in alike):
+                    self.cut.setdefault(run.failed, run)
+                    if not run.failed:
+                        self.steps.left_out.setdefault(f"what {cut[0].end()} is not known")
+
+    def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
+        """Carry on by one line, in every order; raises _TimeSpentError."""
+        self.steps.forget()
+        self.line, self.states, self.tried = number, sum(map(len, carried.values())), 0
+        self.on_line(number, self.states, 0)
+        after: dict[Positions, _Runs] = {}
+        for positions, runs in carried.items():
+            begins = [run for alike in runs.values() for run in alike]
+            reached = self.steps.reached(begins)
+            for thread in self.order.next(positions):
+                for run in self._gone_on(begins, reached, thread, positions):
+                    self._add(after.setdefault(self.order.after(positions, thread), {}), run)
+        self._refuse_late()
+        return after
+
+    def _gone_on(
+        self, begins: Sequence[Run], reached: Sequence[Reached], thread: int, positions: Positions
+    ) -> Iterator[Run]:
+        """Yield what explains the next line of a thread, too."""
+        line = self.order.line(positions, thread)
+        for each in reached:
+            self._count_try()
+            for path in self._explaining(each.state, line, thread, positions):
+                failed = each.failed | path.failed
+                yield Run(path.state, failed, begins[each.origin], each, path.steps, thread, line)
+
+    def _count_try(self) -> None:
+        self.tried += 1
+        if self.tried % EVERY == 0:
+            self.on_line(self.line, self.states, self.tried)
+            self._refuse_late()
+
+    def _refuse_late(self) -> None:
+        if self.deadline.is_over():
+            raise _TimeSpentError
+
+    def _explaining(self, state: State, line: Line, thread: int, positions: Positions) -> list[Path]:
+        try:
+            return self.steps.explaining(state, line, positions)
+        except BadInputError as error:
+            raise BadInputError(f"{self.order.threads[thread].place(line)}: {error}") from error
+
+    def _blocked(self, carried: Mapping[Positions, _Runs]) -> Iterator[Blocked]:
+        for positions, runs in carried.items():
+            for thread in self.order.next(positions):
+                line = self.order.line(positions, thread)
+                mistakes = list(takewhile(bool, (self.steps.mistake(alike[0].state, line) for alike in runs.values())))
+                if len(mistakes) == len(runs):
+                    raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
+                yield Blocked(thread, line, tuple(run for alike in runs.values() for run in alike))
+
+    def _within_budget(self, carried: dict[Positions, _Runs]) -> dict[Positions, _Runs]:
+        """Give up the runs that are too many, those that have failed most first."""
+        runs = [(positions, run) for positions, each in carried.items() for alike in each.values() for run in alike]
+        if len(runs) <= self.most:
+            return carried
+        self.steps.left_out.setdefault(f"more than {self.most:,} states fit everything logged up to some line")
+        kept: dict[Positions, _Runs] = {}
+        for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.most):
+            kept.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
+        return kept
+
+    def _add(self, runs: _Runs, run: Run) -> None:
+        """Add a run, unless one that is alike does for it."""
+        add_least(runs.setdefault(self.steps.essence(run.state), []), run)
+
+
+def _some(rows: Sequence[_Row], most: int) -> list[_Row]:
+    """Return some of many rows, which are sorted by how much has failed: of the last that are alike in that, every few.
+
+    The first of these alone would all be of the first orders of the lines.
+    """
+    last = len(rows[most - 1][1].failed)
+    sure = [row for row in rows if len(row[1].failed) < last]
+    alike = [row for row in rows if len(row[1].failed) == last]
+    left = most - len(sure)
+    return [*sure, *(alike[number * len(alike) // left] for number in range(left))]

@@ -1,0 +1,202 @@
+"""Where hidden steps lead to: those that no line tells of, up to the bound of each action between two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+from lockstep.base.deadline import Deadline
+from lockstep.base.progress import EVERY
+from lockstep.logs.continuations import Begin, HiddenStep, Move, Moves, Reached, add_least
+from lockstep.logs.failing_properties import Failing
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import KeysApart, State
+from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.quantifier_bounds import Matching
+
+#: Of so many states the hidden steps are remembered.
+_MOST_KNOWN = 20_000
+
+#: Hidden steps, each with its action, the state after it, and the arguments.
+_Listed = list[tuple[str, State, Mapping[str, Value]]]
+
+
+class HiddenSteps:
+    """Takes hidden steps of one spec.
+
+    `left_out` is told why not every way was looked at, if that is so.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        bounds: Mapping[str, int],
+        most: int,
+        failing: Failing,
+        left_out: dict[str, None],
+        deadline: Deadline,
+    ) -> None:
+        """Take hidden steps.
+
+        Args:
+            spec: the spec, compiled.
+            bounds: the actions that are hidden, and how often each may be taken between two lines.
+            most: how many steps are tried at most before one line.
+            failing: tells which properties fail by a step.
+            left_out: the reasons why something was left out.
+            deadline: after which no more are tried.
+        """
+        self._spec, self._bounds, self._most, self._failing = spec, dict(bounds), most, failing
+        self._left_out, self._deadline, self._tried = left_out, deadline, 0
+        self._names = tuple(self._bounds)
+        self._moves = {name: Moves(spec, name) for name in self._names}
+        self._unseen: dict[tuple[str, Hashable], list[Move]] = {}
+        self._read = KeysApart()
+        self._next: dict[Hashable, list[HiddenStep]] = {}
+        self._states = KeysApart()
+        self._can_list = True
+
+    def forget(self) -> None:
+        """Begin with the next line: what was tried before the last one does not count."""
+        self._tried = 0
+
+    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+        """Return the states that hidden steps lead to from any of some states, as many as may come between two lines.
+
+        They are searched for from all of these at once. Of the ways to a state those are left out that another does
+        for; of two that used some hidden action more often, and none less, one is enough to go on from.
+        """
+        keys = KeysApart()
+        found: dict[Hashable, list[Reached]] = {}
+        nothing = (0,) * len(self._names)
+        for number, begin in enumerate(begins):
+            found.setdefault(keys.of(begin.state), []).append(Reached(begin.state, begin.failed, nothing, number))
+        pending = [each for alike in found.values() for each in alike] if self._names else []
+        while pending:
+            further: list[Reached] = []
+            for each in pending:
+                for after in self._from(each):
+                    if self._is_too_much():
+                        return _least(found)
+                    if _add_reached(found.setdefault(keys.of(after.state), []), after):
+                        further.append(after)
+            pending = further
+        return _least(found)
+
+    def _is_too_much(self) -> bool:
+        self._tried += 1
+        if self._tried > self._most:
+            self._left_out.setdefault(f"more than {self._most:,} hidden steps may come before one line")
+            return True
+        return self._tried % EVERY == 0 and self._deadline.is_over()
+
+    def _from(self, before: Reached) -> Iterator[Reached]:
+        used = before.used
+        left = [count < self._bounds[name] for name, count in zip(self._names, used, strict=True)]
+        if any(left):
+            for step in self._steps(before.state):
+                kind = step.kind
+                if left[kind]:
+                    more = (*used[:kind], used[kind] + 1, *used[kind + 1 :])
+                    failed = before.failed | step.failed if step.failed else before.failed
+                    yield Reached(step.state, failed, more, before.origin, before, step)
+
+    # ---- The steps from one state ----
+
+    def _steps(self, state: State) -> list[HiddenStep]:
+        key = self._states.of(state)
+        known = self._next.get(key)
+        if known is None:
+            if len(self._next) >= _MOST_KNOWN:
+                self._next.clear()
+                self._states.clear()
+                key = self._states.of(state)
+            known = self._next[key] = list(self._find(state))
+        return known
+
+    def _find(self, state: State) -> Iterator[HiddenStep]:
+        keys = self._keys_of_moves(state)
+        if not all(key in self._unseen for key in keys):
+            if len(self._unseen) >= _MOST_KNOWN:
+                self._unseen.clear()
+                self._read.clear()
+                keys = self._keys_of_moves(state)
+            self._unseen.update(zip(keys, self._listed(state), strict=True))
+        for kind, key in enumerate(keys):
+            yield from self._of_action(kind, state, self._unseen[key])
+
+    def _keys_of_moves(self, state: State) -> list[tuple[str, Hashable]]:
+        """Return what the moves of each hidden action from a state are remembered by: what the action reads of it."""
+        return [(name, self._read.of(self._moves[name].of(state))) for name in self._names]
+
+    def _of_action(self, kind: int, state: State, moves: Iterable[Move]) -> Iterator[HiddenStep]:
+        name = self._names[kind]
+        for move in moves:
+            after = self._moves[name].after(state, move)
+            try:
+                yield HiddenStep(kind, name, move[0], after, self._failing.by(state, after))
+            except TlaError as error:
+                self._leave_out(name, error)
+
+    def _listed(self, state: State) -> list[list[Move]]:
+        """Return the steps of each hidden action."""
+        by_name: dict[str, list[Move]] = {name: [] for name in self._names}
+        found = self._all_at_once(state)
+        keys = {name: KeysApart() for name in self._names}
+        listed: set[tuple[str, Hashable]] = set()
+        for name, after, args in self._one_by_one(state) if found is None else found:
+            key = name, keys[name].of(after)
+            if key not in listed:
+                listed.add(key)
+                by_name[name].append(self._moves[name].move(args, after))
+        return list(by_name.values())
+
+    def _all_at_once(self, state: State) -> _Listed | None:
+        """Return the hidden steps among all successors, None where some successor has no value."""
+        found: _Listed = []
+        try:
+            for name, args, after in self._spec.successors(state) if self._can_list else ():
+                if name in self._bounds:
+                    found.append((name, after, args))
+        except TlaError:  # perhaps of an action that is not hidden, as one that takes any number
+            self._can_list = False
+        return found if self._can_list else None
+
+    def _one_by_one(self, state: State) -> _Listed:
+        """Return the hidden steps of each action with each of its arguments."""
+        found: _Listed = []
+        for name in self._names:
+            told = {param: Matching(param) for param in self._spec.actions[name].params}
+            try:
+                for args in self._spec.arguments(state, name, told):
+                    for after in self._spec.steps(state, name, args):
+                        found.append((name, after, args))
+            except TlaError as error:
+                self._leave_out(name, error)
+        return found
+
+    def _leave_out(self, name: str, error: TlaError) -> None:
+        self._left_out.setdefault(f"{name}, which is hidden: {error}")
+
+
+def _add_reached(alike: list[Reached], new: Reached) -> bool:
+    """Add a way to a state, unless another is as good; return whether it was added."""
+    if any(other.no_worse(new.failed, new.used) for other in alike):
+        return False
+    if alike:
+        alike[:] = [other for other in alike if not new.no_worse(other.failed, other.used)]
+    alike.append(new)
+    return True
+
+
+def _least(found: Mapping[Hashable, Sequence[Reached]]) -> list[Reached]:
+    """Return the ways to each state that no other one does for."""
+    kept: list[Reached] = []
+    for alike in found.values():
+        if len(alike) == 1:
+            kept.append(alike[0])
+            continue
+        least: list[Reached] = []
+        for each in alike:
+            add_least(least, each)
+        kept += least
+    return kept

@@ -1,0 +1,226 @@
+"""The steps that lines tell of, with hidden ones before them: all that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import BadInputError
+from lockstep.conformance.comparison import ObservationError, compare, equal_count
+from lockstep.conformance.spec_interface import Interface
+from lockstep.logs.continuations import Begin, Move, Moves, Path, Reached, Step, add_least, values_at
+from lockstep.logs.failing_properties import Failing
+from lockstep.logs.hidden_steps import HiddenSteps
+from lockstep.logs.log_lines import Claim, Line
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import KeysApart, State
+from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value, format_value
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+
+#: How many hidden steps are tried at most before one line.
+MOST_HIDDEN = 300_000
+
+
+class Steps:
+    """Takes steps of one spec.
+
+    `left_out` tells why not every explanation was looked at, if that is so: then nothing is refuted.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        interface: Interface,
+        hidden: Mapping[str, int],
+        most: int = MOST_HIDDEN,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        """Take steps of a spec.
+
+        Args:
+            spec: the spec, compiled.
+            interface: where a log meets it.
+            hidden: the actions that may be taken with no line to tell of them, and how often between two lines.
+            most: how many hidden steps are tried at most before one line.
+            deadline: after which no more hidden steps are tried.
+        """
+        self.spec, self.interface, self.hidden = spec, interface, dict(hidden)
+        self.left_out: dict[str, None] = {}
+        self._failing = Failing(spec)
+        self._unseen = HiddenSteps(spec, hidden, most, self._failing, self.left_out, deadline)
+        self._sights: dict[tuple[int, Hashable], bool] = {}
+        read = interface.read_variables(spec)
+        self._read: Callable[[State], tuple[Value, ...]] = values_at(read) if read is not None else lambda state: state
+        self._moves = {name: Moves(spec, name) for name in spec.actions}
+        self._told: dict[tuple[int, Hashable], list[Move]] = {}
+        self._explained: dict[tuple[Hashable, Line], list[Path]] = {}
+        self._keys = KeysApart()
+
+    def starts(self) -> list[Path]:
+        """Return the initial states that the spec allows, each once, with the properties that fail there."""
+        keys = KeysApart()
+        states = {keys.of(state): state for state in self.spec.initial_states()}
+        return [Path(state, self._failing.at_first(state)) for state in states.values()]
+
+    def from_the_middle(self, state: State) -> Path:
+        """Return where a log begins in the middle of a behaviour: what fails there fails, and no first state is."""
+        return Path(state, self._failing.at(state))
+
+    def forget(self) -> None:
+        """Forget what was found before the line before: the states of a log seldom come again."""
+        self._failing.forget()
+        self._unseen.forget()
+        self._sights.clear()
+        self._told.clear()
+        self._explained.clear()
+        self._keys.clear()
+
+    def hidden_from(self, state: State) -> list[Path]:
+        """Return the ways from a state by hidden steps, as many as may come between two lines, and by none."""
+        return [Path(each.state, each.failed, each.steps()) for each in self.reached([Path(state)])]
+
+    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+        """Return the states that hidden steps lead to from any of some states."""
+        return self._unseen.reached(begins)
+
+    def essence(self, state: State) -> Hashable:
+        """Return the key of the state, until the next line: all of it may matter to the lines to come."""
+        return self._keys.of(state)
+
+    def explaining(self, state: State, line: Line, _positions: tuple[int, ...] = ()) -> list[Path]:
+        """Return the ways to go on from a state by what a line tells of, with no hidden steps before it.
+
+        Of those that end in the same state there are only such that no other one does for.
+        """
+        key = self._keys.of(state), line
+        known = self._explained.get(key)
+        if known is None:
+            found: dict[Hashable, list[Path]] = {}
+            for claims in line.readings:
+                for path in self._understood(Path(state), claims):
+                    add_least(found.setdefault(self._keys.of(path.state), []), path)
+            known = self._explained[key] = [path for alike in found.values() for path in alike]
+        return known
+
+    def _understood(self, before: Path, claims: Iterable[Claim]) -> list[Path]:
+        found = [before]
+        for claim in claims:
+            try:
+                found = [after for each in found for after in self.claimed(each, claim)]
+            except ForeignWordError as error:
+                raise BadInputError(f"`{error.name}`: {error}") from error
+            except ArgumentError as error:
+                # A value that is told, and that no such step has: this reading does not fit.
+                if not isinstance(claim.told.get(error.name), Exactly):
+                    self._leave_out(str(error))
+                return []
+            except TlaError as error:
+                self._leave_out(f"{claim.action}: {error}" if claim.action else str(error))
+                return []
+        return found
+
+    def claimed(self, before: Path, claim: Claim) -> Iterator[Path]:
+        """Yield the ways to go on by one step that a line tells of, or none where it tells of none."""
+        if not claim.action:
+            if self.shows(before.state, claim):
+                yield before
+            return
+        if claim.repeat > 1:
+            yield from (each for each in self._repeated(before, claim) if self.shows(each.state, claim))
+            return
+        for args, state in self._taken(before.state, claim):
+            if self.shows(state, claim):
+                yield self._gone_on(before, claim.action, args, state)
+
+    def _repeated(self, before: Path, claim: Claim) -> Iterator[Path]:
+        """Yield the ways to take a step once, and once more with the same arguments, and so on."""
+        found = [self._gone_on(before, claim.action, *taken) for taken in self._taken(before.state, claim)]
+        yield from found
+        for _ in range(claim.repeat - 1):
+            again = (after for each in found for after in self._again(each))
+            found = list({(self._keys.of(each.state), each.failed): each for each in again}.values())
+            yield from found
+
+    def _again(self, path: Path) -> Iterator[Path]:
+        last = path.steps[-1]
+        for after in self.spec.steps(path.state, last.action, last.args):
+            yield self._gone_on(path, last.action, last.args, after)
+
+    def _gone_on(self, before: Path, action: str, args: Mapping[str, Value], after: State) -> Path:
+        failed = before.failed | self._failing.by(before.state, after)
+        return Path(after, failed, (*before.steps, Step(action, args, after, hidden=False)))
+
+    def shows(self, state: State, claim: Claim) -> bool:
+        """Return whether a state shows what a line says."""
+        if not claim.shows:
+            return True
+        key = id(claim), self._keys.of(self._read(state))
+        known = self._sights.get(key)
+        if known is None:
+            count = equal_count(claim.shows, self.seen(state, claim), self.interface.words)
+            known = self._sights[key] = count is not None
+        return known
+
+    def seen(self, state: State, claim: Claim) -> Value:
+        """Return what the spec lets be seen of a state."""
+        return self.interface.observable(self.spec, state, claim.node)
+
+    def mistake(self, state: State, line: Line) -> str | None:
+        """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
+        for before in self.hidden_from(state):
+            found = [self._mistake(before, claims) for claims in line.readings]
+            if all(found):
+                return found[0]
+        return None
+
+    def _mistake(self, before: Path, claims: Iterable[Claim]) -> str | None:
+        try:
+            for claim in claims:
+                for state in self._after(before.state, claim):
+                    compare(claim.shows, self.seen(state, claim), self.interface.words)
+        except ObservationError as error:
+            return str(error)
+        except ArgumentError as error:
+            return f"`{error.name}`: {error}"
+        except TlaError:
+            return next(filter(None, map(self._unknown_node, claims)), None)
+        return None
+
+    def _unknown_node(self, claim: Claim) -> str | None:
+        """Say that a line's node cannot be observed, not even in the first state; None where it can be."""
+        if claim.node is None or not claim.shows:
+            return None
+        try:
+            self.seen(next(iter(self.spec.initial_states())), claim)
+        except TlaError as error:
+            return f"`node`: {self.interface.observe}({format_value(claim.node)}) has no value: {error}"
+        return None
+
+    def _after(self, state: State, claim: Claim) -> Iterator[State]:
+        return (after for _, after in self._taken(state, claim)) if claim.action else iter((state,))
+
+    def _taken(self, state: State, claim: Claim) -> Iterator[tuple[Mapping[str, Value], State]]:
+        """Yield the arguments, and the state after it, of each step that a line may tell of."""
+        moves = self._moves[claim.action]
+        key = id(claim), self._keys.of(moves.of(state))
+        known = self._told.get(key)
+        if known is None:
+            found: dict[tuple[Hashable, Hashable], Move] = {}
+            keys = KeysApart()
+            for args in self._arguments(state, claim):
+                given = self._keys.of(tuple(args.values()))
+                for after in self.spec.steps(state, claim.action, args):
+                    found.setdefault((given, keys.of(after)), moves.move(args, after))
+            known = self._told[key] = list(found.values())
+        return ((move[0], moves.after(state, move)) for move in known)
+
+    def _arguments(self, state: State, claim: Claim) -> Iterable[Mapping[str, Value]]:
+        params = self.spec.actions[claim.action].params
+        told = [claim.told.get(name) for name in params]
+        if all(type(each) is Exactly for each in told):  # the step itself asks whether there are such arguments
+            return ({name: each.value for name, each in zip(params, told, strict=True) if type(each) is Exactly},)
+        known = {name: each or Matching(name) for name, each in zip(params, told, strict=True)}
+        return self.spec.arguments(state, claim.action, known)
+
+    def _leave_out(self, reason: str) -> None:
+        self.left_out.setdefault(reason)

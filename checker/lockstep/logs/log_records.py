@@ -1,0 +1,441 @@
+"""Lines of a log as records: what was written, where, and the values that a mapping finds in them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+import msgspec
+
+from lockstep.base.errors import OUT_OF_RESOURCES
+from lockstep.base.spelling import did_you_mean
+from lockstep.conformance.comparison import Has, Size
+from lockstep.logs.line_beginnings import Beginnings
+from lockstep.logs.log_rotation import Log
+from lockstep.logs.mapping import Field, Source
+from lockstep.logs.mapping import Mapping as LogMapping
+from lockstep.logs.stray_lines import MAX_LINES_ABOVE, Strays
+from lockstep.logs.text_formats import Split, splitting
+from lockstep.trace.json_lines import (
+    STDIN,
+    TraceError,
+    UnreadableError,
+    beginning,
+    bounded_lines,
+    file_lines,
+    json_object,
+    source_name,
+    unreasonable,
+)
+
+_GZIP = b"\x1f\x8b"
+
+#: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
+_BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
+#: What a part of a JSON object has: a brace, or a quoted key with its colon.
+_PART_OF_OBJECT = re.compile(rb'[{}]|"\s*:')
+#: What a line says is cut where it is longer.
+_LONG = 60
+
+#: So many fields of a line are named at most.
+_FEW = 12
+
+#: Nothing is told, and that is no mistake.
+UNTOLD: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a record that a line tells of."""
+
+    told: dict[str, Any]
+
+
+def plain(told: Any) -> Any:
+    """Return what is told of a value as it is compared: of a record an object with the parts."""
+    return told.told if isinstance(told, Parts) else told
+
+
+def _listed(terms: int | str | list[int | str] | None) -> list[int | str]:
+    if terms is None:
+        return []
+    return terms if isinstance(terms, list) else [terms]
+
+
+def _named(source: Source) -> str:
+    return source if isinstance(source, str) else source.field or "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line of a log: its file's name, its number, its text and its fields.
+
+    The field `below` of a text has the lines below it, as of an exception, if there are any.
+    """
+
+    source: str
+    number: int
+    text: str
+    fields: dict[str, Any]
+    node: Any = UNTOLD
+
+    def error(self, problem: str) -> TraceError:
+        """Make the error of the line."""
+        return TraceError(self.source, self.number, problem)
+
+    def at(self, path: str) -> Any:
+        """Return the value of a field, UNTOLD where there is none."""
+        found: Any = self.fields
+        for name in (path,) if path in self.fields else path.split("."):
+            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            elif isinstance(found, dict) and name in found:
+                found = found[name]
+            else:
+                return UNTOLD
+        return found
+
+    def first_of(self, paths: Iterable[str]) -> str | None:
+        """Return the first of several fields that the line has, None where it has none of them."""
+        return next((path for path in paths if self.at(path) is not UNTOLD), None)
+
+    def lacks(self, paths: Iterable[str]) -> str:
+        """Say that the line has none of some fields, and which it has."""
+        *others, last = (f"`{path}`" for path in paths)
+        wanted = f"field {', '.join(others)} or {last}" if others else f"field {last}"
+        has = ", ".join(list(self.fields)[:_FEW]) + (", ..." if len(self.fields) > _FEW else "")
+        near = did_you_mean(last.strip("`"), self.fields)
+        return f"{wanted}: missing; the line has {has or 'no field'}{near}"
+
+    def needed(self, path: str) -> Any:
+        """Return the value of a field; raises TraceError where it is missing or unreasonable."""
+        found = self.at(path)
+        if found is UNTOLD:
+            raise self.error(self.lacks([path]))
+        problem = unreasonable(found, path)
+        if problem:
+            raise self.error(problem)
+        return found
+
+    def value(self, source: Source) -> Any:
+        """Return the value that a mapping finds in the line: JSON, or what is told of a value.
+
+        It is UNTOLD where it is optional and not there.
+
+        Raises TraceError where it is not there, or cannot be cast.
+        """
+        if isinstance(source, str):
+            return self.needed(source)
+        if source.parts is not None:
+            return Parts(self._told(source.parts))
+        if source.has is not None:
+            return Has(self._told(source.has))
+        if source.size is not None:
+            return self._size(source.size)
+        found = self._plain(source)
+        if found is UNTOLD:
+            return UNTOLD
+        if source.values is not None and isinstance(found, str | int | bool):
+            word = str(found).lower() if isinstance(found, bool) else str(found)
+            found = source.values.get(word, found)
+        if source.cast is not None:
+            found = self._cast(found, source)
+        return found if source.plus is None and source.minus is None else self._sum(found, source)
+
+    def _told(self, parts: Mapping[str, Source]) -> dict[str, Any]:
+        told = {name: self.value(part) for name, part in parts.items()}
+        return {name: plain(value) for name, value in told.items() if value is not UNTOLD}
+
+    def _size(self, source: Source) -> Any:
+        found = self.value(source)
+        if found is UNTOLD:
+            return UNTOLD
+        if type(found) is not int or found < 0:
+            raise self.error(f"field `{_named(source)}`: {str(found)[:60]!r} is no size")
+        return Size(found)
+
+    def _sum(self, found: Any, source: Field) -> int:
+        """Return a number with what is added to it, and taken away: numbers, and what is in other fields."""
+        added, taken = _listed(source.plus), _listed(source.minus)
+        total = self._integer(found, _named(source))
+        for sign, terms in ((1, added), (-1, taken)):
+            for term in terms:
+                total += sign * self._integer(self.needed(term) if isinstance(term, str) else term, str(term))
+        return total
+
+    def _integer(self, found: Any, name: str) -> int:
+        if type(found) is not int:
+            raise self.error(f"field `{name}`: {str(found)[:60]!r} is no integer")
+        return found
+
+    def _plain(self, source: Field) -> Any:
+        if source.node:
+            return self.node
+        if source.file is not None:
+            found = re.search(source.file, Path(self.source).name)
+            if found is None:
+                raise self.error(f"the file's name has nothing like {source.file!r}")
+            if found[1] is None:
+                raise self.error(f"the group of {source.file!r} takes no part in the file's name")
+            return found[1]
+        if source.field is None:
+            return source.value
+        return UNTOLD if source.optional and self.at(source.field) is UNTOLD else self.needed(source.field)
+
+    def _cast(self, value: Any, source: Field) -> Any:
+        try:
+            if source.cast == "integer":
+                cast: Any = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value), 10)
+            elif source.cast == "set":
+                if not isinstance(value, list | dict):
+                    raise ValueError
+                cast = {"#set": list(value)}
+            elif source.cast == "boolean":
+                cast = {"true": True, "false": False}[str(value).lower()]
+            else:
+                cast = value if isinstance(value, str) else str(value)
+        except (ValueError, KeyError):
+            digits = str(value).strip().lstrip("+-")
+            if source.cast == "integer" and digits.isdecimal():  # more than Python reads
+                problem = f"a number of {len(digits):,} digits is too long"
+            else:
+                problem = f"{cut(repr(value if isinstance(value, str) else str(value)))} is no {source.cast}"
+            raise self.error(f"field `{source.field}`: {problem}") from None
+        if problem := unreasonable(cast, source.field or "") or "":
+            raise self.error(problem)
+        return cast
+
+
+def cut(text: str) -> str:
+    """Shorten what a line says."""
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+
+
+#: A line as it stands: its file's name, its number and its bytes.
+_Raw = tuple[str, int, bytes]
+#: Tells whether another line is appended to one: the line as it was read, or None where it is no line of the
+#: log; what begins within it, as a line of its own; and the stamp there.
+IsAppended: TypeAlias = Callable[[Record | None, Record, str], bool]
+
+
+def records(
+    log: Log,
+    mapping: LogMapping,
+    torn: Callable[[str], None],
+    strays: Strays,
+    is_appended: IsAppended,
+    tell: Callable[[int], None] = lambda _: None,
+) -> Iterator[Record]:
+    """Yield the lines of a log with their fields.
+
+    Arguments: `torn`, told of a last line that does not end, which is left out; `strays`, which counts the lines that
+    are none of the log; `is_appended`, which judges what reads as a line of its own within a line; `tell`, told how
+    many lines were read.
+    Raises TraceError where a line is malformed, or none is of the log; UnreadableError where a file cannot be read.
+    """
+    splits, strict = [splitting(text) for text in mapping.texts()], mapping.otherwise == "error"
+    appended = _Appended(splits, is_appended)
+    for path in log.paths:
+        whole = _whole_lines(path, log, torn, tell)
+        # A JSON object tells of something only if there are rules, which find it by its fields.
+        told = whole if mapping.lines else _without_objects(whole, strays)
+        yield from _texts(told, splits, strays, appended, strict) if splits else _objects(whole, strays)
+    strays.end(strict=strict or not splits)
+
+
+@dataclass(slots=True)
+class _Appended:
+    """Finds the lines that begin within another: it was cut, and a new process wrote on behind it."""
+
+    splits: Sequence[Split]
+    is_appended: IsAppended
+    beginnings: Beginnings = field(default_factory=Beginnings)
+    is_begun: bool = False
+    undecided: list[tuple[str, _Raw]] = field(default_factory=list)
+
+    def refuse(self, whole: Record | None, text: str, line: _Raw) -> None:
+        """Raise TraceError where another line begins within a line.
+
+        Lines above the first one of the log are judged with that one, for it is known then how lines begin.
+
+        Arguments: `whole`, the line as it was read, None where it is no line of the log.
+        """
+        if whole is None and not self.is_begun:
+            if len(self.undecided) < MAX_LINES_ABOVE:
+                self.undecided.append((text, line))
+            return
+        behind = 0 if whole is None else self.beginnings.know(text)
+        if not self.is_begun:
+            self.is_begun = True
+            for above in self.undecided:
+                self._refuse(None, *above, 0)
+            self.undecided.clear()
+        self._refuse(whole, text, line, behind)
+
+    def _refuse(self, whole: Record | None, text: str, line: _Raw, behind: int) -> None:
+        source, number, _ = line
+        for at, stamp in self.beginnings.within(text, behind):
+            rest = text[at:]
+            if _is_open(text[:at]) and _is_open(rest):  # it stands within a quoted text
+                continue
+            fields = _fields(rest, self.splits)
+            if fields is not None and self.is_appended(whole, Record(source, number, rest, fields), stamp):
+                where = f"another line of the log begins at column {at + 1}"
+                raise TraceError(source, number, f"two lines in one: {where}, {cut(rest)!r}; break it there")
+
+
+def _is_open(text: str) -> bool:
+    """Return whether a text has one quote more or less than it needs."""
+    return (text.count('"') - text.count('\\"')) % 2 == 1
+
+
+def _object(line: _Raw) -> Record:
+    source, number, raw = line
+    whole = raw if raw.endswith(b"\n") else raw + b"\n"
+    return Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
+
+
+def _objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[Record]:
+    """Yield the lines that are JSON objects; a line with no part of one is a stray one."""
+    for line in lines:
+        source, number, raw = line
+        if _PART_OF_OBJECT.search(raw) or beginning(raw, number) is not None or _is_array(raw):
+            strays.know("{")
+            yield _object(line)
+        else:
+            strays.add(source, number, _shown(raw), strict=True)
+
+
+def _without_objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[_Raw]:
+    """Yield the lines of a text that are no JSON objects; another program wrote those."""
+    for line in lines:
+        if _is_object(line[2]):
+            strays.add(line[0], line[1], _shown(line[2]), strict=False)
+        else:
+            yield line
+
+
+def _is_array(raw: bytes) -> bool:
+    """Return whether a line is JSON that is no object, such as a logger of JSON may write: `[INFO] ...` is none."""
+    if not raw.lstrip().startswith(b"["):
+        return False
+    try:
+        msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _texts(
+    lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, appended: _Appended, strict: bool
+) -> Iterator[Record]:
+    """Yield the lines of a form, each with those below it, and the JSON objects between them."""
+    above: Record | None = None
+    below: list[str] = []
+    for line in lines:
+        record, text = _of_form(line, splits)
+        if record is not None:
+            if above is not None:
+                yield _with(above, below)
+            above, below = record, []
+            strays.know(text)
+            if not _is_object(line[2]):
+                appended.refuse(record, text, line)
+        elif above is not None and _BELOW.match(text):
+            appended.refuse(None, text, line)
+            below.append(text)
+        else:
+            if not strict:  # else it is refused if it looks damaged in any way
+                appended.refuse(None, text, line)
+            strays.add(line[0], line[1], text, strict=strict)
+    if above is not None:
+        yield _with(above, below)
+
+
+def _of_form(line: _Raw, splits: Sequence[Split]) -> tuple[Record | None, str]:
+    """Return a line with its fields, if it is of a form or JSON, and its text."""
+    source, number, raw = line
+    if said := beginning(raw, number):
+        raise TraceError(source, number, f"not a log: {said}")
+    text = _shown(raw)
+    if _is_object(raw):
+        return _object(line), text
+    fields = _fields(text, splits)
+    if fields is None:
+        return None, text
+    _refuse_no_utf8(raw, source, number)
+    return Record(source, number, text, fields), text
+
+
+def _fields(text: str, splits: Sequence[Split]) -> dict[str, Any] | None:
+    return next((found for split in splits if (found := split(text)) is not None), None)
+
+
+def _with(above: Record, below: list[str]) -> Record:
+    return replace(above, fields={**above.fields, "below": "\n".join(below)}) if below else above
+
+
+def _whole_lines(path: Path, log: Log, torn: Callable[[str], None], tell: Callable[[int], None]) -> Iterator[_Raw]:
+    """Yield the lines of a file, but for the last one of the log if it is cut."""
+    source = source_name(path)
+    for number, raw in enumerate(_lines(path), start=1):
+        if number % 1000 == 0:
+            tell(number)
+        if not raw.endswith(b"\n") and beginning(raw, number) is None and not _is_object(raw):
+            if path != log.paths[-1]:
+                raise TraceError(source, number, f"the last line does not end, though {log.name} goes on")
+            torn(f"{source}:{number}: the last line does not end, and is left out")
+            return
+        yield source, number, raw
+
+
+def _is_object(raw: bytes) -> bool:
+    """Return whether a line is a whole JSON object."""
+    if not raw.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(raw), dict)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _refuse_no_utf8(raw: bytes, source: str, number: int) -> None:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceError(source, number, f"the byte {raw[error.start]:#04x} is no UTF-8") from error
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    if path == STDIN:
+        yield from file_lines(path)
+        return
+    try:
+        with path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+        if packed:
+            yield from _unpacked(path)
+            return
+    except OSError as error:
+        if error.errno in OUT_OF_RESOURCES:
+            raise
+        raise UnreadableError(str(path), error) from error
+    yield from file_lines(path)
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    with gzip.open(path, "rb") as file:
+        reader: BinaryIO = file  # type: ignore[assignment]  # typeshed has no BinaryIO of it, but for the name's type
+        lines = bounded_lines(reader, str(path))
+        try:
+            yield from lines
+        except (EOFError, gzip.BadGzipFile, OSError) as error:
+            raise UnreadableError(str(path), OSError(None, f"the gzip data is damaged: {error}")) from error

@@ -1,0 +1,160 @@
+"""Which files are one log, rotated, and in which order they were written: their names tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from lockstep.base.errors import BadInputError
+from lockstep.trace.json_lines import source_name
+
+#: The day that a file is of, and what follows of a time or a number, which count upwards.
+_DAY = (
+    r"(?P<day>(?:19|20)\d\d(?P<dash>-?)(?:0[1-9]|1[0-2])(?P=dash)(?:0[1-9]|[12]\d|3[01])(?:(?:[-_.]|(?<=\d)T)\d+)*Z?)"
+)
+_NUMBER = r"(?P<number>\d{1,3})"
+
+#: What a log's name ends with. Without it a number may as well be a node's, as in `node-1` and `node-2`.
+_EXTENSION = r"\.(?:log|txt|out|err|jsonl?|ndjson|trace)"
+
+#: What a rotation makes of the name `a.log`, and how that is packed: `a.log.1`, `a.log-20260102`, `a.2026-01-02.log`.
+_BEHIND = re.compile(rf"(?P<base>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?:\.gz)?")
+_WITHIN = re.compile(rf"(?P<stem>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?P<extension>{_EXTENSION})(?:\.gz)?")
+_NAMED = re.compile(rf".+{_EXTENSION}")
+
+#: What a rotation makes that tells no order: of a file that it had rotated before, as wildcards of logrotate do, with a
+#: month before its year, as in the examples of log4j 2, or without a day.
+_NO_ORDER = re.compile(
+    rf"\.gz\.\d+|{_EXTENSION}\.\d{{1,3}}\.\d{{1,3}}(?!\d)"
+    r"|(?<!\d)[0-3]?\d-[0-3]?\d-(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?![-\d])"
+)
+
+#: So many files are named.
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log: its files in their order, the oldest first."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+
+#: Where a file comes among those of its log, the oldest first: those of a day by their time, then those with numbers,
+#: which count downwards, and last the one that is written to.
+_Place: TypeAlias = tuple[int, ...]
+_OF_A_DAY, _NUMBERED, _LAST = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a file's name says: the log, where the file comes in it, and whether that is sure without other files."""
+
+    base: str
+    place: _Place
+    is_sure: bool
+
+
+def logs_of(paths: Sequence[Path]) -> list[Log]:
+    """Put the files together that are one log, rotated, such as `a.log.2.gz`, `a.log.1` and `a.log`.
+
+    A number in a name that may be a node's counts as one of a rotation where the log without a number is given, too.
+    Raises BadInputError where it is not known which of two files is older.
+    """
+    given = {str(path.with_name(_unpacked(path.name))) for path in paths}
+    found: dict[str, list[tuple[_Place, Path]]] = {}
+    for path in paths:
+        part = _part(path.name)
+        base = str(path.with_name(part.base))
+        if not part.is_sure and base not in given:
+            base, part = str(path), _Part(path.name, (_LAST,), True)
+        found.setdefault(base, []).append((part.place, path))
+    return [_log(base, sorted(files)) for base, files in found.items()]
+
+
+def is_log(path: Path) -> bool:
+    """Return whether a file's name is that of a log, or of a part of one: `.ndjson` or `.log`, rotated or gzipped."""
+    return _part(path.name).base.endswith((".ndjson", ".log"))
+
+
+def place_of(name: str) -> tuple[str, tuple[int, ...]]:
+    """Return which log a file's name is a part of, and what sorts the parts of one log, the oldest first."""
+    part = _part(name)
+    return (part.base, part.place) if part.is_sure else (_unpacked(name), (_LAST,))
+
+
+def missing_of(log: Log) -> str | None:
+    """Say which files of a rotated log are missing between others of it, None where none is."""
+    places = [_part(path.name).place for path in log.paths]
+    numbers = {-place[1] for place in places if place[0] == _NUMBERED}
+    if len(places) < 2 or not numbers:
+        return None
+    oldest = next(path for path, place in zip(log.paths, places, strict=True) if place == (_NUMBERED, -max(numbers)))
+    absent = [_numbered(oldest, each) for each in range(min(1, *numbers), max(numbers)) if each not in numbers]
+    if (_LAST,) not in places and 0 not in numbers:  # where numbers begin at 0, that is the one which is written to
+        absent.append(log.name)
+    if not absent:
+        return None
+    return (
+        f"{_few(absent)} {'is' if len(absent) == 1 else 'are'} not among the files: lines of {log.name} may be missing"
+    )
+
+
+def without_order(logs: Sequence[Log]) -> str | None:
+    """Say which files have names as rotations make them, but in which order they are is not known; None where none."""
+    names = [log.name for log in logs if len(log.paths) == 1 and _NO_ORDER.search(log.paths[0].name)]
+    if not names or len(logs) < 2:
+        return None
+    taken = "is taken for a log of its own" if len(names) == 1 else "are taken for logs of their own"
+    return f"{_few(names)} {taken}: such a name tells no order of rotated files; rename them if they are that"
+
+
+def _few(names: Sequence[str]) -> str:
+    others = len(names) - _FEW
+    return ", ".join(names[:_FEW]) + (f" and {others:,} others" if others > 0 else "")
+
+
+def _log(base: str, files: Sequence[tuple[_Place, Path]]) -> Log:
+    kinds = {place[0]: path for place, path in files if place[0] != _LAST}
+    if len(kinds) > 1:
+        both = " and ".join(map(str, kinds.values()))
+        raise BadInputError(f"{both}: which of them is older is not known: give one kind of them")
+    known: dict[_Place, Path] = {}
+    for place, path in files:
+        if place in known and known[place] != path:
+            raise BadInputError(f"{known[place]} and {path} are the same part of one log: give one of them")
+        known[place] = path
+    return Log(base if len(files) > 1 else source_name(files[0][1]), tuple(path for _, path in files))
+
+
+def _part(name: str) -> _Part:
+    """Read a file's name."""
+    if (behind := _BEHIND.fullmatch(name)) is not None:
+        is_sure = behind["day"] is not None or _NAMED.fullmatch(behind["base"]) is not None
+        return _Part(behind["base"], _place(behind), is_sure)
+    if (within := _WITHIN.fullmatch(name)) is not None:
+        return _Part(within["stem"] + within["extension"], _place(within), within["day"] is not None)
+    return _Part(_unpacked(name), (_LAST,), True)
+
+
+def _numbered(path: Path, number: int) -> str:
+    """Name the file of a log that has another number than one has."""
+    name = _unpacked(path.name)
+    found = _BEHIND.fullmatch(name) or _WITHIN.fullmatch(name)
+    assert found is not None  # it has a number
+    return str(path.with_name(f"{name[: found.start('number')]}{number}{name[found.end('number') :]}"))
+
+
+def _place(found: re.Match[str]) -> _Place:
+    if found["day"] is None:
+        return _NUMBERED, -int(found["number"])
+    day, rest = re.match(r"(\d{4}-?\d\d-?\d\d)(.*)", found["day"]).groups()  # type: ignore[union-attr]  # _DAY's form
+    return _OF_A_DAY, int(day.replace("-", "")), *map(int, re.findall(r"\d+", rest))
+
+
+def _unpacked(name: str) -> str:
+    return name.removesuffix(".gz")

@@ -1,0 +1,42 @@
+"""All stages, one after the other."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lockstep.base.progress import Say, silent
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.counterexample_stage import counterexamples
+from lockstep.pipeline.coverage_stage import cover
+from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.report_stage import report
+from lockstep.pipeline.run_report import Report
+from lockstep.pipeline.spec_choice import Against, Variant
+from lockstep.pipeline.trace_store import Store
+
+
+def run_all(
+    spark: SparkSession,
+    store: Store,
+    run: str,
+    of: Clusters | Files,
+    against: Against,
+    say: Say = silent,
+    seconds: float | None = None,
+) -> Report:
+    """Simulate clusters, or read files, into a run, check them, and report; what is in the store is not done again.
+
+    Arguments: `seconds`, which the check of a trace may take, as for check.
+    Raises BadInputError as ingest does, StageFailed where a batch of a stage cannot be finished.
+    """
+    if isinstance(of, Clusters):
+        generate(spark, store, run, of, say)
+    else:
+        ingest(spark, store, run, of, say)
+    check(spark, store, run, against, say, seconds)
+    cover(spark, store, run, say)
+    if isinstance(against, Variant):
+        counterexamples(spark, store, run, against, say=say)
+    say("report")
+    return report(spark, store, run)

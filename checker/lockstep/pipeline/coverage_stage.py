@@ -1,0 +1,159 @@
+"""The stage that counts what traces reach of the protocol: a check cannot see a step that is never taken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.progress import Say, silent
+from lockstep.jobs.fleet_floors import FloorVerdict, judge_reached
+from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
+from lockstep.pipeline.derived_table import Derived
+from lockstep.pipeline.store_tables import TABLES
+from lockstep.pipeline.stored_traces import simulated
+from lockstep.pipeline.task_traces import Known, TraceLines, traces_of, whole_traces
+from lockstep.pipeline.trace_store import Batch, Store, hash_of
+from lockstep.systems.registry import simulators
+from lockstep.systems.system import Reached, System
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import system_of, trace_spec
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import REFERENCE, Event
+from lockstep.trace.trace_reader import Trace
+
+#: The kind and the name of the row that every trace has; its `times` is the number of events.
+EVENTS = ("trace", "events")
+
+#: The kind of the row of a trace of which the actions alone could be counted; its name is the reason.
+NOT_COUNTED = "not counted"
+
+
+def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> None:
+    """Count what each trace of a run reaches; batches that were counted are not counted again.
+
+    A trace that is malformed reaches nothing, and has no row; of one that workers die of, NOT_COUNTED says so. Raises
+    StageFailed where a batch cannot be finished.
+    """
+    table = Derived(spark, store, run, "reached", hash_of(version("lockstep-raft")))
+
+    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
+        whole, columns = whole_traces(spark, lines, known), TABLES["reached"].ddl
+        with_care(lambda care: table.write(whole.mapInArrow(_Count(care), columns), batch))
+
+    table.make("coverage", work, say)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Counts in a task what the traces of a partition reach: rows of lines -> rows of reached."""
+
+    care: Care
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for lines in traces_of(batches):
+            if self.care.is_apart:
+                lines.hold()
+            cluster = simulated(lines.source)
+            of = {
+                "trace": lines.trace,
+                "plan": " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else "",
+            }
+            try:
+                times = self.care.of(partial(_times, lines, is_simulated=cluster is not None))
+            except DiedError as error:
+                times = {(NOT_COUNTED, f"the count {error}"): 1}
+            rows = [{**of, "kind": kind, "name": name, "times": count} for (kind, name), count in times.items()]
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"].schema)
+
+
+def _times(lines: TraceLines, *, is_simulated: bool) -> dict[Reached, int]:
+    """Return what a trace reaches, with how often, and EVENTS with how many it has; nothing where it is malformed."""
+    try:
+        trace = opened(lines, lines.trace)
+        times, events = _counted(trace, system_of(trace.header, lines.trace), is_simulated=is_simulated)
+    except BadInputError:  # its verdict says so
+        return {}
+    return {**times, EVENTS: events}
+
+
+def _counted(trace: Trace, system: System, *, is_simulated: bool) -> tuple[Counter[Reached], int]:
+    """Return what a trace reaches, with how often, and how many events it has.
+
+    Answers, roles and logs are found in what nodes show, which only a trace of the reference is sure to have. Of any
+    other trace the actions alone are counted. NOT_COUNTED stands for a trace that names the reference in its header and
+    has events that the reference does not write.
+    """
+    actions: Counter[str] = Counter()
+    reached = system.reached if trace.header.system == REFERENCE else None
+
+    def events() -> Iterator[Event]:
+        for _, event in trace:
+            actions[event.action] += 1
+            yield event
+
+    rest = events()
+    try:
+        times = Counter(reached(rest) if reached is not None else ())
+    except BadInputError:
+        raise
+    except Exception:
+        if is_simulated:
+            raise  # it is this program's own fault
+        place = f"event {actions.total() - 1}" if actions else "the first event"
+        times = Counter({(NOT_COUNTED, f"{place} does not show what the reference shows of a node"): 1})
+    for _ in rest:
+        pass
+    for action, count in actions.items():
+        if not {("action", action), ("fault", action)} & times.keys():
+            times["fault" if action in system.faults else "action", action] = count
+    return times, actions.total()
+
+
+def summed(reached: DataFrame) -> list[dict[str, Any]]:
+    """Return what was reached: plan, kind, name, by how many traces, how often, and the least number in a trace.
+
+    The plan is empty for what is no simulated cluster.
+    """
+    sums = (sql.count(sql.lit(1)).alias("traces"), sql.sum("times").alias("times"), sql.min("times").alias("least"))
+    rows = reached.groupBy("plan", "kind", "name").agg(*sums).orderBy("plan", "kind", "name")
+    return [row.asDict() for row in rows.collect()]
+
+
+def judged(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
+    """Yield of each plan whether its clusters reached its floor; none is stated for a plan run in another variant."""
+    for plan in sorted({each["plan"] for each in coverage} & simulators().keys()):
+        of_plan = {(each["kind"], each["name"]): each for each in coverage if each["plan"] == plan}
+        clusters = of_plan.pop(EVENTS, {"traces": 0, "least": 0})
+        yield judge_reached(plan, of_plan, clusters["traces"], clusters["least"])
+
+
+def floor_record(floor: FloorVerdict) -> dict[str, Any]:
+    """Return what a floor came to, as JSON can hold it."""
+    return {**asdict(floor), "verdict": str(floor.verdict), "result": floor.result}
+
+
+def never_taken(coverage: list[dict[str, Any]], headers: Iterable[tuple[str, bytes]]) -> list[str]:
+    """Return the actions of the specs of these headers that no trace takes, each with its spec.
+
+    A first line that is no header is of a log that a mapping reads: what it reaches is not counted.
+    """
+    taken = {each["name"] for each in coverage if each["kind"] in ("action", "fault")}
+    found = set()
+    for name, line in headers:
+        try:
+            header = opened([line], name).header
+            spec = trace_spec(header, name)
+        except TraceError:
+            continue
+        found |= {f"{action} of {header.spec}" for action in spec.actions if action not in taken}
+    return sorted(found)

@@ -1,0 +1,157 @@
+"""The check of one part of a trace, from the state before it.
+
+A part cannot know which properties failed before it, and a check evaluates a property no more once it has failed. So a
+part tells the first violation of every property within itself, and of a property whose evaluation failed, what a check
+had come to by then; whoever puts the parts together knows which of these count.
+"""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.property_evaluation import Incremental, Literal
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.conformance.trace_verdict import Finding, failure
+from lockstep.pipeline.state_bytes import Stand, StateBytesError, state_of_bytes
+from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.trace.trace_reader import TracePart
+
+__all__ = ["Broken", "Counts", "PartVerdict", "Stumble", "check_part"]
+
+
+class Counts(msgspec.Struct):
+    """How far a check has come: its events, the steps among them, the values compared, findings, forced events."""
+
+    events: int = 0
+    steps: int = 0
+    observed: int = 0
+    findings: int = 0
+    forced: int = 0
+
+
+class Broken(msgspec.Struct):
+    """What ended a check: the verdict on that, and its reason."""
+
+    verdict: Verdict
+    reason: str
+
+
+class Stumble(msgspec.Struct):
+    """A step after which a property has no value.
+
+    `names` are the properties that fail then, in order, each with the reason why it has no value, or None if it has.
+    `counts` are those of the part, without the findings of that step.
+    """
+
+    counts: Counts
+    names: list[tuple[str, Broken | None]]
+
+
+class PartVerdict(msgspec.Struct):
+    """What the check of one part of a trace found.
+
+    `first_line` is the number of its first line and, if it came to its end, `last_line` of its last. `begin` and `end`
+    are the states that it starts from and ends in: `begin` is None of the part that starts in the spec's own initial
+    state, `end` where it did not come to its end. `findings` has the first violation of each property within the part,
+    and last the deviation if there is one. `forced` and `disputed` are as in TraceVerdict. `broken` is what ended it
+    otherwise. `first_seq` and `last_seq` are of its events; `has_ended`: it has the end line of the trace.
+    """
+
+    first_line: int
+    last_line: int
+    counts: Counts
+    findings: list[Finding]
+    forced: list[int]
+    disputed: int | None
+    stumbles: list[Stumble]
+    seconds: float
+    begin: Stand | None = None
+    end: Stand | None = None
+    broken: Broken | None = None
+    first_seq: int | None = None
+    last_seq: int | None = None
+    has_ended: bool = False
+
+
+class _PartCheck(TraceCheck):
+    """The check of a part: it goes on where the evaluation of a property fails, and takes that down."""
+
+    def __init__(self, part: TracePart, spec: Spec, interface: Interface) -> None:
+        super().__init__(part, spec, interface)
+        self.stumbles: list[Stumble] = []
+
+    def counts(self) -> Counts:
+        found = self.result
+        return Counts(found.events, found.steps, found.observed, len(found.findings), len(found.forced))
+
+    def failing(self, properties: Literal | Incremental, state: State, after: State) -> list[str]:
+        assert isinstance(properties, Incremental)
+        names: list[tuple[str, Broken | None]] = []
+        for name in properties.in_order(properties.suspected(state, after)):
+            try:
+                if properties.confirmed([name], state, after):
+                    names.append((name, None))
+            except Exception as error:  # It ends the check, unless the property has failed before this part.
+                names.append((name, self.broken(error)))
+                properties.drop(name)
+        if any(broken for _, broken in names):
+            self.stumbles.append(Stumble(self.counts(), names))
+        return [name for name, broken in names if broken is None]
+
+    def broken(self, error: Exception) -> Broken:
+        found = failure(placed(error, self.spec.source), self.trace.source, self.place)
+        return Broken(found.verdict, found.reason)
+
+    def first(self) -> State | None:
+        """Check the part that begins in the initial state."""
+        state = self.initial()
+        properties = self.properties()
+        self._check_initial(state)
+        return self.follow(state, properties)
+
+
+def check_part(part: TracePart, spec: Spec, interface: Interface, state: State | bytes | None = None) -> PartVerdict:
+    """Check one part of a trace; every property the spec was loaded with is on.
+
+    Arguments: `part`, as it is read; `spec` and `interface`, of the trace; `state`, in which the part begins, or the
+    bytes of it; None for the spec's own initial state.
+    Returns what was found, be it that the part is malformed or the check ended in an error.
+    """
+    start = time.perf_counter()
+    check = _PartCheck(part, spec, interface)
+    begin, end, broken = None, None, None
+    try:
+        if state is None:
+            last = check.first()
+        else:
+            check.place = f"the state before line {part.first_line}"
+            given = state_of_bytes(spec, state) if isinstance(state, bytes) else state
+            begin = Stand.of_bytes(state) if isinstance(state, bytes) else Stand.of(state)
+            last = check.follow(given, check.properties())
+        end = None if last is None else Stand.of(last)
+    except StateBytesError as error:
+        broken = Broken(Verdict.INCONCLUSIVE, f"{check.place} is not there: {error}")
+    except Exception as error:  # Whatever it is, it is this trace's alone.
+        broken = check.broken(error)
+    return PartVerdict(
+        first_line=part.first_line,
+        last_line=part.last_line,
+        counts=check.counts(),
+        findings=check.result.findings,
+        forced=check.result.forced,
+        disputed=check.result.disputed,
+        stumbles=check.stumbles,
+        seconds=time.perf_counter() - start,
+        begin=begin,
+        end=end,
+        broken=broken,
+        first_seq=part.first_seq,
+        last_seq=part.last_seq,
+        has_ended=part.has_ended,
+    )

@@ -1,1 +1,0 @@
-"""The stages of the pipeline, one a module: each takes tables of the store and writes another."""

@@ -1,1 +1,0 @@
-"""What a run is told as: the report as data, as Markdown, and as pictures."""

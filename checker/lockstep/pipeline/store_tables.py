@@ -1,0 +1,117 @@
+"""The tables of a store, by what a row is; the folder of a batch names `run`, `variant` and `batch`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.spark.record_tables import RecordTable
+
+#: What STORE/_lockstep.json says; a store with other tables, or other columns, has another number.
+STORE_FORMAT = "lockstep-store/1"
+
+#: Bytes that are kept of what is no line of a trace.
+MAX_DEAD_LETTER_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """A line of a trace: `seq` is 0 for the header, `source` the file that it came from, `line` its number there."""
+
+    trace: str
+    seq: int
+    bytes: bytes
+    source: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow(LineRow):
+    """A line of a trace, or with a `reason` what is none."""
+
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """What is no line of a trace; line 0 is the whole file."""
+
+    source: str
+    line: int
+    reason: str
+    bytes: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredVerdict(TraceVerdict):
+    """The verdict on a trace; `source` is where the trace came from.
+
+    `spec` is the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated cluster of a plan with
+    flaws may violate properties. `replay` is the command that checks the trace alone.
+    """
+
+    trace: str
+    spec: str
+    judged: Verdict
+    replay: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutState:
+    """A state at which a long trace is cut, the one after the line `seq`, packed by zlib."""
+
+    trace: str
+    seq: int
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A signature of violations: a property, or a code of how traces leave the spec, and an action.
+
+    `traces` have it; `trace` is the one in which it comes first, at `line`. `lines` are those of the short trace that
+    has it, None where `reason` says why there is none.
+    """
+
+    signature: str
+    name: str
+    action: str
+    traces: int
+    trace: str
+    line: int
+    events: int
+    is_minimal: bool
+    reason: str
+    lines: bytes | None
+    replay: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedRow:
+    """Something that a trace reaches; `plan` is that of a simulated cluster, with its variant if it is not its own."""
+
+    trace: str
+    plan: str
+    kind: str
+    name: str
+    times: int
+
+
+#: The tables by name.
+TABLES: Mapping[str, RecordTable[Any]] = MappingProxyType(
+    {
+        "lines": RecordTable(LineRow),
+        "dead_letters": RecordTable(DeadLetter),
+        "verdicts": RecordTable(StoredVerdict),
+        "states": RecordTable(CutState),
+        "counterexamples": RecordTable(Counterexample),
+        "reached": RecordTable(ReachedRow),
+    }
+)
+
+#: What ingesting reads from files: rows of `lines`, and with a `reason` those of `dead_letters`.
+READ = RecordTable(ReadRow)

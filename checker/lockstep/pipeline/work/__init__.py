@@ -1,1 +1,0 @@
-"""How a stage works: batch by batch, over whole traces in order."""

@@ -1,1 +1,0 @@
-"""What z3 proves of DLedger for all integers."""

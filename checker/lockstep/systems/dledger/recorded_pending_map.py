@@ -1,0 +1,113 @@
+"""What a dispatcher has pushed and has no answer to, as the lines tell it: how full its pendingMap is.
+
+The code pushes the next entry only while fewer than MAX_PENDING_SIZE pushes are in the map. When the map is full, it
+pushes the first one again though more is left to push. So the n-th push stands after the (n - MAX_PENDING_SIZE)-th
+removal, and a push that is repeated because the map is full stands before the next removal. An answer removes its push
+a little before the line that raises the watermark.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+from lockstep.systems.dledger.step_placement import PlacedStep
+from raftref.dledger.pushing import MAX_PENDING_SIZE
+
+
+@dataclass(eq=False)
+class Removal:
+    """A push leaves the map; `step`, in which it does, is None until the line that tells its effect."""
+
+    step: PlacedStep | None = None
+    _earlier: list[PlacedStep] = field(default_factory=list)
+    _later: list[PlacedStep] = field(default_factory=list)
+
+    @property
+    def line(self) -> float:
+        """The line of its step, of one to come infinity."""
+        return inf if self.step is None else self.step.line
+
+    def happens_in(self, step: PlacedStep) -> None:
+        """Take `step` as the one in which it happens."""
+        self.step = step
+        step.after += self._earlier
+        for later in self._later:
+            later.after.append(step)
+
+    def follows(self, earlier: PlacedStep) -> None:
+        """Let it stand after `earlier`."""
+        (self._earlier if self.step is None else self.step.after).append(earlier)
+
+    def precedes(self, later: PlacedStep) -> None:
+        """Let `later` stand after it."""
+        if self.step is None:
+            self._later.append(later)
+        else:
+            later.after.append(self.step)
+
+    def did_not_happen(self) -> None:
+        """Note that no line tells its effect: the steps that need it read what no line gave."""
+        for later in self._later if self.step is None else ():
+            later.unread = True
+
+
+class Pendings:
+    """The pendingMap or batchPendingMap of one dispatcher, in the order of lines."""
+
+    def __init__(self) -> None:
+        """Start with none pushed."""
+        self._last_index: dict[int, int] = {}
+        self._pushed = 0
+        self._removals: list[Removal] = []
+        self._repeated: dict[int, list[PlacedStep]] = {}
+
+    @property
+    def excess(self) -> int:
+        """How many must leave before one more may be pushed; none if it is not positive."""
+        return len(self._last_index) - MAX_PENDING_SIZE + 1
+
+    @property
+    def last_full(self) -> float:
+        """The line at which the map ceased to be full: infinity if it is, -1 if it never was."""
+        removed_when_full = self._pushed - MAX_PENDING_SIZE
+        if removed_when_full < 0:
+            return -1
+        return inf if len(self._removals) <= removed_when_full else self._removals[removed_when_full].line
+
+    def __contains__(self, index: int) -> bool:
+        """Tell whether a push that begins at `index` is in the map."""
+        return index in self._last_index
+
+    def push(self, step: PlacedStep, index: int, last_index: int) -> None:
+        """Let `step` push entries: it stands after the removal that makes room for it."""
+        needed = self._pushed - MAX_PENDING_SIZE
+        if 0 <= needed < len(self._removals):
+            self._removals[needed].precedes(step)
+        self._pushed += index not in self._last_index
+        self._last_index[index] = last_index
+
+    def repeat_while_full(self, step: PlacedStep) -> None:
+        """Let `step` push again since the map is full: it stands before the next removal."""
+        removed_when_full = self._pushed - MAX_PENDING_SIZE
+        if removed_when_full < len(self._removals):
+            self._removals[removed_when_full].follows(step)
+        else:
+            self._repeated.setdefault(removed_when_full, []).append(step)
+
+    def remove(self, index: int, step: PlacedStep | None = None) -> Removal:
+        """Remove the push that begins at `index`, in `step` if that is known yet."""
+        del self._last_index[index]
+        removal = Removal(step)
+        for repeated in self._repeated.pop(len(self._removals), ()):
+            removal.follows(repeated)
+        self._removals.append(removal)
+        return removal
+
+    def clear(self, step: PlacedStep) -> None:
+        """Remove all in `step`: the dispatcher leaves APPEND."""
+        for index in list(self._last_index):
+            self.remove(index, step)
+
+    def leaked(self, mark: int, *, batches: bool) -> Iterator[int]:
+        """Yield the first index of each push that CheckLeak removes: below the watermark, or a batch up to it."""
+        yield from [index for index, last in self._last_index.items() if last < mark + batches]

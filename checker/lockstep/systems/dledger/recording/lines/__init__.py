@@ -1,1 +1,0 @@
-"""The lines of a recording of DLedger: their types, and a reader that accepts nothing else."""

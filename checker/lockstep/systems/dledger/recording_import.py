@@ -1,0 +1,411 @@
+"""Importing a recording of DLedger: from its lines to a trace of the spec's actions.
+
+`import_recording` reads a recording and returns a header, the events and a summary. Each line is the effect
+of an action, an observation within one, or noise; spec/dledger/README.md has the table. The header has the features
+that the lines show: elections are stepwise, channels keep no order, batches are pushed where the recording's config
+says so, and dispatchers remember what is pending where some have something pending. The flaws are as published.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lockstep.base.progress import EVERY, Say, silent
+from lockstep.systems.dledger import recorded_follower as follower
+from lockstep.systems.dledger import recorded_leader as leader
+from lockstep.systems.dledger.constants import DEFAULTS, REPAIRED, STEPWISE_ELECTIONS
+from lockstep.systems.dledger.recorded_group import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
+from lockstep.systems.dledger.recording_lines import (
+    Checkpoint,
+    Crash,
+    DispatcherLine,
+    DispatcherState,
+    Dropped,
+    Duplicated,
+    Final,
+    Handler,
+    Line,
+    NetError,
+    NodeLine,
+    NodeState,
+    RecordingHeader,
+    Recovered,
+    RecvPush,
+    RecvRespPush,
+    RespPush,
+    RoleLine,
+    SendPush,
+    Stop,
+    Store,
+    Watermark,
+)
+from lockstep.systems.dledger.recording_reader import parse_lines, read_recording
+from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import OBSERVE, Event
+from raftref.dledger.choices import Feature, Flaw
+
+SPEC = "DLedger"
+
+CONSTANTS: dict[str, bool | str | int] = {
+    **DEFAULTS,
+    STEPWISE_ELECTIONS: True,
+    "Fifo": False,
+    Feature.SPLIT_QUORUM_CHECK: True,
+}
+
+#: The constants that differ in a version.
+VERSIONS: dict[str, dict[str, bool | str | int]] = {
+    "0.2.7": {},
+    "0.3.1.2": {Feature.NOT_FOLLOWER: True, Flaw.APPLY_UNCLAMPED: REPAIRED},
+}
+
+
+def import_recording(path: Path | str, say: Say = silent) -> Imported:
+    """Import the recording at `path`.
+
+    Raises TraceError, naming file, line and field, where it is no whole recording or has what the spec does
+    not model; UnreadableError where it cannot be read.
+    """
+    header, lines = read_recording(path)
+    return _imported(header, lines, str(path), say)
+
+
+def import_lines(raw: Iterator[bytes], source: str) -> Imported:
+    """Import the lines of a recording; `source` names them in messages."""
+    header, lines = parse_lines(raw, source)
+    return _imported(header, lines, source)
+
+
+def _imported(header: RecordingHeader, lines: Iterator[Line], source: str, say: Say = silent) -> Imported:
+    constants = _constants(header, source)
+    world = World(
+        source,
+        {name: Node(name, header.nodes) for name in header.nodes},
+        batches=constants["Batches"] is True,
+        not_follower=constants["NotFollower"] is True,
+    )
+    labels = {header.number: header.label}
+    last = header.number
+    for line in lines:
+        labels[line.number] = line.label
+        last = line.number
+        disp = getattr(line, "disp", None)
+        world.pending_map |= isinstance(disp, DispatcherState) and disp.pending > 0
+        if last % EVERY == 0:
+            say(f"{source}: line {last:,}")
+        reader = _READERS.get(type(line))
+        _check_state(world, line)
+        if reader:
+            reader(world, line)
+    labels[last + 1] = "end"
+    for removal in world.early:
+        removal.did_not_happen()
+    constants["PendingMap"] = world.batches or world.pending_map
+    say(f"{source}: placing {len(world.steps):,} steps")
+    placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
+    forced, disputed = frozenset(placement.forced), frozenset(placement.disputed)
+    events = tuple(
+        _event(seq, step, forced=step in forced, disputed=step in disputed) for seq, step in enumerate(placement.steps)
+    )
+    return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))
+
+
+def _check_state(world: World, line: Line) -> None:
+    """Hold the state that a line shows beside its own words to what the lines above say of that node, now or before.
+
+    What a step shows is the checker's to compare with the spec.
+    """
+    st = getattr(line, "st", None)
+    if not isinstance(line, NodeLine) or not isinstance(st, NodeState) or isinstance(line, _SHOWN_BY_STEPS):
+        return
+    node = world.node(line)
+    told = RoleNow(st.role, st.term)
+    if not node.role.has_been(told):
+        raise world.problem(line, "st.role", f"{st.role} in term {st.term}: by the lines above it never was that")
+    for name, history, value in (("end", node.end, st.end), ("committed", node.committed, st.committed)):
+        if not history.has_been(value):
+            raise world.problem(line, f"st.{name}", f"{value}: by the lines above it never was that")
+
+
+#: Lines whose state their steps show, or which begin a life.
+_SHOWN_BY_STEPS = (Recovered, SendPush, Crash, Stop, Final)
+
+
+def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | int]:
+    """Return the constants of the spec that tell of this version with this config."""
+    if header.version not in VERSIONS:
+        problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
+        raise TraceError(source, header.number, problem)
+    batches = header.config.get("enableBatchPush") is True
+    return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
+
+
+def _event(seq: int, step: PlacedStep, *, forced: bool, disputed: bool) -> Event:
+    sent = None if step.sent is None else tuple(step.sent)
+    told = (step.action, step.args, step.shows, sent)
+    return Event(seq, step.node, *told, t_ms=step.t_ms, line=step.line, forced=forced, disputed=disputed)
+
+
+def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int]) -> trace.Header:
+    return trace.Header(
+        format=trace.FORMAT,
+        system="dledger",
+        version=header.version,
+        spec=SPEC,
+        nodes=header.nodes,
+        constants=constants,
+        origin=f"recorded from OpenMessaging DLedger {header.version}, scenario {header.scenario}",
+        scenario=f"{header.scenario}, seed {header.seed}",
+    )
+
+
+def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -> Summary:
+    acted = {step.line for step in placement.steps if step.action != OBSERVE}
+    observed = observed | {step.line for step in placement.steps if step.action == OBSERVE}
+    uses: dict[str, Counter[str]] = {}
+    for number, label in sorted(labels.items()):
+        use = ACTION if number in acted else OBSERVATION if number in observed else NOISE
+        uses.setdefault(label, Counter())[use] += 1
+    return Summary(
+        uses={label: dict(uses[label]) for label in sorted(uses)},
+        actions=dict(sorted(Counter(step.action for step in placement.steps).items())),
+        moved=tuple(sorted(step.line for step in placement.moved if not step.hidden)),
+        forced=tuple(sorted(step.line for step in placement.forced)),
+        hidden=dict(sorted(Counter(step.action for step in placement.steps if step.hidden).items())),
+    )
+
+
+def _role(world: World, line: RoleLine) -> None:
+    """ChangeToCandidate, NextTerm, SetCurrVoteFor, ChangeToLeader, ChangeToFollower."""
+    node = world.node(line)
+    for name, value in (("prevRole", node.role.now.role), ("prevTerm", node.role.now.term)):
+        if getattr(line, name) not in (None, value):
+            raise world.problem(line, name, f"{getattr(line, name)}: the lines before lead to {value}")
+    args: dict[str, Any] = {}
+    action = line.op[0].upper() + line.op[1:]
+    if line.op == "nextTerm":
+        args["term"] = line.term
+    elif line.op == "setCurrVoteFor" and _voted_so_before(world, node, line):
+        action = OBSERVE
+    elif line.op == "setCurrVoteFor":
+        args["candidate"] = _named(world, line, "votedFor")
+    elif line.op == "changeToFollower":
+        args["leader"] = _named(world, line, "leaderId")
+    node.vote = (line.term, line.votedFor)
+    step = world.step(line, node, action, thread="MemberState", **args)
+    step.shows = {
+        "role": line.role,
+        "currTerm": line.term,
+        "leaderId": line.leaderId,
+        "currVoteFor": line.votedFor,
+        "ledgerEndIndex": line.endIndex,
+    }
+    if line.endIndex != -1:
+        step.shows["ledgerEndTerm"] = line.endTerm
+    if action == OBSERVE:
+        return
+    step.changes = set(OF_ROLE)
+    if line.op == "setCurrVoteFor":
+        _reads_of_a_vote(world, node, line, step)
+        return
+    if line.op == "nextTerm":
+        _read_of_a_term(world, node, line, step)
+    node.role.write(step, RoleNow(line.role, line.term))
+    if line.term != node.marks.now.term:
+        node.marks.write(step, MarksNow(line.term, node.no_marks))
+        step.changes.add("peerWaterMarks")
+
+
+def _named(world: World, line: RoleLine, name: str) -> str:
+    value = getattr(line, name)
+    if value not in world.nodes:
+        raise world.problem(line, name, f"{value!r} is not in the header")
+    return str(value)
+
+
+def _voted_so_before(world: World, node: Node, line: RoleLine) -> bool:
+    """Tell whether a vote is repeated for one who was no candidate any more when the voter's role or term last changed.
+
+    A process that was stopped reads its vote requests late. In the spec a vote reaches a candidate: this one cannot be
+    moved to where there was one, and it changes nothing.
+    """
+    candidate, term = _named(world, line, "votedFor"), line.term
+    ceased = world.nodes[candidate].role.last_held(lambda now: now == RoleNow("CANDIDATE", term))
+    return node.vote == (term, candidate) and ceased < node.role.since
+
+
+def _reads_of_a_vote(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
+    """A vote reaches a candidate that still is one in this term, though its line may come later."""
+    term = line.term
+    node.role.read(step, lambda now: now.term == term)
+    world.nodes[step.args["candidate"]].role.read(step, lambda now: now == RoleNow("CANDIDATE", term))
+
+
+def _read_of_a_term(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
+    """A term beyond the next one was heard from a node that was in it."""
+    if line.term == node.role.now.term + 1:
+        return
+    others = [other for other in world.nodes.values() if other is not node]
+    others.sort(key=lambda other: other.role.now.term != line.term)
+    any(other.role.read(step, lambda now: now.term == line.term) for other in others)
+
+
+def _store(world: World, line: Store) -> None:
+    if line.by != "main":
+        _check_store(world, line)
+    if line.op == "appendAsLeader":
+        leader.append_as_leader(world, line)
+    elif line.by == "main":
+        world.observe(line)  # part of Restart
+    elif line.by == leader.CHECKER and line.op == "updateCommittedIndex":
+        leader.quorum_ack_checker(world, line)
+    elif line.by == follower.THREAD:
+        follower.store(world, line)
+    else:
+        raise world.problem(line, "by", f"{line.by!r} is not known to call {line.op}")
+
+
+def _check_store(world: World, line: Store) -> None:
+    """The store's lines are atomic with their effect, so each goes on from where the last one ended."""
+    node = world.node(line)
+    for name, value in (("end", node.end.now), ("committed", node.committed.now)):
+        if getattr(line.pre, name) != value:
+            raise world.problem(line, f"pre.{name}", f"the lines before lead to {value}")
+    if line.op == "updateCommittedIndex":
+        if line.currTerm != node.role.now.term:
+            raise world.problem(line, "currTerm", f"the lines before lead to {node.role.now.term}")
+        return
+    if line.ok and (line.index, line.entryTerm) != (line.st.end, line.st.endTerm):
+        raise world.problem(line, "index", "the entry written is not the end of the log")
+
+
+def _checkpoint(world: World, line: Checkpoint) -> None:
+    """PersistCheckPoint: placed where the committed index was the one that was written."""
+    node = world.node(line)
+    step = world.step(line, node, "PersistCheckPoint", thread="checkpoint")
+    node.check_point = line.committedIndex
+    step.shows = {"checkPoint": line.committedIndex}
+    step.changes = {"checkPoint"}
+    node.committed.read(step, lambda committed: committed == line.committedIndex)
+
+
+def _crash(world: World, line: Crash | Stop) -> None:
+    """Crash: killed, or stopped in order (its checkpoint has a line of its own)."""
+    node = world.node(line)
+    step = world.step(line, node, "Crash")
+    step.after += node.since_barrier[:-1]
+    node.barrier, node.threads, node.since_barrier = step, {}, []
+    step.shows = shown_of_node(line.st) | {"role": "DOWN", "leaderId": None}
+    step.changes = OF_ROLE | {"peerWaterMarks", "dispatchers"}
+    _forget_what_was_cut_off(node, step)
+    node.role.write(step, RoleNow("DOWN", line.st.term))
+    node.marks.write(step, MarksNow(line.st.term, node.no_marks))
+    world.wire.abandon(step, node.name)
+    node.reset(step)
+    for history in (node.role, node.marks):
+        history.forget()
+
+
+def _forget_what_was_cut_off(node: Node, step: PlacedStep) -> None:
+    """The process died between a write to the log and the committed index: the spec has both in one step."""
+    handling = node.handling
+    writes = handling and handling.rpc.type in ("APPEND", "TRUNCATE")
+    if handling and writes and handling.step and not handling.step.settled:
+        handling.step.shows.pop("committedIndex", None)
+        step.shows.pop("committedIndex")
+
+
+def _recovered(world: World, line: Recovered) -> None:
+    """Restart; at the first start, only what the node shows."""
+    node = world.node(line)
+    if line.st.term != line.currTerm:
+        raise world.problem(line, "currTerm", f"the node is in term {line.st.term}")
+    restarts = node.role.now.role == "DOWN"
+    if restarts:
+        _lose_check_point(node, line)
+        resurrected = max(0, line.st.end - node.end.now)
+        step = world.step(line, node, "Restart", resurrected=resurrected)
+        node.barrier = step
+    else:
+        step = world.step(line, node, OBSERVE)
+    step.shows = shown_of_node(line.st) | {"currVoteFor": line.votedFor, "log": _log(line.log)}
+    node.vote = (line.currTerm, line.votedFor)
+    if not restarts:
+        return
+    step.changes = OF_ROLE | OF_LOG | {"committedIndex"}
+    node.role.write(step, RoleNow(line.st.role, line.st.term))
+    node.committed.write(step, line.st.committed)
+    node.end.write(step, line.st.end)
+    for history in (node.role, node.committed, node.end):
+        history.forget()
+
+
+def _lose_check_point(node: Node, line: Recovered) -> None:
+    """CrashInPersistCheckPoint: a node that had a checkpoint, and has a log, comes back with nothing committed."""
+    died = node.barrier
+    if died and node.check_point != -1 and line.st.committed == -1 != line.st.end:
+        died.action = "CrashInPersistCheckPoint"
+        node.check_point = -1
+
+
+def _log(entries: tuple[tuple[int, int, str], ...]) -> list[dict[str, Any]]:
+    return [{"term": term, "value": value} for _index, term, value in entries]
+
+
+def _dropped(world: World, line: Dropped) -> None:
+    if line.rpc == "push":
+        ends = (line.src, line.dst) if line.dir == "req" else (line.dst, line.src)
+        rpc = world.rpc(line, line.mid, caller=ends[0], follower=ends[1])
+        if line.dir == "req":
+            world.lose_request(line, rpc)
+        else:
+            world.lose_answer(line, rpc, rpc.answers[0] if rpc.answers else None)
+
+
+def _duplicated(world: World, line: Duplicated) -> None:
+    if line.rpc == "push" and line.dir == "req":
+        rpc = world.rpc(line, line.mid)
+        step = world.step(line, world.nodes[rpc.follower], "Duplicate", m=rpc.request())
+        rpc.duplicate(step)
+        world.observe(line)
+
+
+def _net_error(world: World, line: NetError) -> None:
+    """A dead node takes no request; the caller's own step is at the dispatcher's line."""
+    if line.rpc == "push":
+        rpc = world.rpc(line, line.mid, caller=line.node, follower=line.dst, type=line.type)
+        lost = line.reason == "refused" and world.lose_request(line, rpc)
+        if not lost and rpc.type in ("COMPARE", "TRUNCATE"):
+            world.observe(line)
+
+
+def _final(world: World, line: Final) -> None:
+    """What a node shows at the end."""
+    node = world.node(line)
+    step = world.step(line, node, OBSERVE)
+    step.shows = shown_of_node(line.st) | {"currVoteFor": line.votedFor, "log": _log(line.log)}
+
+
+_READERS: dict[type[Line], Callable[[World, Any], None]] = {
+    RoleLine: _role,
+    Store: _store,
+    SendPush: leader.send_push,
+    RecvRespPush: leader.recv_resp_push,
+    DispatcherLine: leader.change_state,
+    Watermark: leader.watermark,
+    RecvPush: follower.recv_push,
+    Handler: follower.handler,
+    RespPush: follower.resp_push,
+    Checkpoint: _checkpoint,
+    Crash: _crash,
+    Stop: _crash,
+    Recovered: _recovered,
+    Dropped: _dropped,
+    Duplicated: _duplicated,
+    NetError: _net_error,
+    Final: _final,
+}

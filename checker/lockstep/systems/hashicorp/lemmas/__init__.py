@@ -1,1 +1,0 @@
-"""What z3 proves of hashicorp/raft for all integers."""

@@ -1,0 +1,169 @@
+"""Requests and answers as the spec has them, by the calls that they belong to.
+
+The spec's network is a bag of messages; the recording numbers each call. A call is found by the content of its message,
+and by whether its caller still waits: `awaited`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockstep.systems.hashicorp.recording_lines import LogEntry, SnapshotPlace
+from lockstep.systems.hashicorp.recording_messages import (
+    AppendEntries,
+    AppendEntriesAnswer,
+    Body,
+    InstallSnapshot,
+    InstallSnapshotAnswer,
+    RequestPreVote,
+    RequestVote,
+    RpcLine,
+    Send,
+    VoteAnswer,
+)
+
+Tree = dict[str, Any]
+
+NO_CONFIGURATION: Tree = {"voters": {"#set": []}, "nonvoters": {"#set": []}}
+
+
+def configuration(voters: str) -> Tree:
+    """Return a configuration of voters alone, as the recorder lists them: `n1,n2,n3`."""
+    return {"voters": {"#set": sorted(filter(None, voters.split(",")))}, "nonvoters": {"#set": []}}
+
+
+def entry(recorded: LogEntry) -> Tree:
+    """Return an entry as the spec has it."""
+    is_configuration = recorded.type == "Configuration"
+    return {
+        "term": recorded.t,
+        "type": recorded.type,
+        "value": None if is_configuration else recorded.v,
+        "configuration": configuration(recorded.v or "") if is_configuration else NO_CONFIGURATION,
+    }
+
+
+def snapshot_place(recorded: InstallSnapshot | SnapshotPlace) -> Tree:
+    """Return the end of a snapshot as the spec has it."""
+    return {"index": recorded.last_index, "term": recorded.last_term}
+
+
+def type_of(msg: str, body: Body) -> str:
+    """Return the spec's type of a request."""
+    return "Heartbeat" if isinstance(body, AppendEntries) and body.is_heartbeat else msg
+
+
+def request(src: str, dst: str, msg: str, body: Body) -> Tree:
+    """Return a request as the spec has it, but for the commands in a snapshot, which are not recorded."""
+    tree: Tree = {"kind": "request", "type": type_of(msg, body), "src": src, "dst": dst}
+    match body:
+        case AppendEntries(term=term) if body.is_heartbeat:
+            tree["term"] = term
+        case AppendEntries():
+            tree |= {"term": body.term, "prevLogEntry": body.prev_index, "prevLogTerm": body.prev_term}
+            tree |= {"entries": [entry(each) for each in body.entries], "leaderCommitIndex": body.commit}
+        case RequestVote() | RequestPreVote():
+            tree |= {"term": body.term, "lastLogIndex": body.last_index, "lastLogTerm": body.last_term}
+            if isinstance(body, RequestVote):
+                tree["leadershipTransfer"] = body.transfer
+        case InstallSnapshot():
+            place = {"index": body.last_index, "term": body.last_term}
+            tree["term"] = body.term
+            tree["snapshot"] = place | {
+                "configuration": configuration(body.config),
+                "configurationIndex": body.config_index,
+            }
+    return tree
+
+
+def answer(src: str, dst: str, type_: str, body: Body) -> Tree:
+    """Return an answer to a request of a type as the spec has it."""
+    tree: Tree = {"kind": "response", "type": type_, "src": src, "dst": dst}
+    match body:
+        case AppendEntriesAnswer() if type_ == "Heartbeat":
+            tree |= {"term": body.term, "success": body.success}
+        case AppendEntriesAnswer():
+            tree |= {"term": body.term, "success": body.success, "lastLog": body.last_log}
+            tree["noRetryBackoff"] = body.no_retry_backoff
+        case VoteAnswer():
+            tree |= {"term": body.term, "granted": body.granted}
+        case InstallSnapshotAnswer():
+            tree |= {"term": body.term, "success": body.success}
+    return tree
+
+
+@dataclass(slots=True)
+class Call:
+    """A call: its caller, its receiver, its request; `answers` are those that were given, by copy of the request."""
+
+    src: str
+    dst: str
+    msg: str
+    body: Body
+    rpc: int
+    answers: dict[int, Tree] = field(default_factory=dict)
+
+    @property
+    def type(self) -> str:
+        """The spec's type of its request."""
+        return type_of(self.msg, self.body)
+
+    @property
+    def routine(self) -> tuple[str, str, str]:
+        """The routine that calls: it has one call at a time."""
+        return self.src, self.dst, self.type
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer that has reached its caller, which has not acted on it."""
+
+    call: Call
+    tree: Tree
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls by number, those that routines wait for, and the answers that have come."""
+
+    known: dict[int, Call] = field(default_factory=dict)
+    current: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    replies: dict[tuple[str, str, str], Reply] = field(default_factory=dict)
+
+    def begin_unawaited(self, line: Send) -> Call:
+        """A routine calls whose leadership is over: the present leader has other calls."""
+        call = self.known[line.rpc] = Call(line.node, line.to, line.msg, line.body, line.rpc)
+        return call
+
+    def begin(self, line: Send) -> Call:
+        """A routine calls."""
+        call = self.begin_unawaited(line)
+        self.current[call.routine] = line.rpc
+        self.replies.pop(call.routine, None)
+        return call
+
+    def find(self, line: RpcLine) -> Call | None:
+        """Return the call that a line is about."""
+        return self.known.get(line.rpc)
+
+    def is_current(self, call: Call) -> bool:
+        """Return whether its routine waits for this call, as far as the recording shows."""
+        return self.current.get(call.routine) == call.rpc
+
+    def give_up(self, call: Call) -> None:
+        """The caller waits no more."""
+        if self.is_current(call):
+            del self.current[call.routine]
+            self.replies.pop(call.routine, None)
+
+    def forget(self, node: str, *types: str) -> None:
+        """A node waits no more for its calls of these types, or of any type if none is given."""
+        for table in (self.current, self.replies):
+            for routine in [each for each in table if each[0] == node and (not types or each[2] in types)]:
+                del table[routine]
+
+    def replies_of(self, node: str, *types: str) -> Iterator[Reply]:
+        """Yield the answers of these types that a node has got and not acted on, in the order in which they came."""
+        yield from [each for each in self.replies.values() if each.call.src == node and each.call.type in types]

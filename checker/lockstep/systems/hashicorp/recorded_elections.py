@@ -1,0 +1,152 @@
+"""Campaigns: the requests for votes, the answers that count, and the winners.
+
+A candidate acts on an answer some time after it has come. An answer that grants a vote changes nothing that is
+recorded until a majority has; one that refuses it changes nothing, unless it has a higher term. So answers are
+acted on where something recorded needs them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from lockstep.systems.hashicorp.recorded_calls import Calls, Tree, request
+from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, State
+from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead
+from lockstep.systems.hashicorp.recording_messages import Send
+from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
+
+
+class Elections:
+    """The candidates."""
+
+    def __init__(
+        self,
+        replay: Replay,
+        calls: Calls,
+        lookahead: Lookahead,
+        leaders: Leaders,
+        servers: dict[str, Server],
+        *,
+        prevote: bool,
+    ) -> None:
+        """Read a recording of these servers, with or without pre-votes."""
+        self.replay, self.calls, self.lookahead, self.leaders = replay, calls, lookahead, leaders
+        self.servers, self.prevote = servers, prevote
+        self.rounds: Counter[Life] = Counter()
+
+    def times_out(self, line: State) -> None:
+        """A follower has not heard from a leader, and becomes a candidate."""
+        self.replay.take(line.node, "HeartbeatTimeout", shows=self.servers[line.node].shown())
+        if self.prevote:
+            self._asks_for_prevotes(line.life)
+
+    def begins_anew(self, life: Life, *, hidden: bool = False) -> None:
+        """A candidate has not won in time."""
+        self.replay.take(life[0], "ElectionTimeout", hidden=hidden)
+        if self.prevote:
+            self._asks_for_prevotes(life)
+
+    def _asks_for_prevotes(self, life: Life) -> None:
+        node = life[0]
+        number = self.rounds[life]
+        self.rounds[life] += 1
+        lines = {
+            peer: queue[number]
+            for (of, peer), queue in self.lookahead.rounds.items()
+            if of == life and len(queue) > number
+        }
+        self.replay.take(node, "PreElectSelf", sent=self._requests(node, lines), hidden=True)
+
+    def _requests(self, node: str, lines: dict[str, Send]) -> tuple[Tree, ...] | None:
+        """Return the requests of a round, and begin its calls.
+
+        A request that was never handed to the transport, as where the process went down, is like that to another peer.
+        """
+        for line in lines.values():
+            self.calls.begin(line)
+        first = next(iter(lines.values()), None)
+        if first is None:
+            return None
+        voters = fields(fields(self.replay.server(node)["configurations"])["latest"])["voters"]
+        peers = sorted(peer for peer in voters if peer != node)
+        lines = {peer: lines.get(peer, first) for peer in peers}
+        return tuple({**request(node, peer, line.msg, line.body), "awaited": True} for peer, line in lines.items())
+
+    def is_asked(self, line: Send) -> bool:
+        """Return whether a request is of a round that has begun."""
+        return line.rpc in self.calls.known
+
+    def sends_prevote(self, line: Send) -> None:
+        """A request for a pre-vote of no round that is known to have begun: the timer has run out unseen."""
+        if not self.is_asked(line):
+            self.begins_anew(line.life, hidden=True)
+
+    def sends_vote(self, line: Send) -> None:
+        """A request for a vote of a campaign that writes no term: there is no such step."""
+        if not self.is_asked(line):
+            tree = {**request(line.node, line.to, line.msg, line.body), "awaited": True}
+            args: Tree = {"asked": {"#set": [line.to]}, "outcome": DONE}
+            self.replay.take(line.node, "ElectSelf", args, sent=(tree,))
+
+    def elects_itself(self, line: StableSet | StableFail) -> None:
+        """A candidate raises its term, votes for itself, and asks for votes."""
+        node, server = line.node, self.servers[line.node]
+        self._wins_prevote(line)
+        parts = self.lookahead.campaigns[line.seq]
+        failed = next((k for k, part in enumerate(parts, start=1) if isinstance(part, StableFail)), None)
+        for part in parts:
+            server.write(part)
+        term = int(line.value)
+        lines = self.lookahead.votes.get((line.life, term), {})
+        others = sorted(p for p in self.servers if p != node)
+        if failed is None and len(parts) == 3:
+            sent, outcome, asked = self._requests(node, lines), DONE, others
+        else:
+            outcome = {"result": "FAIL" if failed else "CRASH", "write": failed or len(parts)}
+            for each in lines.values():
+                self.calls.begin(each)
+            sent, asked = (), sorted(lines)
+        args: Tree = {"asked": {"#set": asked}, "outcome": outcome}
+        self.replay.take(node, "ElectSelf", args, server.keys_shown(), sent)
+
+    def _wins_prevote(self, line: StableSet | StableFail) -> None:
+        """Act on what lets a candidate go on to ask for votes."""
+        node = line.node
+        server = self.replay.server(node)
+        if server["role"] != "Candidate" or server["loop"] != "SELECT":
+            return
+        if fields(server["campaign"])["phase"] == "PREVOTE":
+            for reply in list(self.calls.replies_of(node, "RequestPreVote")):
+                if self.replay.server(node)["loop"] == "SELECT" and reply.tree["granted"]:
+                    self.leaders.act_on(reply)
+        elif not self.prevote:
+            self.begins_anew(line.life, hidden=True)
+
+    def wins(self, line: State) -> None:
+        """A candidate has the votes of a majority, and leads."""
+        node = line.node
+        replies = list(self.calls.replies_of(node, "RequestVote"))
+        granted = [each for each in replies if each.tree["granted"]]
+        transfer = fields(self.replay.server(node)["transfer"])
+        if transfer["inProgress"] and not any(
+            each[0] == node and each[2] == "TimeoutNow" for each in self.calls.current
+        ):
+            self.leaders.end_transfer(node)
+        self.leaders.noops[node] = self.lookahead.noops.get(line.seq)
+        for reply in granted:
+            if self.replay.server(node)["role"] != "Leader":
+                self.leaders.act_on(reply)
+        shows = {"role": "Leader", **self.servers[node].keys_shown()}
+        self.replay.observe(node, shows)  # a server without the votes does not lead by the spec
+
+    def hears_of(self, line: StableSet) -> None:
+        """A candidate has learnt of a higher term from an answer, and follows."""
+        node, server = line.node, self.servers[line.node]
+        server.write(line)
+        for reply in list(self.calls.replies_of(node, "RequestVote", "RequestPreVote")):
+            if reply.tree["term"] == line.value:
+                self.leaders.act_on(reply, hidden=False, shows=server.shown())
+                return
+        self.replay.observe(node, server.shown())

@@ -1,0 +1,425 @@
+"""A leader's routines: what they send, the answers they act on, and what becomes committed by that.
+
+A routine's request is recorded when it is sent; it was built before, and the routine had then acted on the answer to
+its last one. Neither is recorded. But a request shows what it was built from: which entries, which commit index. So
+an answer is acted on as late as may be: before the next request of its routine, or where the commit index that the
+leader shows needs it. A request is built at its line, or before a step after which it could not be built.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, request, type_of
+from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
+from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests
+from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
+from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
+from lockstep.tla.state import State
+
+#: The action that takes an answer, by the type of its request.
+TAKES = {
+    "AppendEntries": "HandleAppendEntriesResponse",
+    "InstallSnapshot": "HandleInstallSnapshotResponse",
+    "Heartbeat": "HandleHeartbeatResponse",
+    "RequestVote": "HandleRequestVoteResponse",
+    "RequestPreVote": "HandleRequestPreVoteResponse",
+    "TimeoutNow": "HandleTimeoutNowResponse",
+}
+
+OF_REPLICATION = ("AppendEntries", "InstallSnapshot")
+
+
+class Leaders:
+    """The leaders: all that they do besides handling requests."""
+
+    def __init__(self, replay: Replay, calls: Calls, lookahead: Lookahead, servers: dict[str, Server]) -> None:
+        """Read a recording of these servers."""
+        self.replay, self.calls, self.lookahead, self.servers = replay, calls, lookahead, servers
+        self.lives: dict[str, Life] = {}
+        self.noops: dict[str, StoreLogs | None] = {}
+        self.sent: set[int] = set()
+        self.asked: defaultdict[Life, list[TransferReq]] = defaultdict(list)
+
+    # ---- Answers ----
+
+    def act_on(
+        self, reply: Reply, *, hidden: bool = True, outcome: Tree | None = None, shows: Tree | None = None
+    ) -> bool:
+        """The caller acts on an answer; return whether the spec knows it, too: it may be given up there."""
+        self.calls.replies.pop(reply.call.routine, None)
+        if self.calls.current.get(reply.call.routine) == reply.call.rpc:
+            del self.calls.current[reply.call.routine]
+        if self.replay.message(reply.tree) is None:
+            return False
+        node, action = reply.call.src, TAKES[reply.call.type]
+        args: Tree = {"m": reply.tree}
+        if reply.call.type in ("RequestVote", "RequestPreVote"):
+            args["outcome"] = outcome or DONE
+        if self._is_stale(reply):
+            self.build_before_step(node, action, args)
+        self.replay.take(node, action, args, shows, hidden=hidden)
+        return True
+
+    def _is_stale(self, reply: Reply) -> bool:
+        """Return whether an answer ends the routine that called, since its peer is in a higher term."""
+        call = reply.call
+        return call.type in OF_REPLICATION and reply.tree["term"] > self.replay.runner(call.src, call.dst)["term"]
+
+    def _reply(self, node: str, peer: str) -> Reply | None:
+        """Return what the routine of replication for a peer has got and not acted on."""
+        for type_ in OF_REPLICATION:
+            found = self.calls.replies.get((node, peer, type_))
+            if found is not None:
+                return found
+        return None
+
+    # ---- Sending ----
+
+    def send(self, line: Send) -> None:
+        """A routine sends; if it was not built before, it is built now."""
+        for table in (self.lookahead.replication, self.lookahead.heartbeats):
+            queue = table.get((line.life, line.to, line.body.term))
+            if queue and queue[0] is line:
+                queue.popleft()
+        if line.rpc in self.sent:
+            return
+        self.noop_if_due(line.node, line.body.term)
+        if not self._is_running(line):
+            self._zombie(line)
+        else:
+            self._build(line)
+
+    def _is_running(self, line: Send) -> bool:
+        runner = self.replay.runner(line.node, line.to)
+        return bool(runner["running"]) and runner["term"] == line.body.term
+
+    def _build(self, line: Send) -> None:
+        """A routine of the present leadership builds a request, and sends it."""
+        node, peer = line.node, line.to
+        tree = request(node, peer, line.msg, line.body)
+        reply = self._reply_before(line)
+        if reply is not None:
+            self.act_on(reply)
+        call = self.calls.begin(line)
+        self.sent.add(call.rpc)
+        self.replay.take(node, *self._builds(line), sent=(self._whole(tree, awaited=True),), line=line)
+
+    def _reply_before(self, line: Send) -> Reply | None:
+        """Return the answer that a routine acts on before it builds a request."""
+        if type_of(line.msg, line.body) == "Heartbeat":
+            return self.calls.replies.get((line.node, line.to, "Heartbeat"))
+        return self._reply(line.node, line.to)
+
+    @staticmethod
+    def _builds(line: Send) -> tuple[str, Tree]:
+        """Return the action that builds a request, and its arguments."""
+        if isinstance(line.body, InstallSnapshot):
+            return "SendLatestSnapshot", {"peer": line.to}
+        if line.body.is_heartbeat:
+            return "Heartbeat", {"peer": line.to}
+        return "ReplicateTo", {"peer": line.to, "count": len(line.body.entries)}
+
+    def _whole(self, tree: Tree, *, awaited: bool) -> Tree:
+        """Return a request with what is not recorded of it: whether it is awaited, what a snapshot has applied."""
+        if "snapshot" in tree:
+            tree = {**tree, "snapshot": {**tree["snapshot"], "applied": self._applied(tree)}}
+        return {**tree, "awaited": awaited}
+
+    def _applied(self, tree: Tree) -> list[Tree]:
+        place = tree["snapshot"]["index"], tree["snapshot"]["term"]
+        for snapshot in self.replay.server(tree["src"])["snapshots"]:
+            parts = fields(snapshot)
+            if (parts["index"], parts["term"]) == place:
+                return list(self.replay.tree(parts["applied"]))
+        return []
+
+    def _zombie(self, line: Send) -> None:
+        """A routine of a leadership that is over sends. Its content shows when it is handled, or lost."""
+        action, args = self._of_zombie(line)
+        self.calls.begin_unawaited(line)
+        self.sent.add(line.rpc)
+        self.replay.take(line.node, action, args, line=line)
+
+    def _of_zombie(self, line: Send) -> tuple[str, Tree]:
+        zombies = [self.replay.tree(each) for each in self.replay.server(line.node)["zombies"]]
+        mine = [each for each in zombies if each["peer"] == line.to and each["term"] == line.body.term]
+        mine = mine or [self._no_zombie(line)]
+        if isinstance(line.body, InstallSnapshot):
+            return "ZombieSendSnapshot", {"zombie": mine[0]}
+        if line.body.is_heartbeat:
+            return "ZombieHeartbeat", {"zombie": mine[0]}
+        fitting = [each for each in mine if each["nextIndex"] == line.body.prev_index + 1]
+        return "ZombieReplicateTo", {"zombie": (fitting or mine)[0], "count": len(line.body.entries)}
+
+    def _zombie_could(self, line: Send) -> bool:
+        """Return whether a routine whose leadership is over would send this now."""
+        if not any(fields(each)["term"] == line.body.term for each in self.replay.server(line.node)["zombies"]):
+            return False
+        after = self.replay.trial(line.node, *self._of_zombie(line))
+        tree = request(line.node, line.to, line.msg, line.body)
+        return after is not None and self.replay.message(tree, after, awaited=False) is not None
+
+    @staticmethod
+    def _no_zombie(line: Send) -> Tree:
+        """Return a routine that would have sent it, had there been one."""
+        next_index = line.body.prev_index + 1 if isinstance(line.body, AppendEntries) else 1
+        return {"peer": line.to, "term": line.body.term, "nextIndex": next_index}
+
+    # ---- Before something changes ----
+
+    def build_before_step(self, node: str, action: str, args: Tree) -> None:
+        """Build the next request of each routine that could build it now, but not after a step.
+
+        The log, the last snapshot, the commit index and the role are read when a request is built.
+        """
+        after = None
+        for line in list(self._next_requests(node, self.lookahead.replication, self.lookahead.heartbeats)):
+            if self._could_build(line):
+                after = after or self.replay.trial(node, action, args)
+                if after is not None and not self._could_build(line, after):
+                    (self._build if self._is_running(line) else self._zombie)(line)
+                    after = None
+
+    def _could_build(self, line: Send, state: State | None = None) -> bool:
+        """Return whether a routine would build this request in a state: in the present one if none is given."""
+        present = self.replay.state
+        self.replay.state = state or present
+        try:
+            return self._runner_could(line) if self._is_running(line) else self._zombie_could(line)
+        finally:
+            self.replay.state = present
+
+    def _build_earlier(self, node: str, is_earlier: Callable[[Send], bool]) -> None:
+        """Build the next request of each routine of a leader, if it can be built and is earlier than what comes now."""
+        for line in list(self._next_requests(node, self.lookahead.replication)):
+            if is_earlier(line) and self._is_running(line) and self._could_build(line):
+                self._build(line)
+
+    def _next_requests(self, node: str, *tables: Requests) -> Iterator[Send]:
+        """Yield the next request of each of a server's routines, if it was not built yet."""
+        for table in tables:
+            for (life, _, _), queue in table.items():
+                if life == self.lives.get(node) and queue and queue[0].rpc not in self.sent:
+                    yield queue[0]
+
+    def _runner_could(self, line: Send) -> bool:
+        """Return whether a routine of the present leadership would send this now, once it has acted on its answer."""
+        reply = self._reply_before(line)
+        steps = [] if reply is None else [_taking(reply)]
+        after = self.replay.trial_of(line.node, [*steps, self._builds(line)])
+        tree = request(line.node, line.to, line.msg, line.body)
+        return after is not None and self.replay.message(tree, after, awaited=True) is not None
+
+    # ---- Committing ----
+
+    def commit(self, node: str, shown: int) -> None:
+        """A leader shows a commit index: its main loop has taken over what the routines had found committed.
+
+        It may have done so several times since its last line; a request that is yet to be sent shows one of them.
+        """
+        while self.replay.server(node)["role"] == "Leader" and self.replay.server(node)["commitIndex"] < shown:
+            here = self.replay.server(node)["commitIndex"]
+            lines = filter(self._is_running, self._next_requests(node, self.lookahead.replication))
+            commits = (line.body.commit for line in lines if isinstance(line.body, AppendEntries))
+            to = min((index for index in commits if here < index < shown), default=shown)
+            self._build_earlier(node, partial(_knows_less, to))
+            self._find_committed(node, to)
+            self.build_before_step(node, "ProcessLogs", {})
+            self.replay.take(node, "ProcessLogs", shows={"commitIndex": to}, hidden=True)
+
+    def _find_committed(self, node: str, index: int) -> None:
+        """Act on answers until the entries up to an index are committed, starting with those for the fewest entries.
+
+        An answer for fewer entries does not help, and its routine may act on it later. An answer comes last if the next
+        request of its routine starts where it would without that answer.
+        """
+
+        def stored(reply: Reply) -> int:
+            return int(self.replay.runner(node, reply.call.dst)["sentIndex"])
+
+        def comes_last(reply: Reply) -> bool:
+            return self._next_start(reply) == self._next_index(reply)
+
+        replies = [each for each in self.calls.replies_of(node, *OF_REPLICATION) if each.tree["success"]]
+        for reply in sorted(replies, key=lambda each: (comes_last(each), stored(each))):
+            if fields(self.replay.server(node)["leaderState"])["commitIndex"] >= index:
+                return
+            if stored(reply) >= index:
+                self.act_on(reply)
+
+    def _next_index(self, reply: Reply) -> int:
+        """Return where a routine sends from until it acts on its answer."""
+        return int(self.replay.runner(reply.call.src, reply.call.dst)["nextIndex"])
+
+    def _next_start(self, reply: Reply) -> int | None:
+        """Return where the next request of a routine starts, unless that is a snapshot or was built before."""
+        node, peer = reply.call.src, reply.call.dst
+        queue = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]))
+        if not queue or queue[0].rpc in self.sent or not isinstance(queue[0].body, AppendEntries):
+            return None
+        return queue[0].body.prev_index + 1
+
+    # ---- The main loop ----
+
+    def noop_if_due(self, node: str, term: int) -> None:
+        """The routines run from before the first entry is stored: if one of them is first, the step was before."""
+        server = self.replay.server(node)
+        if server["loop"] == "LEAD" and server["currentTerm"] == term:
+            self.noop(node)
+
+    def noop(self, node: str) -> None:
+        """A leader sets up its state and stores its first entry."""
+        stored = self.noops.pop(node, None)
+        shows: Tree = {"role": "Leader", "leader": node}
+        if stored is not None:
+            shows |= entries_shown(stored)
+            self.servers[node].write(stored)
+        self.replay.take(node, "DispatchNoop", {"outcome": DONE}, shows, (), line=stored)
+
+    def dispatch(self, line: StoreLogs) -> None:
+        """A leader stores what clients ask for."""
+        self._hand_over_if_asked(line.node)
+        self.end_transfer(line.node)
+        self.servers[line.node].write(line)
+        logs = [{"type": each.type, "value": each.v} for each in line.entries]
+        self.replay.take(line.node, "DispatchLogs", {"logs": logs, "outcome": DONE}, entries_shown(line), ())
+
+    def step_down(self, node: str) -> None:
+        """A leader has learnt of a higher term from an answer, and follows.
+
+        Of several such answers, the leader acted on the one whose routine sends nothing afterwards.
+        """
+        stale = filter(self._is_stale, self.calls.replies_of(node, *OF_REPLICATION))
+        for reply in sorted(stale, key=self._sends_afterwards):
+            if not fields(self.replay.server(node)["leaderState"])["stepDown"]:
+                self.act_on(reply)
+        self.lose(node)
+        self.replay.take(node, "StepDown", shows=self.servers[node].shown())
+
+    def _sends_afterwards(self, reply: Reply) -> int:
+        """Return how many requests a routine has yet to send that it cannot build before it acts on its answer."""
+        node, peer = reply.call.src, reply.call.dst
+        key = self.lives[node], peer, self.replay.runner(node, peer)["term"]
+        tables = self.lookahead.replication, self.lookahead.heartbeats
+        lines = [line for table in tables for line in table.get(key, ()) if line.rpc not in self.sent]
+        return len(lines) - any(self._could_build(line) for line in lines[:1])
+
+    def lease(self, node: str) -> None:
+        """A leader has not heard from a quorum, and follows."""
+        self.lose(node)
+        self.replay.take(node, "CheckLeaderLease", shows=self.servers[node].shown())
+
+    def lose(self, node: str) -> None:
+        """A leadership ends: what its routines had built by then they built as those of a leader.
+
+        A routine that sends later still sends from where the last answer it acted on had led. The answers that are left
+        are not for the server's next leadership.
+        """
+        if self.replay.server(node)["role"] != "Leader":
+            return
+        self._hand_over_if_asked(node)
+        self.asked.pop(self.lives[node], None)
+        self._build_earlier(node, lambda _: True)
+        for reply in list(self.calls.replies_of(node, *OF_REPLICATION)):
+            if self._next_start(reply) not in (None, self._next_index(reply)):
+                self.act_on(reply)
+        self.calls.forget(node, *OF_REPLICATION, "Heartbeat")
+
+    # ---- Handing over ----
+
+    def asked_to_hand_over(self, line: TransferReq) -> None:
+        """A client asks a leader to hand over."""
+        self.asked[line.life].append(line)
+
+    def answered_transfer(self, line: TransferResp) -> None:
+        """A client has its answer: no TimeoutNow that is built from now on follows from its request."""
+        self.asked[line.life] = [each for each in self.asked[line.life] if each.k != line.k]
+
+    def _ask_for(self, line: Send) -> TransferReq | None:
+        """Return the client's request that a TimeoutNow may follow from."""
+        return next((each for each in self.asked[line.life] if each.to in ("", line.to)), None)
+
+    def timeout_now(self, line: Send) -> None:
+        """A leader asks its successor to campaign; if the request was not built before, it is built now."""
+        self.lookahead.transfers[line.life].popleft()
+        if line.rpc not in self.sent:
+            self._hand_over(line)
+
+    def _hand_over(self, line: Send) -> None:
+        """A leader has brought its successor up to date, and asks it to campaign."""
+        node, peer = line.node, line.to
+        ask = self._ask_for(line)
+        if ask is not None:
+            self.asked[line.life].remove(ask)
+        self.end_transfer(node)
+        self.replay.take(node, "LeadershipTransfer", {"peer": peer}, line=line, hidden=True)
+        reply = self._reply_of_successor(line)
+        if reply is not None:
+            self.act_on(reply)
+        call = self.calls.begin(line)
+        self.sent.add(call.rpc)
+        tree = self._whole(request(node, peer, line.msg, line.body), awaited=True)
+        self.replay.take(node, "SendTimeoutNow", sent=(tree,), line=line)
+
+    def _reply_of_successor(self, line: Send) -> Reply | None:
+        """Return the answer that may show that the successor is up to date, unless it is known to be."""
+        is_up_to_date = self.replay.runner(line.node, line.to)["nextIndex"] > last_index(self.replay, line.node)
+        return None if is_up_to_date else self._reply(line.node, line.to)
+
+    def _hand_over_if_asked(self, node: str) -> None:
+        """Build the next TimeoutNow if a client has asked for it and the successor is up to date.
+
+        It could not be built once the leader has stored more entries, or has lost its leadership.
+        """
+        queue = self.lookahead.transfers.get(self.lives[node])
+        if not queue or queue[0].rpc in self.sent or self._ask_for(queue[0]) is None:
+            return
+        if self._could_hand_over(queue[0]):
+            self._hand_over(queue[0])
+
+    def _could_hand_over(self, line: Send) -> bool:
+        """Return whether a leader could ask its successor to campaign now."""
+        steps: list[tuple[str, Tree]] = [("LeadershipTransfer", {"peer": line.to}), ("SendTimeoutNow", {})]
+        reply = self._reply_of_successor(line)
+        if reply is not None:
+            steps.insert(1, _taking(reply))
+        if self._is_handing_over(line.node):
+            steps.insert(0, ("EndTransfer", {}))
+        return self.replay.trial_of(line.node, steps) is not None
+
+    def _is_handing_over(self, node: str) -> bool:
+        return bool(fields(self.replay.server(node)["transfer"])["inProgress"])
+
+    def end_transfer(self, node: str) -> None:
+        """A transfer is over, if there was one: its end is not recorded, only what may not be before it."""
+        if self._is_handing_over(node):
+            self.replay.take(node, "EndTransfer", hidden=True)
+
+
+def _taking(reply: Reply) -> tuple[str, Tree]:
+    """Return the action by which a routine of a leader acts on an answer, and its arguments."""
+    return TAKES[reply.call.type], {"m": reply.tree}
+
+
+def _knows_less(index: int, line: Send) -> bool:
+    """Return whether a request was built when less was committed."""
+    return isinstance(line.body, AppendEntries) and line.body.commit < index
+
+
+def entries_shown(line: StoreLogs) -> Tree:
+    """Return what a server shows that has stored entries."""
+    last = line.entries[-1]
+    return {
+        "lastLog": {"index": last.i, "term": last.t},
+        "log": {str(each.i): entry(each) for each in line.entries},
+    }
+
+
+def last_index(replay: Replay, node: str) -> int:
+    """Return the end of a server's log or snapshot, whichever is further."""
+    server = replay.server(node)
+    return max(int(fields(server[place])["index"]) for place in ("lastLog", "lastSnapshot"))

@@ -1,1 +1,0 @@
-"""The lines of a recording: their kinds and fields."""

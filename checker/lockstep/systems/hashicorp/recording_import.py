@@ -1,0 +1,358 @@
+"""Importing a recording of hashicorp/raft: from its lines to a trace of the spec's actions.
+
+`import_recording` reads a recording and returns a header, the events and a summary. Each line is the effect of an
+action, an observation within one, or noise; spec/hashicorp/README.md has the table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lockstep.base.progress import EVERY, Say, silent
+from lockstep.systems.hashicorp import recording_lines as s
+from lockstep.systems.hashicorp import recording_messages as m
+from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, answer, snapshot_place
+from lockstep.systems.hashicorp.recorded_elections import Elections
+from lockstep.systems.hashicorp.recorded_handlers import Handlers
+from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_servers import Server, log_shown, persisted_shown
+from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
+from lockstep.systems.hashicorp.recording_lines import Line, NodeLine
+from lockstep.systems.hashicorp.recording_lookahead import Lookahead, look_ahead
+from lockstep.systems.hashicorp.recording_reader import parse_lines, read_recording
+from lockstep.systems.hashicorp.recording_replay import DepartedError, Replay
+from lockstep.systems.system import Compile
+from lockstep.tla.spec import Spec
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import OBSERVE
+from raftref.hashicorp.choices import Feature, Flaw
+
+SPEC = "HashicorpRaft"
+
+#: The line of the library's own log with which a candidate begins anew.
+BEGINS_ANEW = "Election timeout reached, restarting election"
+
+
+def import_recording(path: Path, compile_: Compile, say: Say = silent) -> Imported:
+    """Import the recording at `path`.
+
+    Raises TraceError, naming file, line and field, where it is no whole recording; UnreadableError where it cannot be
+    read.
+    """
+    return _imported(*read_recording(path), str(path), compile_, say)
+
+
+def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Imported:
+    """Import the lines of a recording; `source` names them in messages."""
+    return _imported(*parse_lines(raw, source), source, compile_, silent)
+
+
+def _imported(header: s.Header, lines: list[Line], source: str, compile_: Compile, say: Say) -> Imported:
+    trace_of = trace_header(header)
+    reader = Reader(compile_(trace_of, source), header, look_ahead(lines, source), source)
+    last = reader.read(lines, lambda text: say(f"{source}: {text}"))
+    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
+
+
+def trace_header(header: s.Header) -> trace.Header:
+    """Return the header of the trace of a recording.
+
+    The flaws are those of v1.7.3, but for one: the recorder's transport has no way round the main loop for heartbeats.
+    """
+    constants: dict[str, bool | str | int] = {
+        "MaxAppendEntries": header.config.max_append_entries,
+        "TrailingLogs": header.config.trailing_logs,
+        str(Feature.PRE_VOTE): header.prevote,
+        str(Flaw.HEARTBEAT_RACE): "repaired",
+    }
+    return trace.Header(
+        format=trace.FORMAT,
+        system="hashicorp/raft",
+        version=header.library_version,
+        spec=SPEC,
+        nodes=header.nodes,
+        constants=constants,
+        origin=f"recorded from hashicorp/raft {header.library_version}, {header.capture}",
+        scenario=f"{header.capture}, seed {header.seed}",
+    )
+
+
+class Reader:
+    """Reads a recording line by line."""
+
+    def __init__(self, spec: Spec, header: s.Header, lookahead: Lookahead, source: str) -> None:
+        """Take the spec with the constants of the recording, its header, and its lookahead."""
+        self.source, self.lookahead = source, lookahead
+        self.servers = {name: Server(name) for name in header.nodes}
+        self.replay, self.calls = Replay(spec, lambda node: log_shown(self.servers[node].log)["log"]), Calls()
+        self.leaders = Leaders(self.replay, self.calls, lookahead, self.servers)
+        self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
+        self.elections = Elections(
+            self.replay, self.calls, lookahead, self.leaders, self.servers, prevote=header.prevote
+        )
+        self.snapshots = Snapshots(self.replay, lookahead, self.leaders, self.servers, source)
+        self.observed: set[int] = set()
+
+    def read(self, lines: list[Line], say: Say = silent) -> Line | None:
+        """Read all lines; return the one at which the spec has no step, if there is one."""
+        for line in lines:
+            self.replay.line = line
+            if line.number % EVERY == 0:
+                say(f"line {line.number:,}")
+            try:
+                self._line(line)
+            except DepartedError:
+                return line
+        return None
+
+    def _line(self, line: Line) -> None:
+        if not isinstance(line, NodeLine):
+            return
+        if line.obs is not None:
+            self.leaders.commit(line.node, line.obs.commit)
+        handler = self.lookahead.steps.get(line.seq)
+        if handler is not None:
+            self.handlers.handle(handler)
+        reader = _READERS.get(type(line))
+        if reader is not None:
+            reader(self, line)
+
+    # ---- The network ----
+
+    def _send(self, line: m.Send) -> None:
+        own = line.body.cand if isinstance(line.body, m.RequestVote | m.RequestPreVote) else line.body.leader
+        if own != line.node:
+            raise self._problem(line, "body", f"{own!r} asks in it, and {line.node} sends it")
+        if line.msg == "RequestPreVote":
+            self.elections.sends_prevote(line)
+        elif line.msg == "RequestVote":
+            self.elections.sends_vote(line)
+        elif line.msg == "TimeoutNow":
+            self.leaders.timeout_now(line)
+        else:
+            self.leaders.send(line)
+        copied = self.lookahead.duplicates.get(line.rpc)
+        if copied is not None:
+            call = self._call(line)
+            self.replay.take(call.dst, "Duplicate", {"m": self.handlers.under_way(call)}, line=copied)
+
+    def _problem(self, line: Line, field: str, problem: str) -> TraceError:
+        return TraceError(self.source, line.number, f"field `{field}`: {problem}")
+
+    def _call(self, line: m.RpcLine) -> Any:
+        call = self.calls.find(line)
+        if call is None:
+            raise self._problem(line, "rpc", f"no line above sends request {line.rpc}")
+        return call
+
+    def _duplicate(self, line: m.Duplicate) -> None:
+        """The step was taken where the request was sent."""
+        self._call(line)
+
+    def _drop(self, line: m.Drop) -> None:
+        call = self._call(line)
+        self.replay.take(call.dst, "Lose", {"m": self.handlers.under_way(call)})
+
+    def _reply_drop(self, line: m.ReplyDrop) -> None:
+        """An answer is lost; of one that its caller waits for no more the spec knows nothing."""
+        call = self._call(line)
+        tree = call.answers.get(line.copy)
+        if tree is not None and self.calls.is_current(call) and self.replay.message(tree) is not None:
+            self.replay.take(call.src, "Lose", {"m": tree})
+        else:
+            self.observed.add(line.number)
+
+    def _reply_recv(self, line: m.ReplyRecv) -> None:
+        call = self._call(line)
+        if line.err is not None or line.body.err is not None:
+            self._gives_up(call)
+        elif self.calls.is_current(call):
+            tree = answer(call.dst, call.src, call.type, line.body)
+            if tree not in call.answers.values():
+                raise self._problem(line, "body", "no line above gives this answer")
+            reply = self.calls.replies[call.routine] = Reply(call, tree)
+            if call.type == "TimeoutNow":
+                self.leaders.act_on(reply)  # whose flag is cleared from then on
+        self.observed.add(line.number)
+
+    def _rpc_error(self, line: m.RpcError) -> None:
+        self._gives_up(self._call(line))
+
+    def _gives_up(self, call: Any) -> None:
+        """A call fails at its caller; if that has something else to do by now, the spec has given it up before."""
+        current = self.calls.is_current(call)
+        self.calls.give_up(call)
+        if not current or call.type == "TimeoutNow":
+            return
+        if self.replay.trial(call.src, "RPCError", {"peer": call.dst, "type": call.type}) is not None:
+            self.replay.take(call.src, "RPCError", {"peer": call.dst, "type": call.type})
+
+    # ---- Stores and roles ----
+
+    def _part(self, line: Any) -> None:
+        """Read a line of a handler or a campaign: the step is taken at one of them."""
+        self.observed.add(line.number)
+
+    def _stable(self, line: s.StableSet | s.StableFail) -> None:
+        if line.seq in self.lookahead.campaigns:
+            self.elections.elects_itself(line)
+        elif line.seq in self.lookahead.parts:
+            self._part(line)
+        elif line.function == "runCandidate" and isinstance(line, s.StableSet):
+            self.elections.hears_of(line)
+        elif line.function in ("BootstrapCluster", "NewRaft") and isinstance(line, s.StableSet):
+            self.servers[line.node].write(line)
+            self._part(line)
+        else:
+            raise self._problem(line, "by", f"{line.by!r} is not known to write {line.key}")
+
+    def _store_logs(self, line: s.StoreLogs) -> None:
+        if line.seq in self.lookahead.parts:
+            self._part(line)
+        elif line.by == "dispatchLogs<runLeader":
+            if line.node in self.leaders.noops:
+                self.leaders.noop(line.node)
+            self._part(line)
+        elif line.by == "dispatchLogs<leaderLoop":
+            self.leaders.dispatch(line)
+        elif line.function == "BootstrapCluster":
+            self.servers[line.node].write(line)
+            self._part(line)
+        else:
+            raise self._problem(line, "by", f"{line.by!r} is not known to store entries")
+
+    def _delete_range(self, line: s.DeleteRange) -> None:
+        if line.seq in self.lookahead.parts:
+            self._part(line)
+        else:
+            self.snapshots.compacts(line)
+
+    def _state(self, line: s.State) -> None:
+        if line.seq in self.lookahead.parts or line.state == "Shutdown":
+            self._part(line)
+            return
+        known = _CHANGES.get((line.state, line.function))
+        if known is None:
+            raise self._problem(line, "by", f"{line.by!r} is not known to make a {line.state}")
+        self.servers[line.node].write(line)
+        if line.state != "Leader":
+            self.servers[line.node].leader = ""
+        known(self, line)
+
+    def _leader_obs(self, line: s.LeaderObs) -> None:
+        if line.seq not in self.lookahead.parts:
+            self.servers[line.node].write(line)
+        self._part(line)
+
+    def _snapshot_saved(self, line: s.SnapshotSaved) -> None:
+        if line.seq in self.lookahead.parts:
+            self._part(line)
+        else:
+            self.snapshots.saves(line)
+
+    def _liblog(self, line: s.LibLog) -> None:
+        if line.text == BEGINS_ANEW and self.replay.server(line.node)["role"] == "Candidate":
+            self.elections.begins_anew(line.life)
+
+    # ---- Clients ----
+
+    def _transfer_req(self, line: s.TransferReq) -> None:
+        self.leaders.asked_to_hand_over(line)
+        self.observed.add(line.number)
+
+    def _transfer_resp(self, line: s.TransferResp) -> None:
+        self.leaders.answered_transfer(line)
+        self.observed.add(line.number)
+
+    # ---- Lives ----
+
+    def _start(self, line: s.Start) -> None:
+        node = line.node
+        self.leaders.lives[node] = line.life
+        self.servers[node].start(line.persisted)
+        shows = persisted_shown(line.persisted)
+        if line.persisted.snapshot is not None:
+            shows["lastSnapshot"] = snapshot_place(line.persisted.snapshot)
+        if line.inc == 1:
+            self.replay.observe(node, shows)
+        else:
+            self.replay.take(node, "Restart", shows=shows)
+        if "lastSnapshot" in shows:
+            self.replay.require_snapshot(node, shows["lastSnapshot"])
+
+    def _stopped(self, line: s.Stopped) -> None:
+        node = line.node
+        self.calls.forget(node)
+        self.snapshots.waiting.pop(node, None)
+        self.leaders.noops.pop(node, None)
+        if self.replay.server(node)["role"] == "Shutdown":
+            self.replay.observe(node, persisted_shown(line.persisted))
+        else:
+            self.replay.take(node, "Crash", shows=persisted_shown(line.persisted))
+
+    def _final(self, line: s.Final) -> None:
+        shows = persisted_shown(line.persisted)
+        if line.obs is not None:
+            shows |= {"commitIndex": line.obs.commit, "lastIndex": line.obs.last, "role": line.obs.role}
+        self.replay.observe(line.node, shows)
+
+
+_CHANGES: dict[tuple[str, str], Callable[[Reader, s.State], None]] = {
+    ("Candidate", "runFollower"): lambda self, line: self.elections.times_out(line),
+    ("Leader", "runCandidate"): lambda self, line: self.elections.wins(line),
+    ("Follower", "runCandidate"): lambda self, line: self._part(line),
+    ("Follower", "leaderLoop"): lambda self, line: self.leaders.step_down(line.node),
+    ("Follower", "checkLeaderLease"): lambda self, line: self.leaders.lease(line.node),
+}
+
+_READERS: dict[type[Line], Callable[[Reader, Any], None]] = {
+    m.Send: Reader._send,
+    m.Duplicate: Reader._duplicate,
+    m.Drop: Reader._drop,
+    m.ReplyDrop: Reader._reply_drop,
+    m.ReplyRecv: Reader._reply_recv,
+    m.RpcError: Reader._rpc_error,
+    m.Recv: Reader._part,
+    m.Respond: Reader._part,
+    s.StableSet: Reader._stable,
+    s.StableFail: Reader._stable,
+    s.StoreLogs: Reader._store_logs,
+    s.DeleteRange: Reader._delete_range,
+    s.State: Reader._state,
+    s.LeaderObs: Reader._leader_obs,
+    s.FsmApply: lambda self, line: self.snapshots.applies(line),
+    s.FsmSnapshot: lambda self, line: self.snapshots.reads(line),
+    s.FsmRestore: lambda self, line: self.snapshots.restores(line),
+    s.SnapshotSaved: Reader._snapshot_saved,
+    s.LibLog: Reader._liblog,
+    s.TransferReq: Reader._transfer_req,
+    s.TransferResp: Reader._transfer_resp,
+    s.Start: Reader._start,
+    s.Stopped: Reader._stopped,
+    s.Final: Reader._final,
+}
+
+
+def _summary(reader: Reader, lines: list[Line], departed: Line | None) -> Summary:
+    events, hidden = reader.replay.events, set(reader.replay.hidden)
+    acted = {event.line for place, event in enumerate(events) if event.action != OBSERVE and place not in hidden}
+    observed = reader.observed | {event.line for event in events if event.action == OBSERVE}
+    uses: dict[str, Counter[str]] = {}
+    for line in lines:
+        use = ACTION if line.number in acted else OBSERVATION if line.number in observed else NOISE
+        uses.setdefault(line.label, Counter())[use] += 1
+    notes = () if departed is None else (f"line {departed.number}: no such step; the lines after it were not read",)
+    return Summary(
+        uses={label: dict(uses[label]) for label in sorted(uses)},
+        actions=dict(sorted(Counter(event.action for event in events).items())),
+        moved=tuple(sorted(reader.replay.moved)),
+        forced=(),
+        hidden=dict(sorted(Counter(events[place].action for place in hidden).items())),
+        refuted=None if departed is None else departed.number,
+        notes=notes,
+    )

@@ -1,0 +1,219 @@
+"""The lookahead of a recording: how a handler goes on, what a routine sends next.
+
+A step of the spec is a whole handler, or a whole campaign, and the recorder writes a line for each part of it. So a
+step is taken at one of its lines, with the others in view. And a request is recorded when it is sent, which is after
+it was built; its content shows when that may have been.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lockstep.systems.hashicorp.recording_lines import (
+    DeleteRange,
+    FsmRestore,
+    FsmSnapshot,
+    LeaderObs,
+    LibLog,
+    Line,
+    NodeLine,
+    SnapshotSaved,
+    StableFail,
+    StableSet,
+    Start,
+    State,
+    Stopped,
+    StoreLogs,
+    Written,
+)
+from lockstep.systems.hashicorp.recording_messages import (
+    AppendEntries,
+    Duplicate,
+    Recv,
+    Respond,
+    Send,
+    TimeoutNow,
+)
+from lockstep.trace.json_lines import TraceError
+
+#: A node and which of its lives.
+Life = tuple[str, int]
+
+#: Requests of a leader's routines, in order, by life, peer and term.
+Requests = dict[tuple[Life, str, int], deque[Send]]
+
+#: The line of the library's own log with which a snapshot is complete.
+COMPLETE = "snapshot complete up to"
+
+#: Lines of the main loop while it handles a request, or campaigns.
+Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | State | LeaderObs
+
+#: Those of them that are durable writes, or were to be.
+WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
+
+
+@dataclass(slots=True)
+class Handler:
+    """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one."""
+
+    recv: Recv
+    parts: list[Part] = field(default_factory=list)
+    respond: Respond | None = None
+    is_over: bool = False
+
+    def place(self) -> Line:
+        """Return the line at which the step is taken.
+
+        It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
+        the FSM, are recorded as they read. Without such a write it is the line at which the handler begins.
+        """
+        marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
+        return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
+
+
+@dataclass(slots=True)
+class Lookahead:
+    """The lines that a step may need before the recording comes to them.
+
+    `handlers` by the line that begins one, `steps` by that at which the step is taken, `parts` of handlers and
+    campaigns by line; `campaigns` are the writes of electSelf by the first of them; `noops` the line at which a
+    leader stores its first entry, by the line at which it wins; `votes` the requests of a campaign, by life and
+    term; `rounds` those for pre-votes, by life and peer in order; `replication` what the routine that replicates to a
+    peer sends, `heartbeats` what the routine beside it sends; `transfers` the TimeoutNow requests of a life in order;
+    `saved` the line of the snapshot that was begun at a line, `compacted` the line at which the log was compacted after
+    it, `completed` the lines of the snapshots whose routine came to its end; `duplicates` the line at which a request
+    is copied, by its number: that of the loss of the first copy may stand above it.
+    """
+
+    handlers: dict[int, Handler] = field(default_factory=dict)
+    steps: dict[int, Handler] = field(default_factory=dict)
+    parts: set[int] = field(default_factory=set)
+    campaigns: dict[int, list[StableSet | StableFail]] = field(default_factory=dict)
+    noops: dict[int, StoreLogs] = field(default_factory=dict)
+    votes: dict[tuple[Life, int], dict[str, Send]] = field(default_factory=lambda: defaultdict(dict))
+    rounds: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
+    replication: Requests = field(default_factory=lambda: defaultdict(deque))
+    heartbeats: Requests = field(default_factory=lambda: defaultdict(deque))
+    transfers: dict[Life, deque[Send]] = field(default_factory=lambda: defaultdict(deque))
+    saved: dict[int, SnapshotSaved] = field(default_factory=dict)
+    compacted: dict[int, DeleteRange] = field(default_factory=dict)
+    completed: set[int] = field(default_factory=set)
+    duplicates: dict[int, Duplicate] = field(default_factory=dict)
+
+
+def look_ahead(lines: Iterable[Line], source: str) -> Lookahead:
+    """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
+    return _Reader(source).read(lines)
+
+
+class _Reader:
+    def __init__(self, source: str) -> None:
+        self.source, self.lookahead = source, Lookahead()
+        self.open: dict[str, Handler] = {}
+        self.campaign: dict[str, list[StableSet | StableFail]] = {}
+        self.won: dict[str, State] = {}
+        self.read_for: dict[str, FsmSnapshot] = {}
+        self.last_saved: dict[str, SnapshotSaved] = {}
+
+    def read(self, lines: Iterable[Line]) -> Lookahead:
+        for line in lines:
+            if not isinstance(line, NodeLine):
+                continue
+            match line:
+                case Recv():
+                    self._recv(line)
+                case Respond():
+                    self._respond(line)
+                case Send():
+                    self._send(line)
+                case Duplicate():
+                    self.lookahead.duplicates[line.rpc] = line
+                case Start() | Stopped():
+                    self._ends(line.node)
+                case LibLog() if line.text == COMPLETE:
+                    self._completed(line.node)
+                case FsmSnapshot():
+                    self._completed(line.node)
+                    self.read_for[line.node] = line
+                case FsmRestore() if line.node in self.open:
+                    self._part(self.open[line.node], line)
+                case Written():
+                    self._written(line)
+        for handler in self.lookahead.handlers.values():
+            self.lookahead.steps[handler.place().seq] = handler
+        return self.lookahead
+
+    def _ends(self, node: str) -> None:
+        for table in (self.open, self.campaign, self.won, self.read_for, self.last_saved):
+            table.pop(node, None)
+
+    def _completed(self, node: str) -> None:
+        """The routine of snapshots has come to the end of one, or would not begin the next."""
+        saved = self.last_saved.pop(node, None)
+        if saved is not None:
+            self.lookahead.completed.add(saved.seq)
+
+    def _recv(self, line: Recv) -> None:
+        if line.node in self.open:
+            raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
+        self.open[line.node] = self.lookahead.handlers[line.seq] = Handler(line)
+
+    def _respond(self, line: Respond) -> None:
+        handler = self.open.pop(line.node, None)
+        if handler is None or (handler.recv.rpc, handler.recv.copy) != (line.rpc, line.copy):
+            raise TraceError(self.source, line.number, f"field `rpc`: {line.node} is not handling request {line.rpc}")
+        handler.respond = line
+
+    def _send(self, line: Send) -> None:
+        if line.msg == "RequestVote":
+            self.lookahead.votes[line.life, line.body.term][line.to] = line
+        elif line.msg == "RequestPreVote":
+            self.lookahead.rounds[line.life, line.to].append(line)
+        elif isinstance(line.body, TimeoutNow):
+            self.lookahead.transfers[line.life].append(line)
+        else:
+            is_heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
+            table = self.lookahead.heartbeats if is_heartbeat else self.lookahead.replication
+            table[line.life, line.to, line.body.term].append(line)
+
+    def _written(self, line: Written) -> None:
+        node = line.node
+        if line.caller == "processRPC" and isinstance(line, Part):
+            if node not in self.open:
+                raise TraceError(self.source, line.number, f"field `by`: {node} is handling no request")
+            self._part(self.open[node], line)
+        elif isinstance(line, StableSet | StableFail) and line.function == "electSelf":
+            self._of_campaign(line)
+        elif isinstance(line, State) and line.state == "Leader":
+            self.won[node] = line
+        elif isinstance(line, StoreLogs) and line.caller == "runLeader" and node in self.won:
+            self.lookahead.noops[self.won.pop(node).seq] = line
+        elif isinstance(line, SnapshotSaved) and node in self.read_for:
+            self.lookahead.saved[self.read_for.pop(node).seq] = self.last_saved[node] = line
+        elif isinstance(line, DeleteRange):
+            self._compaction(line)
+
+    def _part(self, handler: Handler, line: Part) -> None:
+        handler.parts.append(line)
+        self.lookahead.parts.add(line.seq)
+
+    def _of_campaign(self, line: StableSet | StableFail) -> None:
+        if line.key == "CurrentTerm":
+            self.campaign[line.node] = self.lookahead.campaigns[line.seq] = [line]
+        elif line.node not in self.campaign:
+            raise TraceError(self.source, line.number, f"field `by`: {line.node} has begun no campaign")
+        else:
+            self.campaign[line.node].append(line)
+            self.lookahead.parts.add(line.seq)
+
+    def _compaction(self, line: DeleteRange) -> None:
+        """A handler that installs a snapshot compacts the log once the FSM has it; else a routine of its own did."""
+        handler = self.open.get(line.node)
+        if handler is not None and any(isinstance(part, FsmRestore) for part in handler.parts):
+            self._part(handler, line)
+        elif line.node in self.last_saved:
+            self.lookahead.compacted[self.last_saved.pop(line.node).seq] = line
+        else:
+            raise TraceError(self.source, line.number, f"field `why`: {line.node} has saved no snapshot")

@@ -1,0 +1,172 @@
+"""The spec's behaviour so far: its state, and the events that led there.
+
+The steps and the values that they show are the recording's; the spec's state decides which message a line means, and
+what a routine waits for. The state is only read: the values of the recording go into the events, which the check
+holds against the spec by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from lockstep.conformance.json_values import Words, to_tree, to_value
+from lockstep.systems.hashicorp.recorded_calls import Tree
+from lockstep.systems.hashicorp.recording_lines import Line
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import ArgumentError, Fcn, Value
+from lockstep.trace.trace_format import OBSERVE, Event
+
+DONE: Tree = {"result": "DONE", "write": 0}
+
+
+class DepartedError(Exception):
+    """The spec has no such step: its behaviour in the lines after it is not known."""
+
+
+class Replay:
+    """A behaviour of the spec, step by step; `line` is the one that is being read."""
+
+    def __init__(self, spec: Spec, whole_log: Callable[[str], Any]) -> None:
+        """Begin in the spec's initial state; `whole_log` returns the log of a server as it was recorded."""
+        self.spec, self.whole_log = spec, whole_log
+        self.words = Words({**spec.model_values, **spec.constants}["NoNode"])
+        (self.state,) = spec.initial_states()
+        self.events: list[Event] = []
+        self.hidden: list[int] = []
+        self.moved: list[int] = []
+        self.line: Line | None = None
+
+    def take(
+        self,
+        node: str,
+        action: str,
+        args: Mapping[str, Any] | None = None,
+        shows: Mapping[str, Any] | None = None,
+        sent: tuple[Tree, ...] | None = None,
+        *,
+        line: Line | None = None,
+        hidden: bool = False,
+    ) -> None:
+        """Take a step.
+
+        Arguments: `args`, `shows` and `sent`, as a trace has them; `line`, if it is not the one being read; `hidden`,
+        whether the step has no line.
+        Raises DepartedError, once the event is recorded, where the spec has no such step.
+        """
+        after = self.trial(node, action, args or {})
+        shown = dict(shows or {})
+        if after is not None and "log" in shown and not self._has_indexes(node, after, shown["log"]):
+            shown["log"] = self.whole_log(node)
+        self._record(node, action, args or {}, shown, sent, line, hidden)
+        if after is None:
+            raise DepartedError
+        self.state = after
+
+    def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
+        """Return whether the log of a server has the indexes that are shown."""
+        log = by_index(fields(fields(state["node"])[node])["log"])
+        return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
+
+    def require_snapshot(self, node: str, place: Tree) -> None:
+        """Raise DepartedError where a server has restored a snapshot, and the spec's last one is another.
+
+        The last event shows the difference; from then on the state of the FSM is not known.
+        """
+        if self.tree(self.server(node)["lastSnapshot"]) != place:
+            raise DepartedError
+
+    def observe(self, node: str, shows: Mapping[str, Any]) -> None:
+        """A node shows something."""
+        self._record(node, OBSERVE, {}, shows, None, None, False)
+
+    def _record(
+        self,
+        node: str,
+        action: str,
+        args: Mapping[str, Any],
+        shows: Mapping[str, Any],
+        sent: tuple[Tree, ...] | None,
+        line: Line | None,
+        hidden: bool,
+    ) -> None:
+        source = line or self.line
+        assert source is not None
+        if hidden:
+            self.hidden.append(len(self.events))
+        elif source is not self.line:
+            self.moved.append(source.number)
+        step = (action, dict(args), dict(shows), sent)
+        self.events.append(Event(len(self.events), node, *step, t_ms=source.t_ms, line=source.number))
+
+    def trial(self, node: str, action: str, args: Mapping[str, Any]) -> State | None:
+        """Return the state after a step, None where there is none."""
+        first = self.spec.actions[action].params[0]
+        values = {first: node, **{name: to_value(tree, self.words) for name, tree in args.items()}}
+        try:
+            return self.spec.step(self.state, action, values)
+        except ArgumentError:
+            return None
+
+    def trial_of(self, node: str, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> State | None:
+        """Return the state after several steps, None where the spec has no such steps."""
+        present = self.state
+        try:
+            for action, args in steps:
+                after = self.trial(node, action, args)
+                if after is None:
+                    return None
+                self.state = after
+            return self.state
+        finally:
+            self.state = present
+
+    # ---- The spec's state ----
+
+    def server(self, node: str) -> Mapping[str, Any]:
+        """Return the record of a server."""
+        return fields(fields(self.state["node"])[node])
+
+    def log(self, node: str) -> dict[int, Value]:
+        """Return the log of a server, by index."""
+        return by_index(self.server(node)["log"])
+
+    def runner(self, node: str, peer: str) -> Mapping[str, Any]:
+        """Return the routines of a leader for a peer."""
+        return fields(fields(self.server(node)["replication"])[peer])
+
+    def under_way(self, src: str, dst: str, state: State | None = None) -> Iterator[Value]:
+        """Yield the messages from one node to another."""
+        channel = fields((state or self.state)["network"])[src]
+        bag = fields(channel)[dst]
+        yield from bag.d if isinstance(bag, Fcn) else ()
+
+    def message(self, tree: Tree, state: State | None = None, *, awaited: bool | None = None) -> Value | None:
+        """Return the message under way that has all fields of a tree; those that the tree lacks may be anything."""
+        wanted = {name: to_value(part, self.words) for name, part in tree.items() if name != "snapshot"}
+        if awaited is not None:
+            wanted["awaited"] = awaited
+        snapshot = {name: to_value(part, self.words) for name, part in tree.get("snapshot", {}).items()}
+        for found in self.under_way(tree["src"], tree["dst"], state):
+            parts = fields(found)
+            if all(parts.get(name) == value for name, value in wanted.items()) and all(
+                fields(parts["snapshot"]).get(name) == value for name, value in snapshot.items()
+            ):
+                return found
+        return None
+
+    def tree(self, value: Value) -> Any:
+        """Return a value as a trace has it."""
+        return to_tree(value, self.words)
+
+
+def fields(value: Value) -> dict[Any, Any]:
+    """Return the parts of a record, or of a function on names."""
+    assert isinstance(value, Fcn)
+    return value.d
+
+
+def by_index(log: Value) -> dict[int, Value]:
+    """Return a function on indexes, which is a sequence where they begin with 1 and have no gap."""
+    return dict(enumerate(log, start=1)) if isinstance(log, tuple) else dict(fields(log))

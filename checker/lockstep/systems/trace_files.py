@@ -1,0 +1,214 @@
+"""Trace files: opened with what is known of their system, and written of simulated clusters and of raw input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.progress import EVERY, Say, silent
+from lockstep.conformance.trace_check import Events
+from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
+from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
+from lockstep.systems.trace_specs import spec_hash, trace_spec
+from lockstep.trace.imported_trace import Imported, Summary
+from lockstep.trace.json_lines import TraceError, file_lines, source_name
+from lockstep.trace.trace_format import Event, Header, write_trace
+from lockstep.trace.trace_reader import Trace, events_at_end
+
+# ---- Opening ----
+
+
+def open_trace(path: Path) -> Trace:
+    """Open the trace at `path`; its events are read while it is iterated.
+
+    Raises TraceError where the file is malformed, or raw input that is to be imported first; UnreadableError where it
+    cannot be read.
+    """
+    return opened(file_lines(path), source_name(path))
+
+
+def opened(lines: Iterable[bytes], source: str) -> Trace:
+    """Open the trace of these lines; `source` names the file in messages, and TraceError is raised as by open_trace."""
+    rest = iter(lines)
+    first = next(rest, None)
+    if first is not None:
+        for system, raw in raw_formats():
+            if raw.recognises(Path(), first[:BEGINNING_BYTES]):
+                what = f"no trace, but {raw.name} of {system.title}: `lockstep import` makes a trace of it"
+                raise TraceError(source, 1, what)
+        if (other := _other_kind(source, first)) is not None:
+            raise TraceError(source, 1, other)
+    trace = Trace(rest if first is None else chain([first], rest), source)
+    system_known = SYSTEMS.get(trace.header.spec)
+    if system_known is not None:
+        trace.least_integer = system_known.least_integer
+    return trace
+
+
+#: What people give for a trace: how its first line begins, or its name ends, and what to do with it.
+_OTHER_KINDS = (
+    (
+        re.compile(rb"-{4,}\s*MODULE\b"),
+        ".tla",
+        "no trace, but a TLA+ module: name it with --spec, beside a log",
+    ),
+    (
+        re.compile(rb"(?i)<(!doctype\s+html|html)\b"),
+        ".html",
+        "no trace, but a page: give the trace that it is of",
+    ),
+    (None, ".cfg", "no trace, but a configuration of TLC: name it with --cfg, beside --spec and a trace or log"),
+    (None, ".toml", "no trace, but TOML: name a mapping with --mapping, beside --spec and a log"),
+)
+
+
+def _other_kind(source: str, first: bytes) -> str | None:
+    """Return what a file is that begins like no JSON, and what to do with it; None where that is not known."""
+    if first.lstrip().startswith(b"{"):
+        return None
+    for begins, suffix, said in _OTHER_KINDS:
+        if source.endswith(suffix) or (begins is not None and begins.match(first)):
+            return said
+    return None
+
+
+def watched(events: Events, path: Path | None, say: Say, deadline: Deadline) -> Watched:
+    """Return events that are counted; `path` is their file, whose end line says how many they are."""
+    return Watched(events, say, deadline, None if path is None else events_at_end(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Events that are counted while they are read, until the time is over: then GaveUpError is raised.
+
+    `total` is how many there are, as far as the file says.
+    """
+
+    events: Events
+    say: Say = silent
+    deadline: Deadline = NEVER
+    total: int | None = None
+
+    @property
+    def source(self) -> str:
+        """The file."""
+        return self.events.source
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event)."""
+        of = "" if self.total is None else f" of {self.total:,}"
+        for count, (line, event) in enumerate(self.events):
+            if count % EVERY == 0:
+                self.say(f"{self.source}: event {count:,}{of}")
+            if self.deadline.is_over():
+                raise GaveUpError(f"{self.deadline.spent()} at line {line:,}")
+            yield line, event
+
+
+# ---- Writing ----
+
+
+class OverwritingError(BadInputError):
+    """The file that is to be written is the one that is read."""
+
+
+def write_cluster(
+    folder: Path,
+    plan: str,
+    seed: int,
+    events: int,
+    system: System | None = None,
+    say: Say = silent,
+    variant: str = "",
+) -> Path:
+    """Simulate one cluster and write its trace into `folder`; return the file.
+
+    A plan, a seed and a version of this package reproduce the trace to the byte.
+    Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is; `variant`, another form
+    of the flaws that a named plan is run with.
+    Raises BadInputError where the file is no plan, or there is no such variant, and OSError where it cannot be read.
+    """
+    path = folder / cluster_file(plan, seed, variant)
+    header, run = cluster_trace(plan, seed, events, system, variant)
+    write_trace(path, header, _telling(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
+    return path
+
+
+def cluster_file(plan: str, seed: int, variant: str = "") -> str:
+    """Return the name of the file of a simulated cluster."""
+    return f"{Path(plan).stem}{f'-{variant}' if variant else ''}-{seed}.trace.ndjson"
+
+
+def cluster_trace(
+    plan: str, seed: int, events: int, system: System | None = None, variant: str = ""
+) -> tuple[Header, Iterator[Event]]:
+    """Simulate one cluster while its events are read; arguments and exceptions are those of write_cluster."""
+    owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
+    header, run = simulator.cluster(plan, seed, events, variant)
+    return msgspec.structs.replace(header, spec_hash=spec_hash(owner)), run
+
+
+def _simulator_of(system: System) -> tuple[System, Simulator]:
+    if system.simulator is None:
+        raise BadInputError(f"there is no simulator of {system.title}")
+    return system, system.simulator
+
+
+def _telling(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterator[Event]:
+    for count, event in enumerate(events):
+        if count % EVERY == 0:
+            on_event(count)
+        yield event
+
+
+def import_trace(
+    recorded: Path | Sequence[Path], path: Path, untold: Untold = ALL_TOLD, say: Say = silent
+) -> tuple[int, Summary]:
+    """Write the trace of raw input to `path`; return its number of events, and what became of the lines.
+
+    Arguments: `recorded`, a file in one of the raw formats, or several logs of one system; `untold`, what they do not
+    tell of themselves.
+    Raises TraceError where a file is malformed or has what the spec does not model; GaveUpError where no
+    steps were found that lead from one line of a log to the next.
+    """
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
+    for file in files:
+        if path.exists() and file.samefile(path):
+            raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
+    imported = imported_trace(files, untold, say)
+    return write_trace(path, imported.header, imported.events), imported.summary
+
+
+def imported_trace(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
+    """Import raw input as import_trace does, without writing it: the header tells the hash of the spec."""
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
+    system, _ = raw_format(files[0])
+    imported = imported_file(files, untold, say)
+    return replace(imported, header=msgspec.structs.replace(imported.header, spec_hash=spec_hash(system)))
+
+
+def imported_file(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
+    """Import raw input; arguments and errors are those of import_trace."""
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
+    _, raw = raw_format(files[0])
+    if len(files) > 1 and not raw.is_explained:
+        raise BadInputError(f"{files[1]}: {files[0]} is {raw.name}, which is imported alone")
+    return raw.read(files, untold, trace_spec, say)
+
+
+def raw_format(recording: Path) -> tuple[System, RawFormat]:
+    """Return what a file is, by its name and its first bytes; what none recognises is taken for the last there is.
+
+    Whatever that finds wrong with it names file and line.
+    """
+    with recording.open("rb") as file:
+        begin = file.read(BEGINNING_BYTES)
+    known = list(raw_formats())
+    return next(((system, raw) for system, raw in known if raw.recognises(recording, begin)), known[-1])

@@ -1,0 +1,97 @@
+"""Actions of TLA+ to Python generators over a next state under construction.
+
+An action is written as nested statements: a conjunct that is a formula is an ``if``, ``x' = e`` assigns, ``\\E`` and
+``x' \\in S`` are loops, a disjunction tries its branches in order, and what is innermost says ``yield``: the next state
+is then complete. What a branch assigned is taken back when it is left, so that nothing of one branch shows in another.
+
+Which variables are assigned where is known while writing; a definition used as an action becomes one generator for
+each set of variables that may be assigned when it is entered. Where that depends on the run, a helper asks at run time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockstep.tla.compile.action_applications import write_application, write_let
+from lockstep.tla.compile.action_assignments import write_assignment, write_unchanged
+from lockstep.tla.compile.action_conjunctions import conjunction, guard
+from lockstep.tla.compile.action_facts import assigns, is_action, variable_of
+from lockstep.tla.compile.action_quantifiers import write_bind
+from lockstep.tla.compile.action_uses import write_call
+from lockstep.tla.compile.action_writer import ActionWriter, Alternatives, Site
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.expression_logic import case_as_if, changed, unchanged
+from lockstep.tla.compile.python_text import Block
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
+
+__all__ = ["ActionCompiler"]
+
+
+class ActionCompiler(ActionWriter):
+    """Compiles actions by what they are: each construct of the language has its writer."""
+
+    def write(self, expr: Expr, site: Site) -> None:
+        """Write an action, and what follows wherever it holds."""
+        if isinstance(expr, Builtin) and expr.name == "TRUE":
+            site.write_rest()
+        elif not is_action(self, expr, site):
+            guard(self, expr, site)
+        elif isinstance(expr, Let):
+            self.write(expr.body, replace(site, scope=write_let(self, expr, site.scope, site.block)))
+        elif isinstance(expr, Bind):
+            write_bind(self, expr, site)
+        elif isinstance(expr, Call):
+            write_call(self, expr, site)
+        elif isinstance(expr, Builtin):
+            _write_builtin(self, expr, site)
+        else:
+            raise CompileError("this is not an action", expr.loc)
+
+
+def _write_builtin(actions: ActionWriter, expr: Builtin, site: Site) -> None:
+    """Write a construct of the language that stands as a conjunct."""
+    name = expr.name
+    if name == "\\land":
+        conjunction(actions, expr.args, site)
+    elif name == "\\lor":
+        _write_arms(actions, [("", arg) for arg in expr.args], site)
+    elif name == "$SquareAct":
+        _write_arms(actions, [("", expr.args[0]), ("", unchanged(expr))], site)
+    elif name == "$AngleAct":
+        conjunction(actions, (expr.args[0], changed(expr)), site)
+    elif name == "$IfThenElse":
+        _write_conditional(actions, expr.args, site)
+    elif name == "=>" and assigns(actions, expr, site.scope):
+        _write_conditional(actions, (*expr.args, Builtin("TRUE", (), expr.loc)), site)
+    elif name == "$Case":
+        actions.write(case_as_if(expr), site)
+    elif name == "$FcnApply":
+        write_application(actions, expr, site)
+    elif name == "UNCHANGED":
+        write_unchanged(actions, expr, site)
+    elif name in ("=", "\\in") and variable_of(actions, expr.args[0], site.scope) is not None:
+        write_assignment(actions, expr, site)
+    else:
+        guard(actions, expr, site)
+
+
+def _write_conditional(actions: ActionWriter, args: tuple[Expr, ...], site: Site) -> None:
+    """Write IF: each branch under its test."""
+    test, then, other = args
+    code = actions.expressions.test(test, site.scope, site.block)
+    _write_arms(actions, [(f"if {code}:", then), ("else:", other)], site)
+
+
+def _write_arms(actions: ActionWriter, arms: list[tuple[str, Expr]], site: Site) -> None:
+    """Write alternatives one after the other, each under its own test if it has one."""
+    ways = None if site.rest.is_small else Alternatives(site)
+    inside = site if ways is None else ways.inside
+    for head, arm in arms:
+        if not head:
+            actions.write(arm, inside)
+        else:
+            inner = Block()
+            actions.write(arm, replace(inside, block=inner))
+            inside.block.nest(head, inner)
+    if ways is not None:
+        ways.write()

@@ -1,1 +1,0 @@
-"""Actions of TLA+ to Python generators over a next state under construction."""

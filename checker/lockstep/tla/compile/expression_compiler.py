@@ -1,0 +1,172 @@
+"""Expressions of TLA+ to Python: one function a definition.
+
+An expression becomes a Python expression; what Python cannot say in one (a LET, a local operator) is hoisted into
+statements before it, but never across a point where TLA+ would not evaluate it (a later conjunct, a branch of an IF,
+the body of a quantifier).
+
+How a definition's parameters are passed: an operator as a Python function whose own arguments are functions without
+arguments, and any other parameter as a value, unless it may go unused and some use gives it more than a name: then as a
+function without arguments, so that ``F(1 \\div 0)`` fails only where TLC's lazy evaluation does.
+
+A function that is written out, ``[x \\in S |-> e]``, is computed as a whole, unless it is only made to be applied: then
+TLC computes the one value asked for, and so does what :meth:`ExpressionCompiler.lazily` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.expression_constructors import (
+    application,
+    applied,
+    except_,
+    function,
+    record,
+    record_set,
+    recursive_function,
+    set_enumeration,
+    tuple_,
+)
+from lockstep.tla.compile.expression_context import Context
+from lockstep.tla.compile.expression_logic import (
+    angle_action,
+    case,
+    case_as_if,
+    conditional,
+    conjunction,
+    disjunction,
+    enabled,
+    equivalence,
+    implication,
+    membership,
+    negation,
+    no_case,
+    prime,
+    square_action,
+    truth,
+    unchanged_variables,
+)
+from lockstep.tla.compile.expression_quantifiers import choose, quantifier, set_filter, set_map, union
+from lockstep.tla.compile.expression_uses import call, let
+from lockstep.tla.compile.expression_writer import ExpressionWriter
+from lockstep.tla.compile.python_text import Block
+from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Expr, Let, Number, String
+
+__all__ = ["ExpressionCompiler"]
+
+Writer = Callable[[ExpressionWriter, Builtin, Context, Block], str]
+Binder = Callable[[ExpressionWriter, Bind, Context, Block], str]
+
+_SIMPLE = {
+    "=": "_eq",
+    "#": "_ne",
+    "\\subseteq": "_subseteq",
+    "\\cup": "_cup",
+    "\\cap": "_cap",
+    "\\": "_minus",
+    "SUBSET": "_PowerSet",
+    "DOMAIN": "_domain_of",
+    "$CartesianProd": "_Product",
+    "$SetOfFcns": "_FcnSet",
+}
+SPECIAL: dict[str, Writer] = {
+    "TRUE": truth,
+    "FALSE": truth,
+    "BOOLEAN": truth,
+    "STRING": truth,
+    "\\land": conjunction,
+    "\\lor": disjunction,
+    "\\lnot": negation,
+    "=>": implication,
+    "\\equiv": equivalence,
+    "\\in": membership,
+    "\\notin": membership,
+    "$IfThenElse": conditional,
+    "$Case": case,
+    "<no case>": no_case,
+    "$SetEnumerate": set_enumeration,
+    "UNION": union,
+    "$Tuple": tuple_,
+    "$RcdConstructor": record,
+    "$SetOfRcds": record_set,
+    "$Except": except_,
+    "$FcnApply": application,
+    "'": prime,
+    "UNCHANGED": unchanged_variables,
+    "$SquareAct": square_action,
+    "$AngleAct": angle_action,
+    "ENABLED": enabled,
+}
+BINDERS: dict[str, Binder] = {
+    "$BoundedExists": quantifier,
+    "$BoundedForall": quantifier,
+    "$SetOfAll": set_map,
+    "$SubsetOf": set_filter,
+    "$FcnConstructor": function,
+    "$RecursiveFcnSpec": recursive_function,
+    "$NonRecursiveFcnSpec": function,
+    "$BoundedChoose": choose,
+    "$UnboundedChoose": choose,
+}
+
+
+class ExpressionCompiler(ExpressionWriter):
+    """Compiles expressions by what they are: each construct of the language has its writer."""
+
+    def expr(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile an expression: answer Python for its value, after hoisting statements into a block."""
+        if isinstance(expr, Number):
+            if expr.value >= 2**31:
+                raise CompileError("a number of more than 32 bits is not supported: TLC has none", expr.loc)
+            return str(expr.value)
+        if isinstance(expr, String):
+            return repr(expr.value)
+        if isinstance(expr, Call):
+            return call(self, expr, scope, block)
+        if isinstance(expr, Builtin):
+            return builtin(self, expr, scope, block)
+        if isinstance(expr, Bind):
+            return bind(self, expr, scope, block)
+        if isinstance(expr, Let):
+            return self.expr(expr.body, let(self, expr, scope, block), block)
+        if isinstance(expr, At):
+            if not scope.at:
+                raise CompileError("@ outside EXCEPT", expr.loc)
+            return scope.at[-1]
+        raise CompileError(f"{type(expr).__name__} cannot be a value", expr.loc)
+
+    def lazily(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile an expression that is applied as a function: one that is written out is computed on demand."""
+        if isinstance(expr, Bind) and expr.name in ("$FcnConstructor", "$NonRecursiveFcnSpec"):
+            return function(self, expr, scope, block, soft=True)
+        if isinstance(expr, Let):
+            return self.lazily(expr.body, let(self, expr, scope, block), block)
+        if isinstance(expr, Builtin) and expr.name == "$IfThenElse":
+            return conditional(self, expr, scope, block, self.lazily)
+        if isinstance(expr, Builtin) and expr.name == "$Case":
+            return self.lazily(case_as_if(expr), scope, block)
+        if isinstance(expr, Builtin) and expr.name == "$FcnApply":
+            return applied(self, expr, scope, block)
+        if isinstance(expr, Call):
+            return call(self, expr, scope, block, lazily=True)
+        return self.expr(expr, scope, block)
+
+
+def builtin(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
+    """Compile a construct without bound variables."""
+    simple = _SIMPLE.get(expr.name)
+    if simple is not None:
+        return f"{simple}({', '.join(writer.expr(arg, scope, block) for arg in expr.args)})"
+    special = SPECIAL.get(expr.name)
+    if special is None:
+        raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
+    return special(writer, expr, scope, block)
+
+
+def bind(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile a construct that binds variables."""
+    write = BINDERS.get(expr.name)
+    if write is None:
+        raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
+    return write(writer, expr, scope, block)

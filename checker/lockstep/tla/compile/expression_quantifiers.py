@@ -1,0 +1,180 @@
+"""Quantifiers and comprehensions: what binds variables to the elements of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.context_facts import limits_of
+from lockstep.tla.compile.expression_context import Context
+from lockstep.tla.compile.expression_writer import ExpressionWriter, Write
+from lockstep.tla.compile.program import Program
+from lockstep.tla.compile.python_text import Block
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Expr, Location
+
+
+def loops(
+    writer: ExpressionWriter, bounds: Sequence[Bound], scope: Context, block: Block, *, in_order: bool = False
+) -> tuple[Context, str, list[str]]:
+    """Compile bounds as the ``for`` clauses of a comprehension; return the variables too.
+
+    All domains are computed before; then, as in TLC, the first variable changes fastest.
+    """
+    clauses, inner = [], scope
+    names: list[str] = []
+    single = len(bounds) == 1 and (bounds[0].is_tuple or len(bounds[0].params) == 1)
+    for bound in bounds:
+        if bound.domain is None:
+            raise CompileError("a quantifier without a bound is not supported", location_of(bounds))
+        domain = iterable(writer, bound.domain, scope, block, in_order=in_order)
+        if not single:
+            domain = hoisted(writer, domain, scope, block)
+        inner, fresh = writer.bind_values(bound.params, inner)
+        names.extend(fresh)
+        if bound.is_tuple:
+            clauses.append(f"for {', '.join(fresh)}{',' * (len(fresh) == 1)} in _tuples({domain}, {len(fresh)})")
+        else:
+            clauses.extend(f"for {name} in {domain}" for name in fresh)
+    return inner, " ".join(reversed(clauses)), names
+
+
+def hoisted(writer: ExpressionWriter, code: str, scope: Context, block: Block) -> str:
+    """Write the computation of something that is needed several times; return its name."""
+    name = scope.names.fresh("_d")
+    block.emit(f"{name} = {code}")
+    return name
+
+
+def iterable(writer: ExpressionWriter, domain: Expr, scope: Context, block: Block, *, in_order: bool = False) -> str:
+    """Compile a domain for iterating over it, in its order or in any."""
+    limits = limits_of(writer.program, domain)
+    if limits is not None:
+        low, high = (writer.expr(limit, scope, block) for limit in limits)
+        return f"_span({low}, {high})"
+    code = writer.expr(domain, scope, block)
+    if in_order or writer.program.has_registers:
+        return f"_elements({code})"
+    if isinstance(domain, Builtin) and domain.name == "$SetEnumerate" and len(domain.args) < 2:
+        return code
+    return f"_listed({code})"
+
+
+def body_call(
+    writer: ExpressionWriter, expr: Expr, scope: Context, names: list[str], block: Block, *, test: bool
+) -> str:
+    """Compile the body of a comprehension; one that needs statements becomes a local function."""
+    inner = Block()
+    code = writer.test(expr, scope, inner) if test else writer.expr(expr, scope, inner)
+    if not inner.lines:
+        return code
+    inner.emit(f"return {code}")
+    name = scope.names.fresh("_f")
+    block.nest(f"def {name}({', '.join(names)}):", inner)
+    return f"{name}({', '.join(names)})"
+
+
+def quantifier(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``\\A`` and ``\\E`` over bounds."""
+    inner, clauses, names = loops(writer, expr.bounds, scope, block, in_order=True)
+    body = body_call(writer, expr.body, inner, names, block, test=True)
+    return f"{'any' if expr.name == '$BoundedExists' else 'all'}({body} {clauses})"
+
+
+def set_map(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``{e : x \\in S}``."""
+    return f"_make_set([{_each(writer, expr, scope, block)}]{', True' * writer.program.may_be_lazy(expr.body)})"
+
+
+def _each(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
+    inner, clauses, names = loops(writer, expr.bounds, scope, block)
+    return f"{body_call(writer, expr.body, inner, names, block, test=False)} {clauses}"
+
+
+def union(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
+    """Compile UNION; that of sets which are written out, or given by a comprehension, does not list them."""
+    sets = expr.args[0]
+    intervals = ", True" * writer.program.may_hold_intervals(sets)
+    if isinstance(sets, Bind) and sets.name == "$SetOfAll":
+        return f"_union_over([{_each(writer, sets, scope, block)}]{intervals})"
+    if isinstance(sets, Builtin) and sets.name == "$SetEnumerate":
+        return f"_union_over([{', '.join(writer.expr(arg, scope, block) for arg in sets.args)}]{intervals})"
+    return f"_big_union({writer.expr(sets, scope, block)}{intervals})"
+
+
+def set_filter(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``{x \\in S : p}``."""
+    bound = expr.bounds[0]
+    assert bound.domain is not None
+    if not writer.program.is_listed(bound.domain):
+        domain = writer.expr(bound.domain, scope, block)
+        return f"_set_filter({domain}, {function_of_bound(writer, bound, expr.body, scope, block, test=True)})"
+    inner, clauses, names = loops(writer, expr.bounds, scope, block)
+    body = body_call(writer, expr.body, inner, names, block, test=True)
+    element = f"({', '.join(names)}{',' * (len(names) == 1)})" if bound.is_tuple else names[0]
+    return f"frozenset([{element} {clauses} if {body}])"
+
+
+def function_of_bound(
+    writer: ExpressionWriter,
+    bound: Bound,
+    body: Expr,
+    scope: Context,
+    block: Block,
+    *,
+    test: bool = False,
+    write: Write | None = None,
+) -> str:
+    """Compile the body of a construct with one bound as a Python function of an element."""
+    inner, names = writer.bind_values(bound.params, scope)
+    code = writer.delayed(body, inner, block, ", ".join(names), test=test, write=write)
+    return f"lambda _x, _b={code}: _b(*_untuple(_x, {len(names)}))" if bound.is_tuple else code
+
+
+def choose(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile CHOOSE over a bound."""
+    bound = expr.bounds[0]
+    if bound.domain is None:
+        raise CompileError("CHOOSE without a bound is not supported: replace it in the configuration", expr.loc)
+    limits = limits_of(writer.program, bound.domain)
+    domain = iterable(writer, bound.domain, scope, block) if limits else writer.expr(bound.domain, scope, block)
+    test = function_of_bound(writer, bound, expr.body, scope, block, test=True)
+    extreme = extreme_of(writer.program, expr)
+    if extreme is not None:
+        return f"_names.choose_extreme({extreme}, {domain}, {test}, {writer.debug}, {str(expr.loc)!r})"
+    return f"_choose({domain}, {test}, {writer.debug}, {str(expr.loc)!r})"
+
+
+def extreme_of(program: Program, expr: Bind) -> str | None:
+    """Return ``max`` for ``CHOOSE x \\in S : \\A y \\in S : y <= x``, ``min`` for its opposite, None for anything else.
+
+    S is a name. A set of integers has one witness at most, which is found without comparing each with each.
+    """
+    (bound, *others), body = expr.bounds, expr.body
+    if others or not _is_of_one_name(bound) or not isinstance(body, Bind) or body.name != "$BoundedForall":
+        return None
+    (within, *others), compared = body.bounds, body.body
+    if others or not _is_of_one_name(within) or not isinstance(compared, Call) or len(compared.args) != 2:
+        return None
+    ends = [each.op for each in (bound.domain, within.domain) if isinstance(each, Call) and not each.args]
+    definition = program.definition(compared.op)
+    known = None if definition is None else program.standard(definition)
+    if len(ends) != 2 or ends[0] != ends[1] or known not in _NOT_STRICT:
+        return None
+    sides = [each.op for each in compared.args if isinstance(each, Call) and not each.args]
+    chosen, any_one = bound.params[0], within.params[0]
+    if sides == [any_one, chosen]:
+        return _NOT_STRICT[known][0]
+    return _NOT_STRICT[known][1] if sides == [chosen, any_one] else None
+
+
+def _is_of_one_name(bound: Bound) -> bool:
+    return not bound.is_tuple and len(bound.params) == 1
+
+
+#: What is chosen by comparing every element with it: it stands on the right, or on the left.
+_NOT_STRICT = {("Naturals", "\\leq"): ("max", "min"), ("Naturals", "\\geq"): ("min", "max")}
+
+
+def location_of(bounds: Sequence[Bound]) -> Location | None:
+    """Return where bounds stand, if one has a set."""
+    return next((bound.domain.loc for bound in bounds if bound.domain is not None), None)

@@ -1,1 +1,0 @@
-"""Expressions of TLA+ to expressions of Python."""

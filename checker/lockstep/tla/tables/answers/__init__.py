@@ -1,1 +1,0 @@
-"""What is asked of states by tables: the trees of answers, and what evaluates where they have none."""

@@ -1,0 +1,421 @@
+"""Decision trees over the columns of states: what an evaluation answered, by the values of what it read, in its order.
+
+An evaluation that reads the role of n1, finds ``LEADER`` there and then reads its term is a way in the tree: the root
+asks for the column of the role, the branch of LEADER for that of the term, and below the term's value is the answer.
+Where the role is another the evaluation may have read nothing more. All trees share arrays, so that the rows of a whole
+level of states go down all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.tla.tables.memberships import Membership
+
+__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "places_of"]
+
+Ints: TypeAlias = npt.NDArray[Any]
+#: The columns that an evaluation read, with the numbers of their values, in order, and memberships with their outcomes.
+Way: TypeAlias = list[tuple["int | Membership", int]]
+
+#: The column of a root that branches on a number that comes with each row: of arguments, or of what a step writes.
+AUX = 1 << 24
+
+_LEAF, _OPEN = -1, -2
+_FIRST = 1 << 10
+
+
+class Asked(Protocol):
+    """The rows that go down trees together."""
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+
+    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
+        """Answer the states of some of what is asked, each once, and the number among these of each."""
+
+
+class Tree:
+    """One tree: what to evaluate, and the tree's number.
+
+    Attributes:
+        evaluate: answers of a way that is known, and of what answers further columns, the whole way and the answer.
+        root: the number of its root.
+        columns: the columns that were read anywhere in it, as bits.
+        touched: for what it read when that was last asked, which of the sets of columns then known have one of them.
+    """
+
+    __slots__ = ("columns", "evaluate", "root", "touched")
+
+    def __init__(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], root: int) -> None:
+        """Make a tree of what to evaluate."""
+        self.evaluate, self.root, self.columns = evaluate, root, 0
+        self.touched: tuple[int, npt.NDArray[np.bool_]] = (0, np.zeros(0, np.bool_))
+
+
+class Trees:
+    """Nodes in arrays. A node is a leaf with an answer, or asks for a column and has a branch for each value.
+
+    Attributes:
+        trees: all trees.
+        derived: of the columns whose values are found when they are asked for the trees that answer them.
+        evaluations: how many evaluations there were.
+        looked_up: how many answers were asked for.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no tree."""
+        self.trees: list[Tree] = []
+        self.derived: dict[int, Tree] = {}
+        self.evaluations = 0
+        self.looked_up = 0
+        self._column = np.full(_FIRST, _OPEN, np.int32)
+        self._answer = np.zeros(_FIRST, np.int32)
+        self._start = np.zeros(_FIRST, np.int64)
+        self._room = np.zeros(_FIRST, np.int32)
+        self._tree: list[int] = []
+        self._parent: list[int] = []
+        self._value: list[int] = []
+        self._asks: list[int | Membership] = []
+        self._branch = np.full(_FIRST, -1, np.int32)
+        self._end = 1  # the first place is that of a node without room, which has no branch
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays, and roughly of the lists beside them."""
+        arrays = (self._column, self._answer, self._start, self._room, self._branch)
+        return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
+
+    def tree(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], *, on_aux: bool = False) -> Tree:
+        """Make a tree; with `on_aux` its root branches on the number that comes with each row."""
+        tree = Tree(evaluate, len(self._parent))
+        self.trees.append(tree)
+        root = self._node(len(self.trees) - 1, -1, -1)
+        if on_aux:
+            self._column[root] = self._asks[root] = AUX
+        return tree
+
+    def _node(self, tree: int, parent: int, value: int) -> int:
+        number = len(self._parent)
+        if number == len(self._column):
+            self._column = np.concatenate([self._column, np.full(number, _OPEN, np.int32)])
+            self._answer, self._start, self._room = (
+                np.concatenate([each, np.zeros_like(each)]) for each in (self._answer, self._start, self._room)
+            )
+        self._tree.append(tree)
+        self._parent.append(parent)
+        self._value.append(value)
+        self._asks.append(_OPEN)
+        return number
+
+    def answers(self, roots: Ints, asked: Asked, aux: Ints | None = None) -> Ints:
+        """Go down trees; evaluate what is not known.
+
+        Args:
+            roots: the root of the tree to go down, for each of what is asked.
+            asked: what answers the values of columns for each.
+            aux: the number that comes with each, where roots branch on it.
+
+        Returns:
+            The answers.
+        """
+        at = roots.copy()
+        left = np.arange(len(roots))
+        self.looked_up += len(roots)
+        while len(left):
+            nodes = at.take(left)
+            wanted = self._column.take(nodes)
+            if len(wanted) and int(wanted.min()) < 0:
+                if (wanted == _OPEN).any():
+                    self._open(nodes, left, asked)
+                    wanted = self._column.take(nodes)
+                on = np.flatnonzero(wanted != _LEAF)
+                left, nodes, wanted = left.take(on), nodes.take(on), wanted.take(on)
+                if not len(left):
+                    break
+            if aux is not None and int(wanted.max()) == AUX:
+                values = np.where(wanted == AUX, aux.take(left), asked.values(left, np.where(wanted == AUX, 0, wanted)))
+            else:
+                values = asked.values(left, wanted)
+            below = self._below(nodes, values)
+            if int(below.min()) < 0:
+                missing = np.flatnonzero(below < 0)
+                if self.derived and int(values.min()) < 0:
+                    values = self._with_derived(values, wanted, left, asked)
+                    missing = np.flatnonzero(self._below(nodes, values) < 0)
+                self._grow(nodes[missing], values[missing], left[missing], asked)
+                below = self._below(nodes, values)
+            at[left] = below
+        return self._answer.take(at)
+
+    def answer(self, tree: Tree, look: Callable[[int], int]) -> int:
+        """Go down a tree for one state; evaluate what is not known."""
+        node = tree.root
+        while (column := int(self._column[node])) != _LEAF:
+            if column == _OPEN:
+                self._evaluate(node, look)
+            else:
+                node = self._child(node, self.number(column, look))
+        return int(self._answer[node])
+
+    def number(self, column: int, look: Callable[[int], int]) -> int:
+        """Answer the number of the value of a column, also of one that is found when it is asked for."""
+        number = look(column)
+        return number if number >= 0 else self.answer(self.derived[column], look)
+
+    def reads(self, tree: Tree) -> int:
+        """Answer the columns that were read anywhere in a tree, as bits, with what those depend on that are derived."""
+        found = tree.columns
+        if not self.derived or not found >> min(self.derived):
+            return found
+        waiting, followed = [tree], {tree.root}  # definitions may ask one another, each in another state
+        while waiting:
+            columns = waiting.pop().columns
+            found |= columns
+            for column, derived in self.derived.items():
+                if columns >> column & 1 and derived.root not in followed:
+                    followed.add(derived.root)
+                    waiting.append(derived)
+        return found
+
+    def touched(self, masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
+        """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them.
+
+        The sets are those of the time before, and further ones.
+        """
+        found = np.zeros((len(masks), len(trees)), np.bool_)
+        for number, tree in enumerate(trees):
+            found[:, number] = self._touched(masks, tree)
+        return found
+
+    def _touched(self, masks: Sequence[int], tree: Tree) -> npt.NDArray[np.bool_]:
+        reads = self.reads(tree)
+        before, known = tree.touched
+        if before != reads:
+            known = known[:0]
+        if len(known) < len(masks):
+            more = [bool(mask & reads) for mask in masks[len(known) :]]
+            known = np.concatenate([known, np.array(more, np.bool_)])
+            tree.touched = reads, known
+        return known
+
+    def _with_derived(self, values: Ints, wanted: Ints, left: Ints, asked: Asked) -> Ints:
+        """Answer the values of columns with those that are derived, which are negative until then."""
+        found = values.astype(np.int64)
+        unknown = np.flatnonzero(values < 0)
+        for column in np.unique(wanted[unknown]).tolist():
+            of_column = unknown[wanted[unknown] == column]
+            rows, again = asked.once(left[of_column])
+            told = self.answers(np.full(len(rows), self.derived[column].root, np.int64), rows)
+            rows.note(column, told)
+            found[of_column] = told[again]
+        return found
+
+    def _below(self, nodes: Ints, values: Ints) -> Ints:
+        """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
+        places = np.minimum(values, self._room.take(nodes))
+        return self._branch.take(self._start.take(nodes) + places)
+
+    def answer_at(self, node: int) -> int:
+        """Answer the answer of a leaf."""
+        return int(self._answer[node])
+
+    def ask_again(self, look: Callable[[int], int]) -> None:
+        """Evaluate once more for the trees that answer all states alike; an audit tells if one does not answer this."""
+        for tree in self.trees:
+            if self._column[tree.root] == _LEAF:
+                tree.evaluate([], look)
+
+    def forget(self, tree: Tree) -> None:
+        """Forget all that a tree answers whose root branches on the number that comes with each row."""
+        self._start[tree.root] = self._room[tree.root] = 0
+
+    def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
+        """Tell for the numbers on which a root branches whether nothing more is read there, and all is true."""
+        found = np.zeros(count, np.bool_)
+        known = min(count, int(self._room[tree.root]))
+        start = int(self._start[tree.root])
+        below = self._branch[start : start + known]
+        found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._answer[below] == 1)
+        return found
+
+    # ---- What is not known yet ----
+
+    def _open(self, nodes: Ints, left: Ints, asked: Asked) -> None:
+        """Evaluate for the nodes of which nothing is known but how they are reached."""
+        open_ = np.flatnonzero(self._column[nodes] == _OPEN)
+        wanted, first = np.unique(nodes[open_], return_index=True)
+        for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):
+            self._evaluate(node, asked.of(place))
+
+    def _grow(self, nodes: Ints, values: Ints, asking: Ints, asked: Asked) -> None:
+        """Add branches for values that were not met there before, and evaluate."""
+        wanted, first = np.unique((nodes.astype(np.int64) << 32) | values, return_index=True)
+        for each, place in zip(wanted.tolist(), asking[first].tolist(), strict=True):
+            child = self._child(each >> 32, each & 0xFFFFFFFF)
+            if self._column[child] == _OPEN:
+                self._evaluate(child, asked.of(place))
+
+    def _child(self, node: int, value: int) -> int:
+        """Answer the node below a node, for a value; a new one where there is none."""
+        if value >= self._room[node]:
+            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))
+        place = int(self._start[node]) + value
+        child = int(self._branch[place])
+        if child < 0:
+            asks = self._asks[node]
+            if isinstance(asks, Membership):
+                child = self._of_outcome(node, asks, asks.outcome(value))
+            else:
+                child = self._node(self._tree[node], node, value)
+            self._branch[place] = child
+        return child
+
+    def _of_outcome(self, node: int, asks: Membership, outcome: int) -> int:
+        """Answer the node below a node that asks for a membership, which is one for all values of one outcome."""
+        child = asks.below.get(outcome)
+        if child is None:
+            child = asks.below[outcome] = self._node(self._tree[node], node, outcome)
+        return child
+
+    def _make_room(self, node: int, room: int) -> None:
+        end = self._end + room + 1
+        if end > len(self._branch):
+            more = max(len(self._branch), room + 1)
+            self._branch = np.concatenate([self._branch, np.full(more, -1, np.int32)])
+        start, before = int(self._start[node]), int(self._room[node])
+        if before:
+            self._branch[self._end : self._end + before] = self._branch[start : start + before]
+        self._start[node], self._room[node] = self._end, room
+        self._end = end
+
+    def _way(self, node: int) -> Way:
+        way: Way = []
+        while (parent := self._parent[node]) >= 0:
+            way.append((self._asks[parent], self._value[node]))
+            node = parent
+        way.reverse()
+        return way
+
+    def _evaluate(self, node: int, look: Callable[[int], int]) -> None:
+        """Evaluate with what is known at a node, and put what was read, and the answer, below it."""
+        tree = self.trees[self._tree[node]]
+        known = self._way(node)
+        self.evaluations += 1
+        way, answer = tree.evaluate(known, look)
+        for asks, value in way[len(known) :]:
+            if isinstance(asks, Membership):
+                column, number = asks.column, self.number(asks.column, look)
+                child = self._of_outcome(node, asks, value)
+            else:
+                column, number, child = asks, value, self._node(self._tree[node], node, value)
+            self._column[node], self._asks[node] = column, asks
+            tree.columns |= 1 << column
+            self._make_room(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
+            self._branch[self._end - int(self._room[node]) - 1 + number] = child
+            node = child
+        self._column[node], self._answer[node] = _LEAF, answer
+
+
+def places_of(table: Ints) -> tuple[Ints, Ints]:
+    """Answer the rows and columns of what is not zero in a table, row by row; many times faster than NumPy's own."""
+    places = np.flatnonzero(table)
+    rows = places // max(1, table.shape[1])
+    return rows, places - rows * table.shape[1]
+
+
+class RowsAsked:
+    """States that go down trees: of each of what is asked the number of its row."""
+
+    __slots__ = ("_base", "_flat", "_rows", "_which")
+
+    def __init__(self, rows: Ints, which: Ints) -> None:
+        """Take rows, and the number of the row of each of what is asked."""
+        self._rows, self._which = rows, which
+        self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
+
+    def __len__(self) -> int:
+        """Count what is asked."""
+        return len(self._which)
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+        found: Ints = self._flat.take(self._base.take(which) + columns)
+        return found
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+        flat, base = self._flat, int(self._base[which])
+        return lambda column: int(flat[base + column])
+
+    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
+        """Answer the states of some of what is asked, each once, and the number among these of each."""
+        rows = self._which[which]
+        last = np.empty(len(self._rows), np.int64)
+        last[rows] = np.arange(len(rows))
+        first = np.flatnonzero(last[rows] == np.arange(len(rows)))
+        last[rows[first]] = np.arange(len(first))
+        return RowsAsked(self._rows, rows[first]), last[rows]
+
+    def note(self, column: int, numbers: Ints) -> None:
+        """Put numbers into a column of the rows, if there is room for numbers as large."""
+        if len(numbers) and int(numbers.max()) <= np.iinfo(self._rows.dtype).max:
+            self._rows[self._which, column] = numbers
+
+
+class StepsAsked:
+    """Steps that go down trees: columns from the width of a state on are those of the next state.
+
+    That of the number that comes with each row stands for the pattern of what the step writes.
+    """
+
+    __slots__ = ("_base", "_before", "_patterns", "_steps", "_width", "_written")
+
+    def __init__(
+        self, before: Ints, sources: Ints, steps: Ints, patterns: Ints, written: Callable[[Ints, Ints], Ints]
+    ) -> None:
+        """Take what is asked.
+
+        Args:
+            before: states.
+            sources: of each of what is asked the number of the state before the step.
+            steps: the number of the step.
+            patterns: the pattern of what it writes.
+            written: answers the values that steps write into columns, negative where they write nothing there.
+        """
+        self._width = before.shape[1]
+        self._before, self._base = before.reshape(-1), sources * self._width
+        self._steps, self._patterns, self._written = steps, patterns, written
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+        is_next = columns >= self._width
+        slots = np.where(is_next, columns - self._width, columns)
+        found: Ints = self._before.take(self._base.take(which) + slots)
+        later = np.flatnonzero(is_next)
+        if len(later):
+            new = self._written(self._steps[which[later]], slots[later])
+            found[later] = np.where(new < 0, found[later], new)
+        return found
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+        place, base = np.array([which]), int(self._base[which])
+
+        def value(column: int) -> int:
+            if column < self._width:
+                return int(self._before[base + column])
+            return int(self._patterns[which] if column == AUX else self.values(place, np.array([column]))[0])
+
+        return value
+
+    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
+        """Refuse: nothing that is asked of steps is derived."""
+        raise NotImplementedError

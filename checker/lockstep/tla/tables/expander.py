@@ -1,0 +1,302 @@
+"""Expanding states of one level: their successors, what is wrong with some, and the new ones, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.tla.compile.spec_meta import Meta
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.symmetry import sameness
+from lockstep.tla.tables.decision_trees import Ints, RowsAsked, Trees, places_of
+from lockstep.tla.tables.definition_columns import UNKNOWN, Definitions, padded
+from lockstep.tla.tables.evaluator import ERROR, Evaluator
+from lockstep.tla.tables.fingerprints import Fingerprints, Function, Hashes, Views, least
+from lockstep.tla.tables.predicate_trees import OfStates, OfSteps, constraints, invariants, step_properties
+from lockstep.tla.tables.state_layout import Layout, Rows, UnsuitedError
+from lockstep.tla.tables.successor_groups import MOST_ROWS, Generated, Groups
+from lockstep.tla.tables.unread import tracked
+from lockstep.tla.values.kinds import Value
+
+__all__ = ["TOO_DEEP", "Expanded", "Expander", "Level"]
+
+_MOST_PAIRS = 1 << 20
+#: As some states are expanded for this time, what reads nothing is asked once more; then after four times as many.
+_ASK_AGAIN_AT = 4
+#: Why a specification is unsuited whose states the literal search can judge, and tables cannot.
+TOO_DEEP = "it has a recursion too deep for tables"
+
+
+@dataclass(slots=True)
+class Level:
+    """Some states of one level.
+
+    Attributes:
+        full: the states, with room for definitions.
+        width: how many columns a state has without these.
+        hashes: the fingerprints of the images of each.
+        answers: what each tree of the groups answered of the state before the last step to each.
+        patterns: which columns that step wrote.
+    """
+
+    full: Rows
+    width: int
+    hashes: Hashes
+    answers: Ints
+    patterns: Ints
+
+    @property
+    def rows(self) -> Rows:
+        """The states."""
+        return self.full[:, : self.width]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays."""
+        return sum(each.nbytes for each in (self.full, self.hashes, self.answers, self.patterns))
+
+    def part(self, begin: int, end: int) -> Level:
+        """Return some of the states."""
+        of_states = self.hashes[begin:end], self.answers[begin:end], self.patterns[begin:end]
+        return Level(self.full[begin:end], self.width, *of_states)
+
+    @classmethod
+    def joined(cls, parts: list[Level]) -> Level:
+        """Put parts of a level together."""
+        if len(parts) == 1:
+            return parts[0]
+        full, *others = (
+            np.concatenate([getattr(each, name) for each in parts])
+            for name in ("full", "hashes", "answers", "patterns")
+        )
+        return cls(full, parts[0].width, *others)
+
+
+@dataclass(slots=True)
+class Expanded:
+    """What expanding some states came to.
+
+    Attributes:
+        generated: the successors.
+        least: the fingerprint of each.
+        hashes: those of its images.
+        outside: which successors the constraints exclude.
+        patterns: which columns each step wrote.
+        after: the successors, with room for definitions, if they were needed.
+        wrong: the numbers of states of which something is wrong.
+    """
+
+    generated: Generated
+    least: Hashes
+    hashes: Hashes
+    outside: npt.NDArray[np.bool_]
+    patterns: Ints
+    after: Rows | None
+    wrong: Ints
+
+
+class Expander:
+    """The tables of a specification, and what is asked of them.
+
+    Attributes:
+        layout: the columns of a state.
+        trees: all tables.
+        groups: what generates successors.
+        size: how many states are to be expanded at once.
+    """
+
+    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: Function) -> None:
+        """Make the tables; `function` makes the fingerprints."""
+        self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
+        trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
+        self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, function), evaluator
+        self._views, self._view = Views(function), None
+        if spec.view is not None:
+            self._view = trees.tree(evaluator.numbered(_view(module, spec.view), self._views.number))
+        self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
+        self._invariants = OfStates(evaluator, trees, invariants(module))
+        self._step_properties = OfSteps(evaluator, trees, step_properties(module))
+        of_states, of_steps = constraints(module)
+        self._constraints = OfStates(evaluator, trees, of_states)
+        self._action_constraints = OfSteps(evaluator, trees, of_steps)
+        self._is_constrained = bool(of_states or of_steps)
+        self._expanded, self._ask_again_at = 0, _ASK_AGAIN_AT
+        self._added: Hashes = np.zeros((0, self._hashing.count), np.uint64)
+        definitions = Definitions(layout, evaluator.reading, evaluator.open_definition, evaluator.tried)
+        definitions.put_into(module)
+
+    @property
+    def size(self) -> int:
+        """How many states are to be expanded at once."""
+        return max(1, min(MOST_ROWS, _MOST_PAIRS // max(1, len(self.groups))))
+
+    def asked_of(self, distinct: int, generated: int) -> int:
+        """Answer how many evaluations a search state by state takes for so many states."""
+        of_states = self.groups.count + len(self._invariants)
+        of_steps = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
+        return distinct * of_states + generated * (of_steps + (self._view is not None))
+
+    def begin(self, rows: Rows) -> Level:
+        """Take states of which nothing was asked here before, and in which nothing is wrong.
+
+        Raises:
+            UnsuitedError: if something seems to be, where tables could not follow a recursion.
+            AssertionError: if something seems to be elsewhere.
+        """
+        full, deep = padded(rows, self.layout.width), self.too_deep
+        if (self._invariants.told(full) != 1).any():
+            if self.too_deep > deep:
+                raise UnsuitedError(TOO_DEEP)
+            raise AssertionError("the tables find fault with a state in which the literal search finds none")
+        every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
+        answers = self.groups.answers(full, *every).reshape(len(full), len(self.groups))
+        return Level(full, self.layout.width, self.hashed(full), answers, np.zeros(len(full), np.int64))
+
+    @property
+    def too_deep(self) -> int:
+        """How many evaluations went deeper than Python goes."""
+        return self._evaluator.too_deep
+
+    @property
+    def images(self) -> int:
+        """How many images a state has, itself among them."""
+        return self._hashing.count
+
+    def fingerprints(self, rows: Rows) -> Hashes:
+        """Answer the fingerprints of states."""
+        return least(self.hashed(rows))
+
+    def hashed(self, rows: Rows) -> Hashes:
+        """Answer the fingerprints of states, of each of their images.
+
+        Raises:
+            UnsuitedError: if the VIEW has no value in one, in which it has one for the literal search.
+        """
+        if self._view is None:
+            return self._hashing.of_rows(rows)
+        hashes, failed = self._seen_as(padded(rows, self.layout.width), np.arange(len(rows)))
+        if len(failed):
+            raise UnsuitedError(TOO_DEEP)
+        return hashes
+
+    def expand(self, level: Level) -> Expanded:
+        """Expand states, no more than `size`."""
+        self._expanded += 1
+        if self._expanded == self._ask_again_at and len(level.full):
+            self._ask_again_at *= 4  # it costs as much each time
+            self.trees.ask_again(RowsAsked(level.full, np.array([len(level.full) - 1])).of(0))
+        self._ask(level)
+        generated = self.groups.generate(level.full, level.answers)
+        self._hashing.known()
+        level.full = self.layout.wide(level.full)
+        patterns = self._evaluator.steps.pattern.array.take(generated.steps)
+        told = self._step_properties.told(level.full, generated.rows, generated.steps, patterns)
+        wrong = [generated.failing, generated.rows[told != 1]]
+        outside, after = np.zeros(len(generated.rows), np.bool_), None
+        if self._is_constrained or self._view is not None:
+            after = self._after(level.full, generated.rows, generated.steps, patterns)
+        if self._is_constrained and after is not None:
+            outside, broken = self._constrained(level, generated, after, patterns)
+            wrong.append(broken)
+        if self._view is None or after is None:
+            hashes = self._stepped(level, generated, patterns)
+        else:
+            hashes, failed = self._seen_as(after, np.flatnonzero(~outside))
+            wrong.append(generated.rows[failed])
+        if after is not None and outside.any():
+            beyond = np.flatnonzero(outside)
+            wrong.append(generated.rows[beyond[self._invariants.told(after[beyond]) != 1]])
+        if self._check_deadlock:
+            stuck = np.ones(len(level.full), np.bool_)
+            stuck[generated.rows] = False
+            wrong.append(np.flatnonzero(stuck))
+        fingerprints = least(hashes)
+        return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
+
+    def accept(self, level: Level, expanded: Expanded, new: Ints) -> tuple[Level, Ints]:
+        """Make a level of new states; return it, and the numbers of states with a new successor that is wrong.
+
+        Args:
+            level: the states that were expanded.
+            expanded: their successors.
+            new: the numbers of those that are new.
+        """
+        generated, patterns = expanded.generated, expanded.patterns[new]
+        if expanded.after is not None:
+            rows = expanded.after[new]
+        else:
+            rows = self._after(level.full, generated.rows[new], generated.steps[new], patterns)
+        told = self._invariants.told_after(rows, patterns, self._evaluator.steps.masks)
+        found = Level(rows, level.width, expanded.hashes[new], level.answers[generated.rows[new]], patterns)
+        return found, generated.rows[new[told != 1]]
+
+    def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:
+        """Answer the states after steps; what definitions that read what these wrote come to is not known in them."""
+        rows = full.take(sources, axis=0)
+        which, slots, values = self._evaluator.steps.written(steps)
+        rows.reshape(-1)[which * rows.shape[1] + slots] = values
+        derived = self.trees.derived
+        stale = self.trees.touched(self._evaluator.steps.masks, list(derived.values()))
+        for column, of_patterns in zip(derived, stale.T, strict=True):
+            rows[of_patterns[patterns], column] = UNKNOWN
+        return rows
+
+    def _ask(self, level: Level) -> None:
+        """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
+        concerned = self.groups.touched(self._evaluator.steps.masks)
+        which, groups = places_of(concerned.take(level.patterns, axis=0))
+        level.answers.put(which * len(self.groups) + groups, self.groups.answers(level.full, which, groups))
+
+    def _stepped(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
+        """Answer the fingerprints after steps: those before, less what was in the columns written, plus the new."""
+        hashes: Hashes = level.hashes.take(generated.rows, axis=0)
+        hashes += self._of_steps().take(generated.steps, axis=0)
+        which, _, slots = self._evaluator.steps.slots.spread(patterns)
+        if len(which):
+            old = level.full.reshape(-1).take(generated.rows.take(which) * level.full.shape[1] + slots)
+            starts = np.flatnonzero(np.diff(which, prepend=-1))
+            hashes[which[starts]] -= np.add.reduceat(self._hashing.at(slots, old), starts, axis=0)
+        return hashes
+
+    def _of_steps(self) -> Hashes:
+        """Answer for all steps by number what the values that they write add to fingerprints."""
+        steps, known = self._evaluator.steps, len(self._added)
+        if known < steps.pattern.count:
+            which, slots, values = steps.written(np.arange(known, steps.pattern.count))
+            added = np.zeros((steps.pattern.count - known, self._added.shape[1]), np.uint64)
+            np.add.at(added, which, self._hashing.at(slots, values))
+            self._added = np.concatenate([self._added, added])
+        return self._added
+
+    def _seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
+        """Answer the fingerprints of states under the VIEW, and the states in which it has no value.
+
+        Arguments: `which`, the states that are asked for; of the others the fingerprint means nothing.
+        """
+        assert self._view is not None
+        numbers = self.trees.answers(np.full(len(which), self._view.root, np.int64), RowsAsked(rows, which))
+        hashes = np.zeros((len(rows), 1), np.uint64)
+        hashes[which, 0] = self._views.hashes(numbers)
+        return hashes, which[numbers == ERROR]
+
+    def _constrained(
+        self, level: Level, generated: Generated, after: Rows, patterns: Ints
+    ) -> tuple[npt.NDArray[np.bool_], Ints]:
+        """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
+        told = self._constraints.told(after)
+        on = np.flatnonzero(told == 1)
+        told[on] = self._action_constraints.told(level.full, generated.rows[on], generated.steps[on], patterns[on])
+        return told != 1, generated.rows[told == ERROR]
+
+
+def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:
+    """Return what evaluates the VIEW, given the names of the tracked code."""
+    meta: Meta = module["META"]
+    told = meta["definitions"][name]
+    view: Callable[..., Value] = module[told["function"]]
+    return view if told["reads_now"] else lambda _state: view()

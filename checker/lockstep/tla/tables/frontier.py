@@ -1,0 +1,92 @@
+"""The frontier of a search by tables: the states of a level that wait to be expanded, and the new ones of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lockstep.tla.tables.decision_trees import Ints
+from lockstep.tla.tables.expander import Expanded, Expander, Level
+from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.fingerprints import Hashes, first_ones
+from lockstep.tla.tables.state_layout import Rows
+
+__all__ = ["Frontier", "NewStates"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewStates:
+    """The successors of some states that were not met before.
+
+    Attributes:
+        parents: the place of the state before each, in its level; in order.
+        hashes: their fingerprints.
+        wrong: the places of expanded states with something wrong about them or a new successor.
+        generated_count: the number of all successors, new or not.
+    """
+
+    parents: Ints
+    hashes: Hashes
+    wrong: Ints
+    generated_count: int
+
+
+class Frontier:
+    """A level of states, expanded in the order in which TLC finds them, and the new states of the next level.
+
+    Attributes:
+        level: the states to expand.
+        part: those that were expanded last.
+        expanded: their successors.
+        accepted: the new states, in parts.
+    """
+
+    def __init__(self, expander: Expander, seen: Seen) -> None:
+        """Begin without states; `seen` has the fingerprints of all that were found."""
+        self._expander, self._seen = expander, seen
+        self.level: Level
+        self.part: Level
+        self.expanded: Expanded
+        self.accepted: list[Level] = []
+        self._begin = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the states."""
+        return sum(each.nbytes for each in (self.level, *self.accepted))
+
+    def start(self, parts: Iterable[Rows]) -> int:
+        """Take the states of a level, in one part at least; return their number."""
+        self.level = Level.joined([self._expander.begin(rows) for rows in parts])
+        return len(self.level.full)
+
+    def parts(self) -> Iterator[Rows]:
+        """Yield the states of the level, part by part."""
+        for begin in range(0, len(self.level.full), self._expander.size):
+            yield self.level.part(begin, begin + self._expander.size).rows
+
+    def expand(self, begin: int, end: int) -> NewStates:
+        """Expand the states at some places of the level, and accept their new successors for the next."""
+        self._begin, self.part = begin, self.level.part(begin, end)
+        expanded = self.expanded = self._expander.expand(self.part)
+        candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
+        new = candidates[first_ones(expanded.least[candidates])]
+        accepted, violating = self._expander.accept(self.part, expanded, new)
+        self.accepted.append(accepted)
+        return NewStates(
+            begin + expanded.generated.rows[new],
+            expanded.least[new],
+            begin + np.concatenate([expanded.wrong, violating]),
+            len(expanded.generated.rows),
+        )
+
+    def generated_before(self, place: int) -> int:
+        """Count the successors of the expanded states before a place."""
+        return int(np.searchsorted(self._begin + self.expanded.generated.rows, place))
+
+    def advance(self) -> None:
+        """Let the accepted states be the ones to expand."""
+        parts = [each for each in self.accepted if len(each.full)] or [self.level.part(0, 0)]
+        self.level, self.accepted = Level.joined(parts), []

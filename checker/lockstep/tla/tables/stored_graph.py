@@ -1,0 +1,137 @@
+"""All states and steps of a search, kept as arrays, and read as lists of what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import overload
+
+import numpy as np
+
+from lockstep.tla.state import State
+from lockstep.tla.tables.decision_trees import Ints
+from lockstep.tla.tables.state_layout import Layout, Rows
+
+__all__ = ["Follows", "Graph", "States"]
+
+_KEPT = 1 << 16
+
+
+class States(Sequence[State]):
+    """States by number, made of their rows when they are asked for.
+
+    Attributes:
+        nbytes: the size of the rows.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        """Begin with none."""
+        self._layout, self.nbytes = layout, 0
+        self._parts: list[Rows] = []
+        self._whole: Rows = np.zeros((0, layout.width), np.int16)
+        self._decoded = lru_cache(_KEPT)(self._decode)
+
+    def add(self, rows: Rows) -> None:
+        """Put states at the end."""
+        self._parts.append(np.ascontiguousarray(rows))  # of what has room for more columns, these alone
+        self.nbytes += self._parts[-1].nbytes
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of all."""
+        if self._parts:
+            self._whole = np.concatenate([self._whole, *self._parts])
+            self._parts = []
+        return self._whole
+
+    def rows_of(self, states: Sequence[State]) -> Rows:
+        """Answer the rows that states have, or would have if they were among these."""
+        return self._layout.encode(states)
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> State: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[State]: ...
+    def __getitem__(self, place: int | slice) -> State | list[State]:
+        """Answer a state, or some."""
+        if isinstance(place, slice):
+            return [self._decoded(number) for number in range(*place.indices(len(self)))]
+        return self._decoded(range(len(self))[place])
+
+    def _decode(self, number: int) -> State:
+        return self._layout.decode(self.rows[number].tolist())
+
+
+class Follows(Sequence[list[int]]):
+    """The next states of each state, by number, in the order in which they were generated.
+
+    Attributes:
+        nbytes: the size of the steps.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._sources: list[Ints] = []
+        self._targets: list[Ints] = []
+        self._starts: Ints = np.zeros(1, np.int64)
+        self._all: Ints = np.zeros(0, np.int32)
+        self._count = self.nbytes = 0
+
+    def add(self, sources: Ints, targets: Ints, count: int) -> None:
+        """Put in steps of states, in their order; `count` is how many states have theirs now."""
+        self._sources.append(sources)
+        self._targets.append(targets)
+        self._count = count
+        self.nbytes += sources.nbytes + targets.nbytes
+
+    def edges(self) -> tuple[Ints, Ints]:
+        """Answer the source and the target of every step."""
+        empty = [np.zeros(0, np.int64)]
+        return np.concatenate(self._sources or empty), np.concatenate(self._targets or empty)
+
+    def __len__(self) -> int:
+        """Count the states."""
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> list[int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[list[int]]: ...
+    def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
+        """Answer the next states of a state, or of some."""
+        if len(self._starts) != self._count + 1:
+            sources, self._all = self.edges()
+            self._starts = np.searchsorted(sources, np.arange(self._count + 1))
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(self._count))]
+        number = range(self._count)[place]
+        found: list[int] = self._all[self._starts[number] : self._starts[number + 1]].tolist()
+        return found
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """List the next states of each state."""
+        return (self[number] for number in range(self._count))
+
+
+class Graph:
+    """States and steps.
+
+    Attributes:
+        states: the states.
+        follows: the next states of each.
+        actions: the name of the action of each step, in the order of the steps; as they are kept.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        """Begin with none."""
+        self.states, self.follows = States(layout), Follows()
+        self.actions: list[str] = []
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays, and of the list of actions, about."""
+        return self.states.nbytes + self.follows.nbytes + 8 * len(self.actions)

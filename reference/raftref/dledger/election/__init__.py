@@ -1,1 +1,0 @@
-"""Elections and transfers of leadership."""

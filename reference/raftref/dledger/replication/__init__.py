@@ -1,1 +1,0 @@
-"""Dispatchers, handlers, the quorum checker, clients and their state machine."""

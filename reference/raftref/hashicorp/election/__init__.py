@@ -1,1 +1,0 @@
-"""How a leader is elected: the voter, and the candidate."""

@@ -1,0 +1,62 @@
+"""The end of a process, and its start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.server import Server, runs
+from raftref.hashicorp.snapshots import adopt
+from raftref.hashicorp.steps import step
+from raftref.hashicorp.values import EntryType, Index, Log
+
+
+@step(when=runs)
+def crash(server: Server) -> None:
+    """Die: what is not durable is lost."""
+    server.go_down()
+
+
+def can_restart(server: Server) -> bool:
+    """The process does not run, and the log behind the newest snapshot has no gap: else NewRaft panics."""
+    stores = server.stores
+    first = Index(stores.snapshots[0].index + 1 if stores.snapshots else 1)
+    return not server.is_up and stores.has_range(first, stores.last_index())
+
+
+@step(when=can_restart)
+def restart(server: Server) -> None:
+    """Start on what is durable. As in the sketch the whole log is applied then (ReplayUncommitted).
+
+    Source: NewRaft.
+    """
+    start(server)
+    if server.has(Flaw.REPLAY_UNCOMMITTED):
+        _replay(server)
+
+
+def start(server: Server) -> None:
+    """Read the stores: of the log behind the newest snapshot only the configurations count.
+
+    The entries wait for the leader to say that they are committed.
+
+    Source: NewRaft, restoreSnapshot.
+    """
+    server.forget()
+    server.last_log = server.stores.end_of_log()
+    for snapshot in server.stores.snapshots[:1]:
+        server.fsm = replace(server.fsm, applied=snapshot.applied)
+        adopt(server, snapshot)
+    first, last = server.last_snapshot.index + 1, server.last_log.index
+    for index in range(first, last + 1):
+        server.process_configuration_log_entry(Log(Index(index), server.log[Index(index)]))
+
+
+def _replay(server: Server) -> None:
+    """Apply the log at once, committed or not."""
+    last = server.last_log.index
+    for index in range(server.last_applied + 1, last + 1):
+        log = Log(Index(index), server.log[Index(index)])
+        if log.entry.type in (EntryType.COMMAND, EntryType.BARRIER):
+            server.fsm = server.fsm.apply_single(log)
+    server.last_applied = Index(max(server.last_applied, last))

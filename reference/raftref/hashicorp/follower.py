@@ -1,0 +1,140 @@
+"""The follower: appendEntries, in the library's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.messages import (
+    AppendEntriesRequest,
+    AppendEntriesResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+)
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.state import Loop, Role
+from raftref.hashicorp.steps import Outcome, StoreError, step
+from raftref.hashicorp.stores import LogNotFoundError
+from raftref.hashicorp.values import Index, Log, Place
+
+
+class _Refused(Exception):  # noqa: N818 - an answer, not an error.
+    """The request is not taken; `no_retry_backoff`: the leader has to expect this."""
+
+    def __init__(self, *, no_retry_backoff: bool) -> None:
+        super().__init__()
+        self.no_retry_backoff = no_retry_backoff
+
+
+def can_append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, _outcome: Outcome) -> bool:
+    """The main loop takes an event; a heartbeat is also taken while it goes on to lead (HeartbeatRace)."""
+    races = isinstance(m, HeartbeatRequest) and server.has(Flaw.HEARTBEAT_RACE)
+    return server.selects or (races and server.is_up and server.loop is Loop.LEAD)
+
+
+@step(when=can_append_entries)
+def append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, outcome: Outcome) -> None:
+    """Take entries, or a heartbeat, and learn who leads and what is committed.
+
+    Args:
+        server: The follower.
+        m: The request.
+        outcome: Of the writes: CurrentTerm if it is entered, the deletion of what conflicts, the new entries.
+
+    Source: appendEntries, processHeartbeat.
+    """
+    last_log = server.last_index
+    no_retry_backoff, success = False, True
+    try:
+        _append(server, m.as_append_entries if isinstance(m, HeartbeatRequest) else m)
+    except _Refused as refused:
+        no_retry_backoff, success = refused.no_retry_backoff, False
+    term = server.current_term
+    if isinstance(m, HeartbeatRequest):
+        server.respond(m, HeartbeatResponse(server.node_id, m.src, term, success))
+    else:
+        server.respond(m, AppendEntriesResponse(server.node_id, m.src, term, last_log, success, no_retry_backoff))
+
+
+def _append(server: Server, m: AppendEntriesRequest) -> None:
+    if m.term < server.current_term:
+        raise _Refused(no_retry_backoff=False)
+    if m.term > server.current_term or (server.role is not Role.FOLLOWER and not server.campaign.transfer):
+        server.set_state(Role.FOLLOWER)
+        server.set_current_term(m.term)
+    server.leader = m.src
+    if m.prev_log_entry > 0:
+        _verify_previous(server, m)
+    _store_new(server, m)
+    if m.leader_commit_index > server.commit_index:
+        _commit(server, m)
+
+
+def _verify_previous(server: Server, m: AppendEntriesRequest) -> None:
+    """Refuse unless the entry before the new ones is there with its term."""
+    last = server.last_entry
+    try:
+        term = last.term if m.prev_log_entry == last.index else server.term_at(m.prev_log_entry)
+    except LogNotFoundError as error:
+        raise _Refused(no_retry_backoff=True) from error
+    if term != m.prev_log_term:
+        raise _Refused(no_retry_backoff=True)
+
+
+def _store_new(server: Server, m: AppendEntriesRequest) -> None:
+    """Skip what is there, delete from the first entry on that differs, store the rest."""
+    last_log = server.last_log
+    entries = enumerate(m.entries, start=m.prev_log_entry + 1)
+    new = _new_entries(server, [Log(Index(index), entry) for index, entry in entries], last_log)
+    if not new:
+        return
+    try:
+        server.store_logs(new)
+    except StoreError as error:
+        raise _Refused(no_retry_backoff=False) from error
+    for log in new:
+        server.process_configuration_log_entry(log)
+    end = Place(new[-1].index, new[-1].entry.term)
+    stays = server.has(Flaw.LAST_LOG_NOT_LOWERED) and last_log.index > end.index
+    server.last_log = last_log if stays else end
+
+
+def _new_entries(server: Server, logs: Sequence[Log], last_log: Place) -> Sequence[Log]:
+    """Return the entries from the first on that is not in the log, once what conflicts with that is deleted."""
+    for number, log in enumerate(logs):
+        if log.index > last_log.index:
+            return logs[number:]
+        try:
+            differs = server.term_at(log.index) != log.entry.term
+        except LogNotFoundError as error:
+            raise _Refused(no_retry_backoff=False) from error
+        if differs or server.has(Flaw.TRUNCATE_WITHOUT_CONFLICT):
+            _truncate(server, log.index, last_log)
+            return logs[number:]
+    return ()
+
+
+def _truncate(server: Server, index: Index, last_log: Place) -> None:
+    """Delete the log from an index on; the end that is kept in memory stays (DeleteThenStore)."""
+    try:
+        server.delete_range(index, last_log.index)
+    except StoreError as error:
+        raise _Refused(no_retry_backoff=False) from error
+    if index <= server.configurations.latest_index:
+        server.configurations = server.configurations.fall_back()
+    if not server.has(Flaw.DELETE_THEN_STORE):
+        server.last_log = server.stores.end_of_log()
+
+
+def _commit(server: Server, m: AppendEntriesRequest) -> None:
+    """Commit what the leader has, up to the end of the log (CommitUnverified) or the last entry of the request."""
+    if server.has(Flaw.COMMIT_UNVERIFIED):
+        index = min(m.leader_commit_index, server.last_index)
+    else:
+        index = min(m.leader_commit_index, Index(m.prev_log_entry + len(m.entries)))
+        if index <= server.commit_index:
+            return
+    server.commit_index = index
+    if server.configurations.latest_index <= index:
+        server.configurations = server.configurations.set_committed()
+    server.hand_to_fsm(index)

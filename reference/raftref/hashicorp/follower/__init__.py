@@ -1,1 +1,0 @@
-"""What a follower does: it takes the entries of its leader."""

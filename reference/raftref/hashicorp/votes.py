@@ -1,0 +1,146 @@
+"""Votes: the answers to a candidate, and their count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.elections import win, win_pre_vote
+from raftref.hashicorp.messages import (
+    RequestPreVoteRequest,
+    RequestPreVoteResponse,
+    RequestVoteRequest,
+    RequestVoteResponse,
+)
+from raftref.hashicorp.server import Server, takes_event
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import Outcome, StoreError, step
+from raftref.hashicorp.values import NodeId, Term
+
+# ---- The voter -------------------------------------------------------------------------------------------
+
+
+@step(when=takes_event)
+def request_vote(server: Server, m: RequestVoteRequest, outcome: Outcome) -> None:
+    """Answer a candidate that asks for a vote. A vote is on disk before it is given.
+
+    Args:
+        server: The voter.
+        m: The request.
+        outcome: Of the writes: CurrentTerm if the request's is higher, then the vote.
+
+    Source: requestVote.
+    """
+    granted = _votes(server, m)
+    server.respond(m, RequestVoteResponse(server.node_id, m.src, server.current_term, granted))
+
+
+def _votes(server: Server, m: RequestVoteRequest) -> bool:
+    """Decide, by the library's tests in the library's order. The first three leave the term alone."""
+    if _is_stranger(server, m.src):
+        return False
+    knows_other = server.leader is not None and (server.leader != m.src or server.has(Flaw.KNOWN_LEADER_REJECTED))
+    if knows_other and not m.leadership_transfer:
+        return False
+    if m.term < server.current_term:
+        return False
+    if m.term > server.current_term:
+        _follow_in(server, m.term)
+    if _has_no_vote(server, m.src):
+        return False
+    if server.stores.last_vote_term == m.term and server.stores.last_vote_cand is not None:
+        return server.stores.last_vote_cand == m.src
+    if _has_better_log(server, m):
+        return False
+    try:
+        server.persist_vote(m.term, m.src)
+    except StoreError:
+        return False
+    return True
+
+
+@step(when=takes_event)
+def request_pre_vote(server: Server, m: RequestPreVoteRequest) -> None:
+    """Answer a candidate whether it would get a vote. Nothing changes, and no vote that was given counts.
+
+    The answer has the proposed term where that is higher and one of the first tests did not refuse.
+
+    Source: requestPreVote.
+    """
+    knows_other = server.leader is not None and server.leader != m.src
+    if _is_stranger(server, m.src) or knows_other or m.term < server.current_term:
+        term, granted = server.current_term, False
+    else:
+        term = m.term
+        granted = not _has_no_vote(server, m.src) and not _has_better_log(server, m)
+    server.respond(m, RequestPreVoteResponse(server.node_id, m.src, term, granted))
+
+
+def _is_stranger(server: Server, candidate: NodeId) -> bool:
+    """Return whether a candidate is not in the configuration; a server that has none turns nobody away."""
+    servers = server.configurations.latest.servers
+    return bool(servers) and candidate not in servers
+
+
+def _has_no_vote(server: Server, candidate: NodeId) -> bool:
+    """Return whether a candidate has no vote itself."""
+    latest = server.configurations.latest
+    return bool(latest.servers) and not latest.has_vote(candidate)
+
+
+def _has_better_log(server: Server, m: RequestVoteRequest | RequestPreVoteRequest) -> bool:
+    """Return whether the log ends in a later term than the candidate's, or in the same one at a higher index."""
+    last = server.last_entry
+    same = last.term == m.last_log_term or server.has(Flaw.LONGER_LOG_OLDER_TERM)
+    return last.term > m.last_log_term or (same and last.index > m.last_log_index)
+
+
+# ---- The candidate ---------------------------------------------------------------------------------------
+
+
+@step(when=takes_event)
+def handle_request_vote_response(server: Server, m: RequestVoteResponse, outcome: Outcome) -> None:
+    """Count a vote, and lead with a majority; follow in a higher term.
+
+    Args:
+        server: The candidate.
+        m: The answer.
+        outcome: Of the write of CurrentTerm, if the answer's is higher.
+
+    Source: runCandidate, voteCh.
+    """
+    server.take_answer(m)
+    if m.term > server.current_term:
+        _follow_in(server, m.term)
+    elif _is_won_with(server, m):
+        win(server)
+
+
+@step(when=takes_event)
+def handle_request_pre_vote_response(server: Server, m: RequestPreVoteResponse, outcome: Outcome) -> None:
+    """Count a pre-vote, and campaign with a majority; follow in a term higher than the one proposed.
+
+    Args:
+        server: The candidate.
+        m: The answer.
+        outcome: Of the write of CurrentTerm, if the answer's is higher.
+
+    Source: runCandidate, prevoteCh.
+    """
+    server.take_answer(m)
+    if m.term > server.current_term + 1:
+        _follow_in(server, m.term)
+    elif _is_won_with(server, m):
+        win_pre_vote(server)
+
+
+def _is_won_with(server: Server, m: RequestVoteResponse | RequestPreVoteResponse) -> bool:
+    """Count an answer, and return whether a majority has granted."""
+    if m.granted:
+        server.campaign = replace(server.campaign, granted=server.campaign.granted | {m.src})
+    return server.campaign.is_won
+
+
+def _follow_in(server: Server, term: Term) -> None:
+    server.set_state(Role.FOLLOWER)
+    server.set_current_term(term)

@@ -1,0 +1,422 @@
+"""The store on files: what a scan finds after a crash, a loss of power, or damage."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import raftref
+from raftref.dledger.messages import Entry, Index, Term
+from raftref.dledger.storage import DirectoryDisk, Disk, DiskError, FileLedgerStore, SimulatedDisk, Stopped
+from raftref.dledger.storage.entry_coder import BODY_OFFSET, INDEX_UNIT_SIZE
+from raftref.dledger.storage.entry_files import DATA_FILE, INDEX_FILE
+from raftref.dledger.store import Log
+
+PACKAGE = Path(raftref.__file__).parent
+
+
+def entry(term: int, value: str) -> Entry:
+    return Entry(Term(term), value)
+
+
+A1, B1, C1, X2, Y2 = entry(1, "a"), entry(1, "b"), entry(1, "c"), entry(2, "x"), entry(2, "y")
+#: The size of each of these in the data file.
+SIZE = BODY_OFFSET + 1
+
+
+def store(disk: Disk, *log: Entry) -> FileLedgerStore:
+    made = FileLedgerStore(disk)
+    for each in log:
+        made.append(each)
+    return made
+
+
+def recovered(disk: Disk, *, checks_body_crc: bool = False, curr_term: int = 2) -> FileLedgerStore:
+    """Another process starts on the same files."""
+    made = FileLedgerStore(disk, checks_body_crc=checks_body_crc)
+    made.startup(curr_term=Term(curr_term))
+    return made
+
+
+class TestKill:
+    """kill -9 keeps all that was written, forced or not."""
+
+    def test_a_killed_process_comes_back_with_its_log_and_the_checkpoint(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, X2)
+        held.update_committed_index(Term(2), Index(1), curr_term=Term(2))
+        held.persist_check_point()
+        held.update_committed_index(Term(2), Index(2), curr_term=Term(2))
+        disk.kill()
+        again = recovered(disk)
+        assert (again.log, again.committed_index, again.check_point) == ((A1, B1, X2), 1, 1)
+
+    def test_a_store_that_was_not_started_up_knows_nothing(self) -> None:
+        disk = SimulatedDisk()
+        store(disk, A1)
+        assert FileLedgerStore(disk).log == ()
+
+    def test_the_end_in_the_checkpoint_is_not_believed(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.persist_check_point()
+        held.append(B1)
+        assert recovered(disk).log == (A1, B1)
+
+    def test_a_checkpoint_past_the_end_is_clamped(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1)
+        held.flush()
+        held.append(X2)
+        held.update_committed_index(Term(2), Index(2), curr_term=Term(2))
+        held.persist_check_point()
+        disk.lose_power(names=len(disk.unforced_names), writes=range(2, len(disk.unforced_writes)))
+        assert recovered(disk).check_point == 2
+        assert recovered(disk).committed_index == 1
+
+    def test_what_truncate_cut_comes_back(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1)
+        held.truncate(Index(0), A1)
+        assert (held.log, held.tail) == ((A1,), (B1, C1))
+        assert recovered(disk).log == (A1, B1, C1)
+
+    def test_behind_an_entry_of_the_same_size_it_still_does(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1)
+        held.truncate(Index(0), A1)
+        held.append(entry(1, "z"))
+        assert recovered(disk).log == (A1, entry(1, "z"), C1)
+
+    def test_behind_an_entry_of_another_size_it_does_not(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1)
+        held.truncate(Index(0), A1)
+        held.append(entry(1, "zz"))
+        assert held.tail == ()
+        assert recovered(disk).log == (A1, entry(1, "zz"))
+
+    def test_a_process_that_dies_between_data_and_index_comes_back_with_the_entry(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        disk.stop_after(1)
+        with pytest.raises(Stopped):
+            held.append(B1)
+        disk.kill()
+        again = recovered(disk)
+        assert again.log == (A1, B1)
+        assert again.entry(Index(1)) == B1
+
+    @pytest.mark.parametrize(("steps", "log"), [(0, (A1, B1, C1)), (1, (A1, X2)), (2, (A1, X2))])
+    def test_a_process_that_dies_within_a_truncate_has_written_the_entry_or_not(self, steps: int, log: Log) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1)
+        disk.stop_after(steps)
+        try:
+            held.truncate(Index(1), X2)
+        except Stopped:
+            assert steps < 2
+        disk.kill()
+        assert recovered(disk).log == log
+
+    def test_a_recovery_must_be_told_what_its_scan_finds(self) -> None:
+        held = store(SimulatedDisk(), A1, B1)
+        held.truncate(Index(0), A1)
+        for resurrected in (0, 2):
+            with pytest.raises(ValueError, match="scan finds 1"):
+                held.recover(resurrected, curr_term=Term(1))
+        assert held.log == (A1,)
+
+
+class TestLostPower:
+    """A loss of power keeps what was forced."""
+
+    def test_lost_power_loses_what_was_not_forced(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1)
+        held.flush()
+        held.append(C1)
+        disk.lose_power()
+        assert recovered(disk).log == (A1, B1)
+
+    def test_a_cut_that_was_not_forced_is_undone_with_what_was_written_over_it(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1)
+        held.flush()
+        held.truncate(Index(1), X2)
+        disk.lose_power()
+        assert recovered(disk).log == (A1, B1, C1)
+
+    def test_an_entry_whose_data_survives_needs_no_index(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.flush()
+        held.append(B1)
+        disk.lose_power(writes=[0])
+        again = recovered(disk)
+        assert (again.log, disk.size(INDEX_FILE)) == ((A1, B1), 2 * INDEX_UNIT_SIZE)
+
+    def test_behind_data_that_was_lost_the_scan_finds_nothing(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.flush()
+        held.append(B1)
+        held.append(C1)
+        disk.lose_power(writes=[1, 2, 3])
+        assert recovered(disk).log == (A1,)
+
+    def test_the_checkpoint_is_never_forced(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.update_committed_index(Term(1), Index(0), curr_term=Term(1))
+        held.persist_check_point()
+        held.flush()
+        disk.lose_power()
+        assert (recovered(disk).log, recovered(disk).committed_index) == ((A1,), -1)
+
+    @settings(max_examples=100, deadline=None, database=None)
+    @given(
+        st.lists(st.sampled_from([A1, B1, C1]), max_size=4), st.lists(st.sampled_from([X2, Y2]), max_size=4), st.data()
+    )
+    def test_whatever_survives_the_forced_entries_do_and_others_in_order(
+        self, forced: list[Entry], unforced: list[Entry], data: st.DataObject
+    ) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, *forced)
+        held.flush()
+        for each in unforced:
+            held.append(each)
+        writes = data.draw(st.sets(st.sampled_from(range(len(disk.unforced_writes))))) if unforced else set()
+        names = data.draw(st.integers(0, len(disk.unforced_names)))
+        log = held.log
+        disk.lose_power(names, writes)
+        found = recovered(disk).log
+        assert found == log[: len(found)]
+        assert len(found) >= len(forced)
+
+
+class TestTakenAsForced:
+    """Where the flushed position says more than was forced: DefaultMmapFile.setFlushedPosition."""
+
+    def test_what_a_restart_recovered_is_not_forced_by_the_next_flush(self) -> None:
+        disk = SimulatedDisk()
+        store(disk, A1, B1)
+        disk.kill()
+        recovered(disk).flush()
+        disk.lose_power()
+        assert recovered(disk).log == ()
+
+    def test_it_is_by_the_flush_after_the_next_append(self) -> None:
+        disk = SimulatedDisk()
+        store(disk, A1, B1)
+        disk.kill()
+        again = recovered(disk)
+        again.append(C1)
+        again.flush()
+        disk.lose_power()
+        assert recovered(disk).log == (A1, B1, C1)
+
+    def test_what_precedes_an_equal_entry_that_truncate_kept_is_not_forced_either(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1)
+        held.truncate(Index(1), B1)
+        held.flush()
+        disk.lose_power()
+        assert recovered(disk).log == ()
+
+    def test_a_flush_forces_only_what_was_written_to(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.flush()
+        disk.stop_after(0)
+        held.flush()
+
+
+class TestDamage:
+    """What cannot be read ends the scan."""
+
+    @pytest.mark.parametrize("offset", [0, 4, 8, 24, 44], ids=["magic", "size", "index", "pos", "body size"])
+    def test_a_flipped_bit_in_the_header_ends_the_scan(self, offset: int) -> None:
+        disk = SimulatedDisk()
+        store(disk, A1, B1, C1)
+        place = SIZE + offset + 3
+        disk.write(DATA_FILE, place, bytes([disk.read(DATA_FILE, place, 1)[0] ^ 8]))
+        assert recovered(disk).log == (A1,)
+
+    def test_a_term_that_falls_ends_it(self) -> None:
+        disk = SimulatedDisk()
+        store(disk, A1, X2, B1)
+        assert recovered(disk).log == (A1, X2)
+
+    @pytest.mark.parametrize("damaged", [BODY_OFFSET, 40], ids=["body", "crc"])
+    def test_a_damaged_body_goes_unnoticed_unless_repaired(self, damaged: int) -> None:
+        """As published the CRC is 0, and nobody looks at it."""
+        disk = SimulatedDisk()
+        made = FileLedgerStore(disk, checks_body_crc=True)
+        for each in (A1, B1, C1):
+            made.append(each)
+        disk.write(DATA_FILE, SIZE + damaged, b"?")
+        assert len(recovered(disk).log) == 3
+        assert recovered(disk, checks_body_crc=True).log == (A1,)
+
+    def test_a_file_cut_within_a_header_ends_the_scan_there(self) -> None:
+        disk = SimulatedDisk()
+        store(disk, A1, B1, C1)
+        disk.truncate(DATA_FILE, 2 * SIZE + 20)
+        assert recovered(disk).log == (A1, B1)
+
+    def test_a_file_cut_within_a_body_reads_as_zeros_unless_repaired(self) -> None:
+        disk = SimulatedDisk()
+        store(disk, entry(1, "whole"))
+        disk.truncate(DATA_FILE, BODY_OFFSET + 2)
+        assert recovered(disk).log == (entry(1, "wh\0\0\0"),)
+        assert recovered(disk, checks_body_crc=True).log == ()
+
+    def test_a_write_torn_by_a_loss_of_power_comes_back_torn_unless_repaired(self) -> None:
+        for checks_body_crc, log in ((False, (entry(1, "l" * 16 + "\0" * 64),)), (True, ())):
+            disk = SimulatedDisk(sector_bytes=64)
+            FileLedgerStore(disk, checks_body_crc=checks_body_crc).append(entry(1, "l" * 80))
+            disk.lose_power(names=2, writes=[0])
+            assert recovered(disk, checks_body_crc=checks_body_crc).log == log
+
+    def test_an_index_file_that_is_damaged_or_gone_is_written_anew(self) -> None:
+        for damage in (b"\xff" * INDEX_UNIT_SIZE, b""):
+            disk = SimulatedDisk()
+            store(disk, A1, B1, C1)
+            whole = disk.files()[INDEX_FILE]
+            disk.write(INDEX_FILE, INDEX_UNIT_SIZE, damage)
+            if not damage:
+                disk.delete(INDEX_FILE)
+            assert recovered(disk).log == (A1, B1, C1)
+            assert disk.files()[INDEX_FILE] == whole
+
+    def test_without_a_data_file_nothing_is_there_whatever_the_others_say(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.update_committed_index(Term(1), Index(0), curr_term=Term(1))
+        held.persist_check_point()
+        disk.delete(DATA_FILE)
+        again = recovered(disk)
+        assert (again.log, again.committed_index) == ((), -1)
+        assert again.append(B1) == 0
+
+    @settings(max_examples=200, deadline=None, database=None)
+    @given(st.sampled_from([DATA_FILE, INDEX_FILE, "checkpoint"]), st.integers(0, 200), st.binary(max_size=60))
+    def test_no_damage_keeps_a_node_from_starting(self, name: str, pos: int, data: bytes) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1)
+        held.persist_check_point()
+        disk.write(name, pos, data)
+        again = recovered(disk)
+        end = again.append(Y2) if again.end_term <= 2 else again.end_index
+        assert again.end_index == end
+        assert recovered(disk).log[: end + 1] == again.log
+
+    @settings(max_examples=200, deadline=None, database=None)
+    @given(st.binary(max_size=200))
+    def test_nor_do_files_of_any_bytes(self, data: bytes) -> None:
+        disk = SimulatedDisk()
+        for name in (DATA_FILE, INDEX_FILE, "checkpoint"):
+            disk.write(name, 0, data)
+        assert recovered(disk).log == ()
+
+
+class TestPositions:
+    """A leader tells where its entries lie; a follower's must lie there too."""
+
+    def test_an_append_that_lies_elsewhere_is_refused_after_it_was_written(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        with pytest.raises(DiskError, match="at 49 and not at 50"):
+            held.append(B1, pos=50)
+        assert (held.log, disk.size(DATA_FILE), disk.size(INDEX_FILE)) == ((A1,), 2 * SIZE, INDEX_UNIT_SIZE)
+
+    def test_what_is_appended_behind_it_is_lost_with_the_process(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        with pytest.raises(DiskError):
+            held.append(B1, pos=50)
+        held.append(C1)
+        assert held.log == (A1, C1)
+        assert recovered(disk).log == (A1,)
+
+    def test_a_truncate_brings_the_file_in_line_with_the_leaders(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        with pytest.raises(DiskError):
+            held.append(B1, pos=50)
+        held.truncate(Index(1), C1, pos=SIZE)
+        assert recovered(disk).log == (A1, C1)
+
+    def test_an_equal_entry_that_lies_elsewhere_is_written_all_the_same(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1)
+        held.truncate(Index(1), B1, pos=SIZE + 5)
+        assert held.log == (A1, B1)
+        assert recovered(disk).log == (A1,)
+
+    def test_and_is_kept_there_when_it_is_told_again(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1)
+        held.truncate(Index(1), B1, pos=SIZE + 5)
+        held.truncate(Index(1), B1)
+        held.append(C1)
+        assert disk.size(DATA_FILE) == 3 * SIZE + 5
+
+    def test_beyond_the_capacity_of_the_file_nothing_is_written(self) -> None:
+        held = store(SimulatedDisk(), A1)
+        with pytest.raises(DiskError, match="cannot go on"):
+            held.truncate(Index(1), B1, pos=2**40)
+        assert held.log == (A1,)
+
+
+def test_a_negative_index_cannot_be_truncated_to() -> None:
+    held = store(SimulatedDisk(), A1)
+    with pytest.raises(IndexError):
+        held.truncate(Index(-1), X2)
+    assert held.log == (A1,)
+
+
+def play(disk: Disk) -> list[object]:
+    """One life of a store with everything in it, and the next one."""
+    held = store(disk, A1, B1, entry(1, "long"))
+    held.flush()
+    held.truncate(Index(1), X2)
+    held.update_committed_index(Term(2), Index(1), curr_term=Term(2))
+    held.persist_check_point()
+    held.persist_check_point()
+    held.append(Y2)
+    held.truncate(Index(4), Y2)
+    again = recovered(disk)
+    again.flush()
+    return [held.log, held.tail, again.log, again.tail, again.committed_index]
+
+
+def test_on_a_folder_the_store_does_what_it_does_on_a_simulated_disk(tmp_path: Path) -> None:
+    simulated = SimulatedDisk()
+    assert play(DirectoryDisk(tmp_path)) == play(simulated)
+    written = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == simulated.files()
+    assert set(written) == {DATA_FILE, INDEX_FILE, "checkpoint", "checkpoint.bak"}
+
+
+def imports(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text())
+    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+
+def test_neither_core_nor_simulation_knows_of_files() -> None:
+    for folder in ("dledger", "simulation"):
+        for file in (PACKAGE / folder).glob("*.py"):
+            assert not any(module.startswith("raftref.dledger.storage") for module in imports(file)), file.name
+
+
+def test_only_the_disk_that_is_a_folder_reaches_the_operating_system() -> None:
+    files = [file for room in ("dledger/storage", "disks") for file in (PACKAGE / room).glob("*.py")]
+    reaching = {file.name for file in files if imports(file) & {"os", "pathlib", "io"}}
+    assert reaching == {"directory_disk.py"}

@@ -1,0 +1,170 @@
+"""The store on files is the store that the spec knows: Hypothesis drives both, and they must show the same."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from raftref.dledger.choices import PUBLISHED, Flaw
+from raftref.dledger.messages import Entry, Index, Term
+from raftref.dledger.storage import FileLedgerStore, SimulatedDisk
+from raftref.dledger.store import LedgerStore, Log
+
+TERMS = st.integers(0, 3).map(Term)
+INDEXES = st.integers(-1, 6).map(Index)
+EQUAL_SIZES = st.builds(Entry, TERMS, st.sampled_from("abc"))
+
+
+def readable(tail: Log) -> Log:
+    """What lies behind the log, up to the first hole: behind that no scan gets."""
+    return tuple(takewhile(lambda entry: entry is not None, tail))
+
+
+class BothStores(RuleBasedStateMachine):
+    """The store in memory and the store on files take the same steps."""
+
+    config = PUBLISHED
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk = SimulatedDisk()
+        self.memory = LedgerStore(self.config)
+        self.files = self.opened()
+
+    def opened(self) -> FileLedgerStore:
+        return FileLedgerStore(self.disk, self.config)
+
+    @rule(entry=EQUAL_SIZES)
+    def append(self, entry: Entry) -> None:
+        assert self.memory.append(entry) == self.files.append(entry)
+
+    @rule(ahead=st.integers(0, 8), entry=EQUAL_SIZES)
+    def truncate(self, ahead: int, entry: Entry) -> None:
+        index = Index(ahead % (len(self.memory.log) + 3))
+        self.memory.truncate(index, entry)
+        self.files.truncate(index, entry)
+
+    @rule(back=st.integers(0, 8))
+    def truncate_to_an_equal_entry(self, back: int) -> None:
+        held = [entry for entry in self.memory.log if entry is not None]
+        if held:
+            index = back % len(self.memory.log)
+            self.truncate(index, self.memory.log[index] or held[0])
+
+    @rule(term=TERMS, new_index=INDEXES, curr_term=TERMS)
+    def update_committed_index(self, term: Term, new_index: Index, curr_term: Term) -> None:
+        for store in (self.memory, self.files):
+            store.update_committed_index(term, new_index, curr_term=curr_term)
+
+    @rule()
+    def persist_check_point(self) -> None:
+        self.memory.persist_check_point()
+        self.files.persist_check_point()
+
+    @rule()
+    def flush(self) -> None:
+        self.files.flush()
+
+    @rule(curr_term=TERMS)
+    def die_and_recover(self, curr_term: Term) -> None:
+        """Another process opens the files; how far its scan goes is what the store in memory is told."""
+        found = self.files.resurrectable_count()
+        assert found == self.memory.resurrectable_count()
+        self.disk.kill()
+        self.files = self.opened()
+        self.files.startup(curr_term=curr_term)
+        self.memory.recover(found, curr_term=curr_term)
+
+    @rule(curr_term=TERMS)
+    def recover_within_the_process(self, curr_term: Term) -> None:
+        found = self.files.resurrectable_count()
+        for store in (self.memory, self.files):
+            store.recover(found, curr_term=curr_term)
+
+    @invariant()
+    def both_show_the_same(self) -> None:
+        assert self.shown(self.files) == self.shown(self.memory)
+
+    def shown(self, store: LedgerStore) -> dict[str, object]:
+        return {
+            "log": store.log,
+            "tail": readable(store.tail),
+            "ends": (store.begin_index, store.end_index, store.end_term),
+            "committed": (store.committed_index, store.check_point),
+            "scan": store.scanned_count(),
+        }
+
+
+class BothRepairedStores(BothStores):
+    """The same with a tail that is gone."""
+
+    config = PUBLISHED.without(Flaw.TRUNCATED_TAIL)
+
+
+@pytest.mark.parametrize("machine", [BothStores, BothRepairedStores])
+def test_with_entries_of_equal_size_both_stores_show_the_same(machine: type[BothStores]) -> None:
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=150, stateful_step_count=25, deadline=None, database=None)
+    )
+
+
+UNEQUAL_SIZES = st.builds(Entry, TERMS, st.sampled_from(["a", "bb", "cccccccc", "d" * 50]))
+APPENDS = st.lists(UNEQUAL_SIZES, max_size=5)
+CUTS = st.tuples(st.integers(0, 8), UNEQUAL_SIZES, st.booleans())
+
+
+def cut(store: LedgerStore, place: int, other: Entry, keep: bool) -> None:
+    """TRUNCATE at a place within the log or just behind it: with the entry that is there, or another."""
+    index = Index(place % (len(store.log) + 1))
+    held = store.log[index] if keep and index < len(store.log) else None
+    store.truncate(index, held or other)
+
+
+def recovered(disk: SimulatedDisk) -> LedgerStore:
+    disk.kill()
+    store = FileLedgerStore(disk)
+    store.startup(curr_term=Term(3))
+    return store
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(APPENDS, CUTS, APPENDS)
+def test_with_unequal_sizes_the_scan_finds_no_more_of_what_was_cut_than_the_spec_allows(
+    before: list[Entry], one_cut: tuple[int, Entry, bool], after: list[Entry]
+) -> None:
+    disk = SimulatedDisk()
+    memory, files = LedgerStore(), FileLedgerStore(disk)
+    for store in (memory, files):
+        for entry in before:
+            store.append(entry)
+        cut(store, *one_cut)
+        for entry in after:
+            store.append(entry)
+    assert files.log == memory.log
+    found = files.resurrectable_count()
+    assert found <= memory.resurrectable_count()
+    memory.recover(found, curr_term=Term(3))
+    assert recovered(disk).log == memory.log
+
+
+def test_with_unequal_sizes_and_two_cuts_an_entry_may_come_back_that_its_successor_had_replaced() -> None:
+    """The spec's tail has one entry an index, the last one; the file may keep an older one elsewhere.
+
+    The first log is long, old; then short, short; then long again. Both short ones were written over the first
+    long one, so that behind the second long one `old` still stands whole.
+    """
+    short, long, old = Entry(Term(1), "s"), Entry(Term(1), "l" * 50), Entry(Term(1), "old")
+    disk = SimulatedDisk()
+    memory, files = LedgerStore(), FileLedgerStore(disk)
+    for store in (memory, files):
+        store.append(long)
+        store.append(old)
+        store.truncate(Index(0), short)
+        store.append(short)
+        store.truncate(Index(0), long)
+    assert memory.tail == (short,)
+    assert recovered(disk).log == (long, old)

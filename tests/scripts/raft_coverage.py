@@ -1,0 +1,56 @@
+"""What clusters of hashicorp/raft reach: `python -m tests.scripts.raft_coverage` prints what coverage.md has of it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from lockstep.jobs.fleet_coverage import Coverage
+from lockstep.report.text_table import table
+from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS, all_parts, seldom, unreachable
+from lockstep.systems.hashicorp.plans import PLANS, SIMULATOR
+from lockstep.systems.hashicorp.reached import reached
+from lockstep.systems.system import Reached
+from tests.scripts.hashicorp_traces import spec_of
+
+
+def everything() -> set[Reached]:
+    """All that a trace can reach, whether constants and plans allow it or not."""
+    return set(all_parts(spec_of("raft_whole")))
+
+
+def coverage() -> Coverage:
+    """What the clusters of all plans reach, as many of each as verify runs of two."""
+    found = Coverage()
+    for plan in PLANS:
+        for seed in range(1, FEW_CLUSTERS + 1):
+            events = list(SIMULATOR.cluster(plan, seed, FEW_EVENTS)[1])
+            found.add(Counter(reached(events)), len(events))
+    return found
+
+
+def why_not(what: Reached) -> str:
+    """Why no cluster reached something: what rules it out in every plan, or why it is seldom in those that could."""
+    beyond = [unreachable(plan, spec_of(plan)).get(what) for plan in PLANS]
+    if None not in beyond:
+        return f"unreachable: {beyond[0]}"
+    rare = [seldom(plan).get(what) for plan, why in zip(PLANS, beyond, strict=True) if why is None]
+    return f"seldom: {rare[0]}" if None not in rare else "MUST BE REACHED"
+
+
+def never(found: Coverage) -> Iterator[tuple[str, str, str]]:
+    """What was never reached, and why."""
+    for kind, name in sorted(everything() - found.times.keys()):
+        yield kind, name, why_not((kind, name))
+
+
+def section() -> str:
+    """Return the two tables."""
+    found = coverage()
+    missed = table(("what", "name", "why"), list(never(found)))
+    return "\n".join(line.rstrip() for line in f"{found.text()}\n\nNever reached:\n\n{missed}".splitlines()) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(section())

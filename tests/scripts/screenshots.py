@@ -1,0 +1,67 @@
+"""The screenshots in the README: `python -m tests.scripts.screenshots` takes them anew, in Chromium, from real runs."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from lockstep.systems.trace_files import import_trace
+from tests.support.places import ROOT
+from tests.support.programs.browsers import chromium
+from tests.support.programs.pages import page_of
+
+FOLDER = ROOT / "docs" / "pictures"
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A screenshot: the name of the trace, of which recording, so high, what stands on it, and the spec's variant."""
+
+    name: str
+    recording: str
+    says: str
+    height: int
+    switches: Mapping[str, bool] = field(default_factory=dict)
+
+
+SHOTS = {
+    "view_figure8.png": Shot(
+        "figure8",
+        "dledger/dledger-0.2.7-figure8.ndjson",
+        "committedIndex: the trace shows 2, the spec says 1",
+        905,
+        {"repaired": True},
+    ),
+    "view_torn_vote.png": Shot("torn_vote", "hashicorp/raft-1.7.3-torn_vote.ndjson", "LeaderCompleteness", 965),
+}
+
+
+@contextmanager
+def page_with(browser: Browser, shot: Shot, folder: Path) -> Iterator[Page]:
+    """Open the page of a recording where it shows what is wrong."""
+    trace, file = folder / f"{shot.name}.trace.ndjson", folder / f"{shot.name}.html"
+    import_trace(ROOT / "traces" / "captured" / shot.recording, trace)
+    file.write_text(page_of(trace, **shot.switches), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 1200, "height": shot.height}, color_scheme="light")
+    tab.goto(file.as_uri())
+    yield tab
+    tab.close()
+
+
+def main() -> None:
+    """Take every screenshot."""
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        for name, shot in SHOTS.items():
+            with page_with(browser, shot, Path(folder)) as tab:
+                tab.screenshot(path=FOLDER / name)
+            sys.stdout.write(f"{FOLDER / name}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Which properties each flaw violates: `python -m tests.scripts.sensitivity DLedger|HashicorpRaft` prints the tables.
+
+Every model of the manifest that names a flaw is searched to its end, whatever fails on the way, and so is its green
+twin; every property that the spec has is asked of every state and of every step. docs/measured/sensitivity.md has the
+tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockstep.models.model_manifest import ModelEntry
+from lockstep.report.text_table import table
+from lockstep.systems.registry import SYSTEMS, manifest
+from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tlc.tlc_output import cfg_section
+
+#: A graph with more distinct states than this is not searched.
+LARGEST = 60_000
+
+#: The kind of a violation by a whole behaviour.
+OF_BEHAVIOURS = "temporal property"
+
+_INVARIANTS, _PROPERTIES = ("INVARIANT", "INVARIANTS"), ("PROPERTY", "PROPERTIES")
+_SYMMETRY = re.compile(r"^SYMMETRY\b.*\n", re.MULTILINE)
+_ASKED = re.compile(r"^(?:INVARIANTS?|PROPERTY|PROPERTIES)\b.*\n(?:[ \t]+.*\n)*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a model: invariants, properties of steps, and properties of whole behaviours, by name."""
+
+    states: tuple[str, ...]
+    steps: tuple[str, ...]
+    behaviours: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search of a whole graph found: its distinct states, and all that is violated somewhere in it.
+
+    A graph that is too large was not searched to its end; it has no states.
+    """
+
+    states: int
+    violated: frozenset[str]
+
+
+def flawed(system: str) -> tuple[ModelEntry, ...]:
+    """Return the models that a flaw makes fail, in the manifest's order."""
+    return tuple(each for each in manifest(system).models if each.switch is not None)
+
+
+def cfg_of(system: str, name: str) -> str:
+    """Return the cfg of a model."""
+    models = manifest(system)
+    return models.files(models.model(name))[1].read_text(encoding="utf-8")
+
+
+@functools.cache
+def asked_of(system: str, name: str) -> Asked:
+    """Return what is asked of a model: what a trace is checked for, and what the system's models name besides.
+
+    A property of whole behaviours is asked of the models that name it alone: the others say nothing of fairness.
+    """
+    trace = SYSTEMS[system].trace_cfg.read_text(encoding="utf-8")
+    models = [cfg_of(system, each.name) for each in flawed(system)]
+    states = dict.fromkeys(each for cfg in (trace, *models) for each in cfg_section(cfg, *_INVARIANTS))
+    steps = cfg_section(trace, *_PROPERTIES)
+    own = cfg_section(cfg_of(system, name), *_PROPERTIES)
+    behaviours = tuple(each for each in own if each not in steps)
+    assert len(behaviours) <= 1, "a search ends at the first that is violated"
+    return Asked(tuple(states), tuple(steps), behaviours)
+
+
+def asking(cfg: str, states: Sequence[str] = (), properties: Sequence[str] = ()) -> str:
+    """Return a cfg that asks for these properties, in place of its own."""
+    wanted = (("INVARIANTS", states), ("PROPERTIES", properties))
+    sections = [f"{kind}\n" + "".join(f"  {each}\n" for each in names) for kind, names in wanted if names]
+    return _ASKED.sub("", cfg) + "".join(sections)
+
+
+def search(system: str, name: str, largest: int = LARGEST) -> Found:
+    """Search the whole graph of a model, and ask each of its states and steps for every property.
+
+    SYMMETRY is left out: of a step it keeps no more than a state that is like its end.
+
+    Args:
+        system: The name of the spec.
+        name: The model; it has no CONSTRAINT.
+        largest: The most distinct states that are searched.
+    """
+    models, asked = manifest(system), asked_of(system, name)
+    module, cfg = models.files(models.model(name))[0], _SYMMETRY.sub("", cfg_of(system, name))
+    assert not cfg_section(cfg, "CONSTRAINT", "CONSTRAINTS", "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS", "VIEW")
+    with tempfile.TemporaryDirectory() as folder:
+
+        def load(states: Sequence[str] = (), properties: Sequence[str] = ()) -> Spec:
+            path = Path(folder, f"{name}.cfg")
+            path.write_text(asking(cfg, states, properties), encoding="utf-8")
+            return load_spec(module, path)
+
+        spec = load(asked.states, [*asked.steps, *asked.behaviours])
+        found = explore(spec, check_deadlock=False, max_states=largest)
+        if found.violation is None or found.violation.kind == OF_BEHAVIOURS:  # which is asked at the end
+            return ended(found)
+        graph = explore(load(), keep_edges=True, check_deadlock=False, max_states=largest)
+        violated = violated_in(spec, graph) if graph.complete else frozenset()
+        if asked.behaviours and graph.complete:
+            violated |= ended(explore(load(properties=asked.behaviours), check_deadlock=False)).violated
+    return Found(graph.distinct if graph.complete else 0, violated)
+
+
+def ended(found: Exploration) -> Found:
+    """Return what a search found that no state and no step has stopped; it asks for one of behaviours at most."""
+    if not found.complete:
+        return Found(0, frozenset())
+    return Found(found.distinct, frozenset() if found.violation is None else frozenset({found.violation.name}))
+
+
+def violated_in(spec: Spec, graph: Exploration) -> frozenset[str]:
+    """Return which properties of a spec fail in a state, or in a step, of a graph."""
+    states, steps = graph.states, {(edge.source, edge.target) for edge in graph.edges}
+    violated = {name for name, holds in spec.invariants.items() if not all(map(holds, states))}
+    for name, holds in spec.action_properties.items():
+        if not all(holds(states[source], states[target]) for source, target in steps):
+            violated.add(name)
+    return frozenset(violated)
+
+
+def searched(system: str, names: Iterable[str] = ()) -> Iterator[tuple[ModelEntry, Found, Found]]:
+    """Yield the models of flaws, or those of these names, with what is found in them and in their twins."""
+    for entry in flawed(system):
+        if not names or entry.name in names:
+            assert entry.twin is not None
+            yield entry, search(system, entry.name), search(system, entry.twin)
+
+
+# ---- What is printed ----
+
+VIOLATED, HOLDS, NOT_ASKED, NOT_SEARCHED = "x", ".", "", "?"
+
+
+def row(number: int, entry: ModelEntry, found: Found, twin: Found) -> tuple[object, ...]:
+    """Return what is told of one flaw."""
+    sizes = (f"{each.states:,}" if each.states else f"> {LARGEST:,}" for each in (found, twin))
+    violated = ", ".join(sorted(twin.violated)) or ("nothing" if twin.states else NOT_SEARCHED)
+    return (number, entry.switch, entry.name, *sizes, violated)
+
+
+def cell(system: str, prop: str, entry: ModelEntry, found: Found) -> str:
+    """Return what is told of one flaw and one property."""
+    asked = asked_of(system, entry.name)
+    if prop not in (*asked.states, *asked.steps, *asked.behaviours):
+        return NOT_ASKED
+    if not found.states:
+        return VIOLATED if prop == entry.violates else NOT_SEARCHED
+    return VIOLATED if prop in found.violated else HOLDS
+
+
+def section(system: str, results: Sequence[tuple[ModelEntry, Found, Found]]) -> str:
+    """Return the two tables: the models, and their flaws by properties."""
+    kinds = [asked_of(system, entry.name) for entry, _, _ in results]
+    properties = dict.fromkeys(each for one in kinds for each in (*one.states, *one.steps))
+    properties |= dict.fromkeys(each for one in kinds for each in one.behaviours)
+    models = [row(number, *each) for number, each in enumerate(results, 1)]
+    numbers = [str(number) for number, _ in enumerate(results, 1)]
+    cells = [(each, *(cell(system, each, entry, found) for entry, found, _ in results)) for each in properties]
+    head = ("no.", "flaw", "model", "states", "of its twin", "violated in the twin")
+    return f"{table(head, models)}\n\n{table(('property', *numbers), cells)}\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(section(sys.argv[1], list(searched(sys.argv[1], sys.argv[2:]))))

@@ -1,0 +1,1 @@
+"""What tests share, by what it is about."""

@@ -1,0 +1,1 @@
+"""Log lines of systems, made up, planted and spoilt."""

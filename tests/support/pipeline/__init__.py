@@ -1,0 +1,1 @@
+"""Stores, clusters of Spark, and folders that are watched."""

@@ -1,0 +1,1 @@
+"""Commands, terminals, browsers and pages, as a user has them."""

@@ -1,0 +1,1 @@
+"""The references of DLedger and hashicorp/raft, their recordings, mutants and lies."""

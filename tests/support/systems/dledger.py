@@ -1,0 +1,39 @@
+"""DLedger as the tests ask for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lockstep.conformance.by_tlc.tlc_trace_check import Subject
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.property_evaluation import Evaluation
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import Events, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.trace_specs import Switches, subject
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import ModelValue
+from lockstep.trace.trace_format import Header
+
+#: What the words of a trace of DLedger stand for: null is no node.
+WORDS = Words(ModelValue("NoNode"))
+
+assert DLEDGER.constants is not None
+CONSTANTS = DLEDGER.constants
+VARIANTS = CONSTANTS.variants
+
+
+def interface(spec: Spec) -> Interface:
+    """Where a trace of DLedger meets its spec."""
+    return DLEDGER.interface(spec)
+
+
+def check_dledger(trace: Events, spec: Spec, evaluation: Evaluation = Evaluation.INCREMENTAL) -> TraceVerdict:
+    """Check a trace of DLedger."""
+    return check_trace(trace, spec, interface(spec), evaluation)
+
+
+def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> Subject:
+    """What TLC holds a trace of DLedger against."""
+    return subject(DLEDGER, header, source, switches, jar)

@@ -1,0 +1,66 @@
+"""Without enough memory a search by tables comes to no verdict."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.tables import fingerprint_set as seen_module
+from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.table_search import explore_by_tables
+from tests.support.places import SPECS
+from tests.support.programs.lockstep_command import lockstep
+
+
+def test_the_command_takes_no_more_memory_than_its_option_allows(tmp_path: Path) -> None:
+    cfg = tmp_path / "Post.cfg"
+    cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\nCHECK_DEADLOCK FALSE\n")
+    words = ("model", "--engine", "tables", "--spec", SPECS / "tables" / "Post.tla", "--cfg", cfg)
+    enough = lockstep(*words, "--memory", "1", cwd=tmp_path)
+    assert (enough.returncode, "given up" in enough.stdout) == (0, False)
+    little = lockstep(*words, "--memory", "0.000001", cwd=tmp_path)
+    assert (little.returncode, "the search would need more than 1e-06 GB of memory" in little.stdout) == (3, True)
+    for wrong in ("0", "-1", "much"):
+        refused = lockstep(*words, "--memory", wrong, cwd=tmp_path)
+        assert (refused.returncode, "Invalid value for '--memory'" in refused.stderr) == (2, True)
+
+
+def test_what_is_kept_for_properties_of_behaviours_counts(tmp_path: Path) -> None:
+    cfg = tmp_path / "Post.cfg"
+    cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\nPROPERTY Ends\n")
+    spec = load_spec(SPECS / "tables" / "Post.tla", cfg, cache_dir=tmp_path)
+    found = explore_by_tables(spec, check_deadlock=False, keep_edges=True)
+    assert found.graph is not None
+    states, steps = found.graph.states, found.graph.follows.edges()
+    assert found.graph.nbytes == states.rows.nbytes + sum(each.nbytes for each in steps) + 8 * len(found.graph.actions)
+    without = explore_by_tables(_without_properties(spec), check_deadlock=False)
+    assert found.memory >= without.memory + found.graph.nbytes // 2
+    little = explore_by_tables(spec, check_deadlock=False, most_memory=without.memory)
+    assert (little.complete, "GB of memory" in little.gave_up) == (False, True)
+
+
+def _without_properties(spec: Spec) -> Spec:
+    other = Spec(spec.source)
+    other.temporal = {}
+    return other
+
+
+def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng(0).integers(1, 2**63, 1 << 18).astype(np.uint64)
+    monkeypatch.setattr(seen_module, "_AT_ONCE", 1 << 12)
+    seen = Seen(numbered=True)
+    for part in np.array_split(numbers, 300):
+        seen.add(part)
+    before, with_one_more = seen.nbytes, seen.nbytes_with(1)
+    tracemalloc.start()
+    seen._grow()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.1 * seen.nbytes
+    assert with_one_more == before + seen.nbytes
+    assert seen.numbers(numbers).tolist() == list(range(1 << 18))
