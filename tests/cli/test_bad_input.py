@@ -33,7 +33,7 @@ from tests.scripts.malformed import (
     page,
     run,
 )
-from tests.scripts.malformed import told as tell
+from tests.scripts.malformed import told as output_of
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.systems.dledger import check_dledger
@@ -42,18 +42,18 @@ DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Said]:
-    return dict(zip((case.name for case in CASES), tell(), strict=True))
+def outputs() -> dict[str, Said]:
+    return dict(zip((case.name for case in CASES), output_of(), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_bad_input_is_refused_by_its_exit_code_with_file_and_place(case: Case, told: dict[str, Said]) -> None:
-    said = told[case.name]
-    assert said.exit_code == case.exit_code
-    assert "Traceback" not in said.text
-    assert "internal error" not in said.text
+def test_bad_input_is_refused_by_its_exit_code_with_file_and_place(case: Case, outputs: dict[str, Said]) -> None:
+    output = outputs[case.name]
+    assert output.exit_code == case.exit_code
+    assert "Traceback" not in output.text
+    assert "internal error" not in output.text
     named = [*case.files] or [word for word in case.command[1:] if not word.startswith("-")]
-    assert any(name in said.text for name in named)
+    assert any(name in output.text for name in named)
 
 
 def test_there_are_many_cases_and_each_has_a_name_of_its_own() -> None:
@@ -61,9 +61,9 @@ def test_there_are_many_cases_and_each_has_a_name_of_its_own() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-def test_the_docs_say_what_is_said(told: dict[str, Said]) -> None:
+def test_the_docs_quote_what_is_printed(outputs: dict[str, Said]) -> None:
     """Rewrite them with `python -m tests.scripts.malformed > docs/errors.md`."""
-    assert (DOCS / "errors.md").read_text() == page(list(told.values()))
+    assert (DOCS / "errors.md").read_text() == page(list(outputs.values()))
 
 
 WRITING = [case for case in CASES if case.command[0] in ("import", "simulate")]
@@ -201,8 +201,8 @@ def simulated_lines() -> bytes:
 
 
 def recorded_lines() -> bytes:
-    told = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes().splitlines(keepends=True)
-    return b"".join(told[:400])
+    lines = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes().splitlines(keepends=True)
+    return b"".join(lines[:400])
 
 
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck))

@@ -84,9 +84,9 @@ def test_one_bad_trace_among_good_ones_decides_the_exit_code(folder: Path) -> No
     (folder / "empty.ndjson").write_bytes(b"")
     done = lockstep("check", "ordered-7.trace.ndjson", "empty.ndjson", "--format", "json", cwd=folder)
     assert done.returncode == 2
-    told = json.loads(done.stdout)
-    assert [each["verdict"] for each in told] == ["holds", "malformed"]
-    assert [each["observed"] > 0 for each in told] == [True, False]
+    printed = json.loads(done.stdout)
+    assert [each["verdict"] for each in printed] == ["holds", "malformed"]
+    assert [each["observed"] > 0 for each in printed] == [True, False]
 
 
 def test_malformed_values_exit_2_with_file_line_and_field_and_leave_the_other_traces_their_verdicts(
@@ -147,13 +147,13 @@ def test_a_recording_is_imported_explained_as_published_and_refuted_by_the_repai
     assert "committedIndex: the trace shows 2, the spec says 1" in repaired.stdout
 
 
-def test_what_an_import_made_of_the_lines_is_told_as_json(tmp_path: Path) -> None:
+def test_import_reports_the_use_of_the_lines_as_json(tmp_path: Path) -> None:
     recording = CAPTURED / "dledger-0.2.7-fault_free.ndjson"
     done = lockstep("import", recording, "-o", "f.ndjson", "--format", "json", cwd=tmp_path)
-    told = json.loads(done.stdout)
-    assert sum(told["lines"].values()) == len(recording.read_bytes().splitlines())
-    assert told["events"] == len((tmp_path / "f.ndjson").read_bytes().splitlines()) - 2
-    assert told["forced"] == []
+    printed = json.loads(done.stdout)
+    assert sum(printed["lines"].values()) == len(recording.read_bytes().splitlines())
+    assert printed["events"] == len((tmp_path / "f.ndjson").read_bytes().splitlines()) - 2
+    assert printed["forced"] == []
     done = lockstep("import", recording, "-o", "f.ndjson", cwd=tmp_path)
     assert done.stdout.rstrip().endswith(" noise), 0 forced")
 
@@ -185,10 +185,10 @@ def test_what_cannot_be_written_is_no_malformed_input(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_is_gone_gets_no_exit_code_of_a_verdict() -> None:
-    told = subprocess.Popen([sys.executable, "-m", "lockstep", "explain"], stdout=subprocess.PIPE)
-    assert told.stdout is not None
-    told.stdout.close()
-    assert told.wait(timeout=60) == 141
+    explaining = subprocess.Popen([sys.executable, "-m", "lockstep", "explain"], stdout=subprocess.PIPE)
+    assert explaining.stdout is not None
+    explaining.stdout.close()
+    assert explaining.wait(timeout=60) == 141
 
 
 def test_a_pipe_that_is_not_the_output_is_no_reader_that_is_gone(tmp_path: Path) -> None:
@@ -278,13 +278,13 @@ def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("command", [("model",), ("graph", "-o", "g.svg")], ids=["model", "graph"])
-def test_of_an_unknown_model_those_like_it_are_named_and_not_all(
+def test_for_an_unknown_model_only_similar_names_are_printed(
     command: tuple[str, ...], name: str, hint: str, tmp_path: Path
 ) -> None:
     done = lockstep(*command, name, cwd=tmp_path)
     paths = ", ".join(str(each.path) for each in manifests())
-    told = f"lockstep: no model {name!r}{hint}{paths}, and the shell completes their names\n"
-    assert (done.returncode, done.stderr) == (2, told)
+    printed = f"lockstep: no model {name!r}{hint}{paths}, and the shell completes their names\n"
+    assert (done.returncode, done.stderr) == (2, printed)
 
 
 def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
@@ -304,8 +304,8 @@ def test_a_model_without_violation_is_not_drawn(tmp_path: Path) -> None:
 
 
 def test_the_help_of_the_picture_says_what_its_exit_codes_mean(tmp_path: Path) -> None:
-    told = " ".join(lockstep("graph", "--help", cwd=tmp_path).stdout.split())
-    assert "Exit codes: 0 a path was drawn; 2 there is no violation to draw" in told
+    printed = " ".join(lockstep("graph", "--help", cwd=tmp_path).stdout.split())
+    assert "Exit codes: 0 a path was drawn; 2 there is no violation to draw" in printed
 
 
 def test_a_search_for_a_violation_that_comes_to_its_limit_is_inconclusive(tmp_path: Path) -> None:
@@ -413,25 +413,25 @@ def test_the_picture_of_the_docs_is_what_graph_draws(tmp_path: Path) -> None:
 
 def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() -> None:
     text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
-    told = text[text.index("## What `check` prints") :]
+    printed = text[text.index("## What `check` prints") :]
     names = [field.name for kind in (TraceVerdict, Finding) for field in fields(kind)]
-    assert [name for name in [*names, "exit_code", "code"] if f"`{name}`" not in told] == []
+    assert [name for name in [*names, "exit_code", "code"] if f"`{name}`" not in printed] == []
 
 
 @pytest.mark.parametrize(
-    ("page", "nth", "told"),
+    ("page", "nth", "printed"),
     [
         ("README.md", 0, "7 events, 7 steps, 9 values compared"),
         ("docs/traces/format.md", 0, "16 events, 16 steps, 13 values compared"),
         ("docs/traces/format.md", 1, "3 events, 3 steps, 6 values compared"),
     ],
 )
-def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, nth: int, told: str, tmp_path: Path) -> None:
+def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, nth: int, printed: str, tmp_path: Path) -> None:
     text = (traces_dir().parent / page).read_text(encoding="utf-8")
     shown = re.findall(r"^```json\n(.*?)^```$", text, re.M | re.S)[nth]
     (tmp_path / "mine.trace.ndjson").write_text(shown)
     done = lockstep("check", "mine.trace.ndjson", cwd=tmp_path)
-    assert (done.returncode, told in done.stdout) == (0, True)
+    assert (done.returncode, printed in done.stdout) == (0, True)
 
 
 def test_the_page_on_traces_tells_every_constant_s_default() -> None:

@@ -46,7 +46,7 @@ def hear() -> None:
         ("lockstep.tla.explore", ("graph", "late_truncate_bug", "-o", "g.svg")),
     ],
 )
-def test_ctrl_c_while_modules_are_imported_is_told_in_a_line(
+def test_ctrl_c_while_modules_are_imported_is_reported_in_a_line(
     module: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     command = [sys.executable, "-c", AT_AN_IMPORT, module, *words]
@@ -60,7 +60,7 @@ def test_ctrl_c_while_modules_are_imported_is_told_in_a_line(
     "delay_seconds",
     [pytest.param(0.0, id="as_spark_starts", marks=pytest.mark.nightly), pytest.param(5.0, id="as_spark_works")],
 )
-def test_ctrl_c_in_a_fleet_is_told_in_a_line_and_leaves_nothing(delay_seconds: float, tmp_path: Path) -> None:
+def test_ctrl_c_in_a_fleet_is_reported_in_a_line_and_leaves_nothing(delay_seconds: float, tmp_path: Path) -> None:
     """As a terminal does it: the whole group of processes gets the signal, Spark's Java and workers among them."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -123,16 +123,16 @@ def test_a_search_by_tables_that_is_interrupted_says_so_in_a_line_and_leaves_not
     os.close(stderr)
     try:
         with os.fdopen(terminal, errors="replace") as screen:
-            said = ""
-            while "waiting, level " not in said:
-                said += os.read(screen.fileno(), 100).decode()
+            output = ""
+            while "waiting, level " not in output:
+                output += os.read(screen.fileno(), 100).decode()
             os.killpg(child.pid, sent)
             stdout, _ = child.communicate(timeout=60)
-            said += os.read(screen.fileno(), 10_000).decode()
+            output += os.read(screen.fileno(), 10_000).decode()
         assert wait_until(lambda: not marked(mark), 20)
     finally:
         child.kill()
         kill(marked(mark))
-    assert (child.returncode, stdout, said.rpartition("\r\033[K")[2]) == (code, "", "interrupted\r\n")
-    assert "Traceback" not in said
+    assert (child.returncode, stdout, output.rpartition("\r\033[K")[2]) == (code, "", "interrupted\r\n")
+    assert "Traceback" not in output
     assert sorted(each.name for each in tmp_path.iterdir()) == ["Square.cfg", "Square.tla"]

@@ -1,4 +1,4 @@
-"""-I and --tla-tools: every command that takes a spec finds its modules, and its tools, where it is told to."""
+"""-I and --tla-tools: every command that takes a spec finds its modules and its tools there."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def test_a_folder_goes_with_a_spec(command: str, words: tuple[str, ...], folder:
     assert "with --spec" in ran.stderr
 
 
-def test_the_help_of_every_command_says_it_in_the_same_words(folder: Path) -> None:
-    told = []
+def test_the_help_of_every_command_describes_both_options_in_the_same_words(folder: Path) -> None:
+    helps = []
     for command in ("model", "graph", "check"):
         lines = " ".join(lockstep(command, "--help", cwd=folder).stdout.split())
         assert "-I FOLDER" in lines
-        told.append([lines.partition(f"{option} ")[2][:60] for option in ("-I", "--tla-tools")])
-    assert told[0] == told[1] == told[2]
+        helps.append([lines.partition(f"{option} ")[2][:60] for option in ("-I", "--tla-tools")])
+    assert helps[0] == helps[1] == helps[2]
 
 
 # ---- The jar ----
@@ -197,10 +197,10 @@ def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: b
     ran = lockstep("model", "--spec", "M.tla", cwd=tmp_path)
     assert ran.returncode == 2
     word, line = entry.split()[0], 5 if last else 3
-    said = (
+    expected = (
         f"M.cfg:{line}: LS602 TLC 2.15 does not know the entry {word}; a newer tla2tools.jar (--tla-tools) takes it, "
     )
-    assert said in ran.stdout
+    assert expected in ran.stdout
 
 
 def test_a_jar_tells_which_entries_it_knows(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def trace(**changed: object) -> list[dict[str, object]]:
         "constants": constants,
         "scenario": HOSTILE,
     }
-    told = [
+    steps = [
         {"node": HOSTILE, "action": "NextTerm", "args": {"term": 1}, "shows": {"currTerm": 1}},
         {"node": "n2", "action": "NextTerm", "args": {"term": 1}},
         {"node": HOSTILE, "action": "SetCurrVoteFor", "args": {"candidate": HOSTILE}},
@@ -68,7 +68,7 @@ def trace(**changed: object) -> list[dict[str, object]]:
         {"node": "n2", "action": "ChangeToFollower", "args": {"leader": HOSTILE}},
         {"node": HOSTILE, "action": "AppendAsLeader", "args": {"value": HOSTILE}, **changed},
     ]
-    events = [{"kind": "event", "seq": seq, **each} for seq, each in enumerate(told)]
+    events = [{"kind": "event", "seq": seq, **each} for seq, each in enumerate(steps)]
     return [head, *events, {"kind": "end", "events": len(events)}]
 
 
@@ -221,20 +221,20 @@ def test_a_name_that_is_no_utf8_is_shown(tmp_path: Path) -> None:
 def test_a_terminal_obeys_only_our_own_colours_and_the_wiping_of_progress(folder: Path) -> None:
     (folder / "h").mkdir()
     (folder / "h" / FILE.replace("\n", "")).write_bytes((folder / "holds.trace.ndjson").read_bytes())
-    said = on_a_terminal(folder, "check", "h")
-    assert "\x1b[32;1mholds\x1b[0m" in said
-    assert "event 0 of 7 ..." in said
-    ours = re.sub(r"\r\x1b\[K|\x1b\[(32;1|0)m|\r\n", "", said)
+    output = on_a_terminal(folder, "check", "h")
+    assert "\x1b[32;1mholds\x1b[0m" in output
+    assert "event 0 of 7 ..." in output
+    ours = re.sub(r"\r\x1b\[K|\x1b\[(32;1|0)m|\r\n", "", output)
     assert obeyed(ours) == []
 
 
-def test_data_is_as_it_is_in_a_pipe_and_visible_on_a_terminal(folder: Path) -> None:
+def test_data_is_unchanged_in_a_pipe_and_visible_on_a_terminal(folder: Path) -> None:
     """U+0085 and the like are plain characters in JSON: a program gets them, a terminal their escapes."""
     piped = lockstep("export", "holds.trace.ndjson", "--to", "itf", cwd=folder)
     tree = json.loads(piped.stdout)
     assert HOSTILE in texts(tree)
-    said = on_a_terminal(folder, "export", "holds.trace.ndjson", "--to", "pytest")
-    assert obeyed(re.sub(r"\r\x1b\[K|\r\n", "", said)) == []
+    output = on_a_terminal(folder, "export", "holds.trace.ndjson", "--to", "pytest")
+    assert obeyed(re.sub(r"\r\x1b\[K|\r\n", "", output)) == []
 
 
 def texts(tree: object) -> set[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
-from lockstep.report.code_explanation import codes, rule, told_by_the_spec
+from lockstep.report.code_explanation import codes, property_text, rule
 from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
@@ -54,18 +54,18 @@ def test_every_property_that_traces_are_checked_for_has_a_code_of_its_own() -> N
 
 @pytest.mark.parametrize("code", codes())
 def test_every_code_is_explained(code: str) -> None:
-    told = rule(code)
-    assert (told.code, rule(code.lower())) == (code, told)
-    assert len(told.text) > 100
+    explained = rule(code)
+    assert (explained.code, rule(code.lower())) == (code, explained)
+    assert len(explained.text) > 100
 
 
 def test_a_property_is_explained_by_the_spec_and_the_models_that_break_it(folder: Path) -> None:
-    told = lockstep("explain", "DL105", cwd=folder)
-    assert told.returncode == 0
-    assert told.stdout.startswith("DL105 LeaderCompleteness\n")
-    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model prior_term_commit_bug"):
-        assert part in told.stdout
-    assert lockstep("explain", "leadercompleteness", cwd=folder).stdout == told.stdout
+    reported = lockstep("explain", "DL105", cwd=folder)
+    assert reported.returncode == 0
+    assert reported.stdout.startswith("DL105 LeaderCompleteness\n")
+    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model figure8_bug"):
+        assert part in reported.stdout
+    assert lockstep("explain", "leadercompleteness", cwd=folder).stdout == reported.stdout
 
 
 def test_explain_lists_the_codes_and_refuses_others(folder: Path) -> None:
@@ -78,7 +78,7 @@ def test_explain_lists_the_codes_and_refuses_others(folder: Path) -> None:
 
 def test_a_property_that_the_spec_does_not_define_cannot_be_explained() -> None:
     with pytest.raises(AssertionError, match=r"DLedger.tla does not define Nothing"):
-        told_by_the_spec(DLEDGER, "Nothing")
+        property_text(DLEDGER, "Nothing")
 
 
 # ---- Many traces ----
@@ -114,7 +114,7 @@ def test_a_word_that_stands_for_no_file_is_reported_and_leaves_the_others_their_
 ) -> None:
     done = lockstep("check", "--format", form, "nowhere.ndjson", "good.ndjson", "*.no", "lied.ndjson", cwd=folder)
     assert (done.returncode, done.stderr) == (2, "")
-    assert told(done.stdout, form) == [
+    assert reported(done.stdout, form) == [
         ("nowhere.ndjson", "malformed", "there is no such file"),
         ("good.ndjson", "holds", ""),
         ("*.no", "malformed", "there is no such file"),
@@ -122,7 +122,7 @@ def test_a_word_that_stands_for_no_file_is_reported_and_leaves_the_others_their_
     ]
 
 
-def told(output: str, form: str) -> list[tuple[str, str, str]]:
+def reported(output: str, form: str) -> list[tuple[str, str, str]]:
     """Of each trace that a report tells of: its name, the verdict, and why it is malformed."""
     if form == "text":
         found = re.findall(r"^(\S+): (?:LS301 )?(\w+): (.*)$", output, re.MULTILINE)
@@ -153,7 +153,7 @@ def test_an_empty_word_and_a_folder_without_traces_are_reported(folder: Path, tm
 
 
 def test_a_trace_is_read_from_standard_input(folder: Path) -> None:
-    for name, code, said in (
+    for name, code, expected in (
         ("good", 0, "<stdin>: holds"),
         ("lied", 1, "<stdin>:5: LS202 "),
         ("within/cut", 2, "LS301"),
@@ -162,7 +162,7 @@ def test_a_trace_is_read_from_standard_input(folder: Path) -> None:
             command = [sys.executable, "-m", "lockstep", "check", "-"]
             done = subprocess.run(command, stdin=given, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == code
-        assert said in done.stdout
+        assert expected in done.stdout
 
 
 # ---- Formats ----
@@ -254,9 +254,9 @@ def test_a_terminal_sees_progress_and_colours_and_no_color_keeps_the_colours_awa
 
 def test_a_terminal_sees_how_far_a_page_is(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    said = on_a_terminal(folder, "view", "good.ndjson", "-o", str(page))
-    told = [
-        said.find(text)
+    output = on_a_terminal(folder, "view", "good.ndjson", "-o", str(page))
+    reported = [
+        output.find(text)
         for text in (
             "good.ndjson: event 0 of 12 ...",
             "good.ndjson: the states to show ...",
@@ -264,8 +264,8 @@ def test_a_terminal_sees_how_far_a_page_is(folder: Path, tmp_path: Path) -> None
             "13 of 13 states",
         )
     ]
-    assert -1 not in told
-    assert told == sorted(told)
+    assert -1 not in reported
+    assert reported == sorted(reported)
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
@@ -276,7 +276,7 @@ def test_a_shell_gets_what_completes_the_words(shell: str, folder: Path) -> None
     assert "_LOCKSTEP_COMPLETE" in done.stdout
 
 
-def test_the_shell_is_told_the_commands_that_begin_so(folder: Path) -> None:
+def test_the_shell_completes_commands(folder: Path) -> None:
     done = lockstep(cwd=folder, COMP_WORDS="lockstep e", COMP_CWORD="1", _LOCKSTEP_COMPLETE="bash_complete")
     assert done.stdout.split() == ["plain,explain", "plain,export"]
 
@@ -291,9 +291,9 @@ def test_the_shell_is_told_the_commands_that_begin_so(folder: Path) -> None:
         ("check --switch Prior", "PriorTermCommit=repaired"),
     ],
 )
-def test_the_shell_is_told_what_a_command_takes(begun: str, word: str, folder: Path) -> None:
+def test_the_shell_completes_the_arguments_of_a_command(begun: str, word: str, folder: Path) -> None:
     count = str(len(begun.split()))
     done = lockstep(cwd=folder, COMP_WORDS=f"lockstep {begun}", COMP_CWORD=count, _LOCKSTEP_COMPLETE="bash_complete")
-    told = [line.partition(",")[2] for line in done.stdout.split()]
-    assert word in told
-    assert all(each.startswith(begun.split()[-1]) for each in told)
+    reported = [line.partition(",")[2] for line in done.stdout.split()]
+    assert word in reported
+    assert all(each.startswith(begun.split()[-1]) for each in reported)

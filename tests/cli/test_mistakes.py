@@ -1,4 +1,4 @@
-"""What an author gets wrong is told in the same words by every command, with its place, and never as our own error."""
+"""A mistake in a spec is reported alike by every command, with its place, and never as an internal error."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ IN_TURNS = list(zip(MISTAKES, itertools.cycle(TURNS), strict=False))
     ids=lambda each: each if isinstance(each, str) else each.name,
 )
 def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp_path: Path) -> None:
-    said = run(case(mistake, COMMANDS[command]), tmp_path)
-    assert said.exit_code == 2, said.text
-    assert "internal error" not in said.text
-    if not said.text.startswith("{"):  # there is no search to tell of
-        assert said.text == f"lockstep: {mistake.said}"
+    output = run(case(mistake, COMMANDS[command]), tmp_path)
+    assert output.exit_code == 2, output.text
+    assert "internal error" not in output.text
+    if not output.text.startswith("{"):  # no search has begun
+        assert output.text == f"lockstep: {mistake.said}"
         return
-    told = json.loads(said.text)
-    assert (told["verdict"], told["reason"].removeprefix(f"{tmp_path}/")) == ("malformed", mistake.said)
-    told_steps = told["counterexample"]
-    assert told_steps is None or len(told_steps) == mistake.steps
-    assert told_steps is not None or not mistake.steps
+    record = json.loads(output.text)
+    assert (record["verdict"], record["reason"].removeprefix(f"{tmp_path}/")) == ("malformed", mistake.said)
+    steps = record["counterexample"]
+    assert steps is None or len(steps) == mistake.steps
+    assert steps is not None or not mistake.steps
 
 
 #: A mistake in a formula, of which TLC prints no steps; one in a cfg; one in the search itself.
@@ -74,11 +74,11 @@ ALIKE = (
 )
 def test_both_engines_print_the_same_object(mistake: Mistake, tmp_path: Path) -> None:
     engines = [case(mistake, COMMANDS[f"model, {each}"]) for each in ("by TLC", "compiled")]
-    told = [json.loads(run(each, tmp_path).text) for each in engines]
+    record = [json.loads(run(each, tmp_path).text) for each in engines]
     apart = ("engine", "seconds", "counterexample")
-    one, other = ({key: value for key, value in each.items() if key not in apart} for each in told)
+    one, other = ({key: value for key, value in each.items() if key not in apart} for each in record)
     assert one == other
-    assert [len(each["counterexample"] or ()) for each in told] == [mistake.steps, mistake.steps]
+    assert [len(each["counterexample"] or ()) for each in record] == [mistake.steps, mistake.steps]
     assert (one["distinct"], one["generated"], one["depth"], one["property"]) == (None, None, None, None)
 
 
@@ -91,11 +91,11 @@ def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(
     mistake: Mistake, engine: str, tmp_path: Path
 ) -> None:
     command = ("check", "--spec", "M.tla", "--mapping", "m.toml", "--engine", engine, "m.log")
-    said = run(case(mistake, command), tmp_path)
+    output = run(case(mistake, command), tmp_path)
     place, code, wrong = re.fullmatch(r"(\S+) (LS\d+) Add\(n = 1\):? (.*)", mistake.said).groups()  # type: ignore[union-attr]
-    assert said.exit_code == 2
-    assert f"m.log: {code} malformed: the spec could not be evaluated at line " in said.text
-    assert f"(Add): {mistake.said}" in said.text or f"(Add): {place} {code} {wrong}" in said.text
+    assert output.exit_code == 2
+    assert f"m.log: {code} malformed: the spec could not be evaluated at line " in output.text
+    assert f"(Add): {mistake.said}" in output.text or f"(Add): {place} {code} {wrong}" in output.text
 
 
 FOUND = [each for each in MISTAKES if "LS60" in each.said]
@@ -171,14 +171,14 @@ def test_a_module_without_checksums_or_algorithm_has_nothing_to_note(
 def test_a_command_notes_it_and_gives_its_verdict(translated: dict[str, str], tmp_path: Path) -> None:
     text = translated["plain"].replace("while count < 2", "while count < 3", 1)
     files = {"P.tla": text.encode(), "P.cfg": b"SPECIFICATION Spec\nCHECK_DEADLOCK FALSE\n"}
-    said = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)
-    assert "P.tla:3: LS606 note: the algorithm was changed since it was translated" in said.text
-    assert said.exit_code == 0
-    assert "no error in 4 distinct states" in said.text
+    output = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)
+    assert "P.tla:3: LS606 note: the algorithm was changed since it was translated" in output.text
+    assert output.exit_code == 0
+    assert "no error in 4 distinct states" in output.text
 
 
 def test_an_algorithm_in_a_comment_of_a_whole_spec_is_no_mistake(tmp_path: Path) -> None:
     whole = PLAIN.replace("====", "VARIABLE x\nInit == x = 0\nNext == UNCHANGED x\n====")
     files = {"P.tla": whole.encode(), "P.cfg": b"INIT Init\nNEXT Next\n"}
-    said = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)
-    assert said.exit_code == 0, said.text
+    output = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)
+    assert output.exit_code == 0, output.text

@@ -73,17 +73,19 @@ def limited(folder: Path, most_bytes: int, *words: str, **env: str) -> subproces
 
 
 @pytest.mark.parametrize(
-    ("most_bytes", "code", "said"),
+    ("most_bytes", "code", "expected"),
     [
         (0, 4, "LS501 internal error: the machine, not the trace: no temporary folder can be made"),
         (1000, 3, "LS401 inconclusive: .*SANY .*cannot write its temporary files: File too large"),
     ],
 )
-def test_a_full_disk_under_tlc_is_never_malformed_input(most_bytes: int, code: int, said: str, folder: Path) -> None:
+def test_a_full_disk_under_tlc_is_never_malformed_input(
+    most_bytes: int, code: int, expected: str, folder: Path
+) -> None:
     cold = str(folder / "cache")
     done = limited(folder, most_bytes, "check", "--engine", "tlc", NAME, XDG_CACHE_HOME=cold)
     assert (done.returncode, done.stderr) == (code, "")
-    assert re.search(said, done.stdout)
+    assert re.search(expected, done.stdout)
 
 
 def test_a_full_disk_under_a_model_is_no_error_of_its_spec(folder: Path) -> None:
@@ -97,7 +99,7 @@ def test_a_cache_that_takes_nothing_is_no_error(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_trace_that_cannot_be_read_is_malformed_all_the_same(folder: Path) -> None:
+def test_a_trace_that_cannot_be_read_is_malformed(folder: Path) -> None:
     for engine in ("compiled", "tlc"):
         (folder / "within.ndjson").mkdir(exist_ok=True)
         found = judge_known({}, ByTlc(None, None) if engine == "tlc" else None)(folder / "within.ndjson")
@@ -128,24 +130,24 @@ def java_that(home: Path, script: str) -> Path:
 
 @pytest.mark.parametrize("what", DYING)
 def test_a_java_that_dies_leaves_a_trace_without_a_verdict(what: str, folder: Path, tmp_path: Path) -> None:
-    script, said = DYING[what]
+    script, expected = DYING[what]
     home, cold = str(java_that(tmp_path, script)), str(tmp_path / "cache")
     done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, JAVA_HOME=home, XDG_CACHE_HOME=cold)
     assert (done.returncode, done.stderr) == (3, "")
     (line,) = done.stdout.splitlines()
     assert line.startswith(f"{NAME}: LS401 inconclusive: ")
-    assert "SANY" in line and said in line
+    assert "SANY" in line and expected in line
 
 
 def test_a_java_that_is_not_executable_leaves_a_trace_without_a_verdict(folder: Path, tmp_path: Path) -> None:
     java_that(tmp_path, "exit 0")
     (tmp_path / "bin" / "java").chmod(0o644)
-    told = {"JAVA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **told, PATH=str(tmp_path / "bin"))
+    environment = {"JAVA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **environment, PATH=str(tmp_path / "bin"))
     assert (done.returncode, "LS401 inconclusive: Java 17 or newer is required" in done.stdout) == (3, True)
     (tmp_path / "bin" / "java").write_bytes(b"\x00nonsense")
     (tmp_path / "bin" / "java").chmod(0o755)
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **told)
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **environment)
     assert (done.returncode, "does not run" in done.stdout) == (3, True)
 
 
@@ -157,19 +159,19 @@ def real_java() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [
         ("kill -KILL $$", "TLC: the JVM was killed by SIGKILL"),
         ("echo rubbish; exit 7", "TLC: the JVM ended with status 7"),
     ],
 )
 def test_a_java_that_dies_of_tlc_alone_leaves_a_trace_without_a_verdict(
-    script: str, said: str, folder: Path, tmp_path: Path, real_java: str
+    script: str, expected: str, folder: Path, tmp_path: Path, real_java: str
 ) -> None:
     home = java_that(tmp_path, f'case "$*" in *tlc2.TLC*) {script};; esac\nexec {real_java} "$@"')
     done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, JAVA_HOME=str(home))
     assert (done.returncode, done.stderr) == (3, "")
-    assert f"{NAME}: LS401 inconclusive: {said}" in done.stdout
+    assert f"{NAME}: LS401 inconclusive: {expected}" in done.stdout
 
 
 def test_a_java_that_dies_leaves_a_spec_of_the_reader_s_own_without_a_verdict(folder: Path, tmp_path: Path) -> None:

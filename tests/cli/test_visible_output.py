@@ -34,21 +34,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_was_hidden_in_a_name_is_seen(folder: Path) -> None:
-    said = lockstep("check", "--switch", "repaired", "node.trace.ndjson", cwd=folder).stdout
-    assert r"n\u001b[31mEVIL\u001b]0;title\u0007\u000d\u009b2J\u202eabc\u2028\u200b" in said
+    output = lockstep("check", "--switch", "repaired", "node.trace.ndjson", cwd=folder).stdout
+    assert r"n\u001b[31mEVIL\u001b]0;title\u0007\u000d\u009b2J\u202eabc\u2028\u200b" in output
 
 
 def test_the_name_of_a_file_makes_no_line_of_its_own(folder: Path) -> None:
     forged = "a\nx.ndjson: holds: a behaviour of the spec; every property holds (9 events).ndjson"
     (folder / forged).write_bytes(FIGURE8.read_bytes())
-    said = lockstep("check", forged, cwd=folder).stdout
-    assert not [line for line in said.splitlines() if line.startswith("x.ndjson: holds")]
-    assert said.startswith(r"a\nx.ndjson: holds:")
+    output = lockstep("check", forged, cwd=folder).stdout
+    assert not [line for line in output.splitlines() if line.startswith("x.ndjson: holds")]
+    assert output.startswith(r"a\nx.ndjson: holds:")
 
 
 def test_json_has_the_very_name(folder: Path) -> None:
-    said = lockstep("check", "--format", "json", "--switch", "repaired", "node.trace.ndjson", cwd=folder).stdout
-    assert json.loads(said)[0]["findings"][0]["node"] == HOSTILE
+    output = lockstep("check", "--format", "json", "--switch", "repaired", "node.trace.ndjson", cwd=folder).stdout
+    assert json.loads(output)[0]["findings"][0]["node"] == HOSTILE
 
 
 def test_on_a_terminal_only_this_programs_own_sequences_are_obeyed(folder: Path) -> None:
@@ -81,8 +81,8 @@ def test_colour_takes_no_column_of_a_line(folder: Path) -> None:
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 def test_help_is_as_wide_as_the_terminal(columns: int, tmp_path: Path) -> None:
-    said = lockstep("check", "--help", cwd=tmp_path, COLUMNS=str(columns)).stdout
-    widest = max(len(line) for line in said.splitlines() if not line.startswith("  lockstep "))
+    output = lockstep("check", "--help", cwd=tmp_path, COLUMNS=str(columns)).stdout
+    widest = max(len(line) for line in output.splitlines() if not line.startswith("  lockstep "))
     assert columns - 20 <= widest <= max(columns, 80)
 
 

@@ -15,10 +15,17 @@ from click.testing import CliRunner
 from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import course_dir
 from lockstep.cli.command_line import cli
-from lockstep.jobs.course.course_exercises import FindBug, Predict, WriteGuard, exercise_names, files_of, load_exercise
+from lockstep.jobs.course.course_exercises import (
+    FindBug,
+    Predict,
+    WriteGuard,
+    exercise_names,
+    load_exercise,
+    student_files,
+)
 from lockstep.jobs.course.find_bug import check_description
-from lockstep.jobs.course.plant_expression import ExpressionError, Method, methods_of
-from lockstep.jobs.course.predict_steps import expected, take_steps
+from lockstep.jobs.course.plant_expression import ExpressionError, ReferenceMethod, methods_of
+from lockstep.jobs.course.predict_steps import expected, run_exercise
 from lockstep.jobs.course.student_answers import AnswerError
 from lockstep.jobs.course.write_guard import BEGINS, GuardError
 from tests.support.places import ROOT
@@ -111,14 +118,16 @@ def mistakes() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "field", "mistake"), list(mistakes()))
-def test_a_typical_mistake_is_told_what_it_overlooks(name: str, field: str, mistake: Any, tmp_path: Path) -> None:
+def test_a_typical_mistake_gets_the_remark_on_what_it_overlooks(
+    name: str, field: str, mistake: Any, tmp_path: Path
+) -> None:
     code, printed = ran("course", "check", name, answered(name, tmp_path, **{field: toml(mistake.answer)}))
     assert code == 1
     assert f"{field}: {toml(mistake.answer)} is not what the spec says\n    {mistake.says}\n" in printed
     assert "4 of 5 right" in printed
 
 
-def test_any_other_wrong_answer_gets_the_hint_and_what_is_right_is_told_when_asked_for(tmp_path: Path) -> None:
+def test_any_other_wrong_answer_gets_the_hint_and_with_an_option_the_solution(tmp_path: Path) -> None:
     path = answered("1", tmp_path, end_of_n1="17")
     _, printed = ran("course", "check", "1", path)
     assert "end_of_n1: 17 is not what the spec says\n    Count the entries of n1, and begin with 0.\n" in printed
@@ -128,15 +137,15 @@ def test_any_other_wrong_answer_gets_the_hint_and_what_is_right_is_told_when_ask
 
 
 @pytest.mark.parametrize("name", PREDICTIONS)
-def test_the_solution_that_is_told_is_the_one_that_is_graded(name: str) -> None:
-    exercise, taken = load_exercise(name), take_steps(name)
+def test_the_printed_solution_is_the_one_that_is_graded(name: str) -> None:
+    exercise, run = load_exercise(name), run_exercise(name)
     assert isinstance(exercise, Predict)
     values = tomllib.loads(solution(name).read_text(encoding="utf-8"))
     assert [question.name for question in exercise.questions] == list(values)
     _, printed = ran("course", "check", name, template(name), "--solution")
     for question in exercise.questions:
-        assert taken.right(question, values[question.name]).equal
-        assert f"{question.name}: not answered yet; the spec says {expected(taken, question)}\n" in printed
+        assert run.compare(question, values[question.name]).equal
+        assert f"{question.name}: not answered yet; the spec says {expected(run, question)}\n" in printed
 
 
 def test_other_steps_have_another_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +191,7 @@ def test_an_answer_of_another_kind_is_named_and_the_others_are_graded(
 ) -> None:
     code, printed = ran("course", "check", "1", answered("1", tmp_path, **{question: value}))
     assert code == 1
-    assert re.search(rf"{question}: .* is not of the kind that is asked for, {kind}.*answer.toml:\d+\)", printed)
+    assert re.search(rf"{question}: .* is not what is asked for, {kind}.*answer.toml:\d+\)", printed)
     assert "4 of 5 right" in printed
 
 
@@ -208,7 +217,7 @@ def test_a_field_that_is_unknown_or_missing_is_named(tmp_path: Path) -> None:
 def test_start_copies_what_a_student_needs_and_overwrites_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     ran("course", "start", "1", folder)
-    assert {each.name for each in folder.iterdir()} == {each.name for each in files_of("1")}
+    assert {each.name for each in folder.iterdir()} == {each.name for each in student_files("1")}
     assert not (folder / "exercise.toml").exists()
     (folder / "answer.toml").write_text("mine", encoding="utf-8")
     (folder / "steps.trace.ndjson").unlink()
@@ -228,7 +237,7 @@ def test_a_planted_bug_shows_and_is_gone_afterwards(name: str) -> None:
     assert exercise.hints
     assert {exercise.method, *exercise.hints} <= set(methods_of(exercise.module))
     assert exercise.method not in exercise.hints
-    held = Method(exercise.module, exercise.method).running()
+    held = ReferenceMethod(exercise.module, exercise.method).running()
     before = [each.__code__ for each in held]
     assert f"seed {exercise.seeds[0]}, event " in check_description(exercise)
     assert [each.__code__ for each in held] == before
@@ -244,7 +253,7 @@ def claim(folder: Path, method: str, expression: str) -> Path:
 STORE = "LedgerStore.update_committed_index"
 
 
-def test_a_wrong_method_is_told_that_the_cluster_still_leaves_the_spec(tmp_path: Path) -> None:
+def test_for_a_wrong_method_the_cluster_still_leaves_the_spec(tmp_path: Path) -> None:
     code, printed = ran("course", "check", "4-bug", claim(tmp_path, "LedgerStore.truncate", "?"))
     assert code == 1
     assert "committedIndex: the trace shows 5, the spec says 1\n    A log that is cut would show in `log`" in printed
@@ -253,12 +262,12 @@ def test_a_wrong_method_is_told_that_the_cluster_still_leaves_the_spec(tmp_path:
 
 
 @pytest.mark.parametrize("expression", ["self.end_index", "min(new_index - 1, self.end_index)"])
-def test_a_wrong_correction_is_told_where_its_cluster_leaves_the_spec(expression: str, tmp_path: Path) -> None:
+def test_for_a_wrong_correction_the_first_deviation_of_its_cluster_is_printed(expression: str, tmp_path: Path) -> None:
     code, printed = ran("course", "check", "4-bug", claim(tmp_path, STORE, expression))
     assert (code, f"expression: with `{expression}` seed " in printed) == (1, True)
 
 
-def test_another_expression_that_says_the_same_is_right(tmp_path: Path) -> None:
+def test_an_equivalent_expression_is_right(tmp_path: Path) -> None:
     same = "new_index if new_index < self.end_index else self.end_index"
     assert ran("course", "check", "4-bug", claim(tmp_path, STORE, same))[0] == 0
 
@@ -277,7 +286,7 @@ def test_nothing_runs_but_what_the_method_has_already(expression: str, tmp_path:
     with pytest.raises(AnswerError, match=r"answer.toml:2: field `expression`: "):
         ran("course", "check", "4-bug", claim(tmp_path, STORE, expression))
     with pytest.raises(ExpressionError):
-        Method("raftref.dledger.store", STORE).expression(expression)
+        ReferenceMethod("raftref.dledger.store", STORE).expression(expression)
 
 
 # ---- Guards ----
@@ -302,7 +311,7 @@ def test_a_guard_that_keeps_the_promise_and_lets_things_happen_is_right() -> Non
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("name", "text", "code", "said"),
+    ("name", "text", "code", "remark"),
     [
         ("2-guard", "TRUE", 1, "ElectionSafety is violated, 6 steps from the beginning:"),
         ("2-guard", "FALSE", 1, "the guard forbids too much\n    A guard that is always false keeps every promise"),
@@ -327,11 +336,11 @@ def test_a_guard_that_keeps_the_promise_and_lets_things_happen_is_right() -> Non
         ("5-guard", "TermAt(state.log, index) >= 3", 1, "your guard forbids it"),
     ],
 )
-def test_a_guard_is_told_what_it_lets_happen_or_forbids(
-    name: str, text: str, code: int, said: str, tmp_path: Path
+def test_a_wrong_guard_gets_the_step_that_it_allows_or_forbids(
+    name: str, text: str, code: int, remark: str, tmp_path: Path
 ) -> None:
     assert (found := ran("course", "check", name, guard(name, text, tmp_path)))[0] == code
-    assert said in found[1]
+    assert remark in found[1]
 
 
 @pytest.mark.nightly

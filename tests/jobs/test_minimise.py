@@ -1,4 +1,4 @@
-"""A trace with a violation becomes shorter: the same is wrong with what is left, and no part of it can go."""
+"""A trace with a violation becomes shorter: the rest violates the same, and no part of it can be removed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lockstep.conformance.rebinding import Rebinding, RecordedStep, distance
 from lockstep.conformance.run_search import CandidateRun, RunReplay
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.course.plant_expression import Method
-from lockstep.jobs.minimise_trace import Minimised, NothingToMinimiseError, minimise, shortest_known
+from lockstep.jobs.course.plant_expression import ReferenceMethod
+from lockstep.jobs.minimise_trace import MinimisedTrace, NothingToMinimiseError, minimise, shortest_known
 from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
 from lockstep.systems.system import System
@@ -59,9 +59,9 @@ def opened(header: Header, events: Iterable[Event]) -> Trace:
 
 
 @functools.cache
-def shortened(plan: str, seed: int, events: int) -> Minimised:
-    header, told, spec, system = cluster(plan, seed, events)
-    return minimise(opened(header, told), spec, system)
+def shortened(plan: str, seed: int, count: int) -> MinimisedTrace:
+    header, events, spec, system = cluster(plan, seed, count)
+    return minimise(opened(header, events), spec, system)
 
 
 def verdict(header: Header, events: Iterable[Event], spec: Spec, system: System) -> TraceVerdict:
@@ -120,14 +120,14 @@ def test_the_same_trace_is_found_again() -> None:
     assert minimise(opened(header, events), spec, system) == shortened(*DLEDGER)
 
 
-def test_what_was_minimised_stays_as_it_is() -> None:
+def test_a_minimised_trace_is_minimal() -> None:
     _header, _events, spec, system = cluster(*DLEDGER)
     found = shortened(*DLEDGER)
     again = minimise(opened(found.header, found.events), spec, system)
     assert again.events == found.events
 
 
-def test_what_is_told_by_node_has_the_nodes_in_order() -> None:
+def test_objects_by_node_have_the_nodes_in_order() -> None:
     """Not in the order of their hashes, which is another one in each process."""
     by_node = [
         list(part)
@@ -139,7 +139,7 @@ def test_what_is_told_by_node_has_the_nodes_in_order() -> None:
     assert all(names == sorted(names) for names in by_node)
 
 
-def test_the_steps_of_a_models_counterexample_are_told_where_a_model_of_the_flaw_violates_the_same() -> None:
+def test_the_length_of_a_models_counterexample_is_known_where_a_model_of_the_flaw_violates_the_same() -> None:
     header, _events, _spec, system = cluster(*DLEDGER)
     known = shortest_known(system, header, ["CommittedEntriesStayProp"])
     assert known is not None
@@ -157,10 +157,10 @@ def event(seq: int, node: str, action: str, **args: Any) -> Event:
     return Event(seq, node, action, args)
 
 
-def of_shop(*told: tuple[Any, ...], **options: Any) -> Minimised:
+def of_shop(*steps: tuple[Any, ...], **options: Any) -> MinimisedTrace:
     """Minimise a trace of the shop: node and action, then the arguments by name."""
     header, spec, system = shop()
-    events = [event(seq, node, action, **dict(args)) for seq, (node, action, *args) in enumerate(told)]
+    events = [event(seq, node, action, **dict(args)) for seq, (node, action, *args) in enumerate(steps)]
     return minimise(opened(header, events), spec, system, **options)
 
 
@@ -168,7 +168,7 @@ def ticket(by: str, number: int) -> dict[str, Any]:
     return {"by": by, "number": number}
 
 
-def taken(found: Minimised) -> list[tuple[str, str, dict[str, Any]]]:
+def taken(found: MinimisedTrace) -> list[tuple[str, str, dict[str, Any]]]:
     return [(event.node, event.action, event.args) for event in found.events]
 
 
@@ -238,7 +238,7 @@ def test_an_element_of_an_argument_can_go() -> None:
     assert taken(found) == [("a", "Order", {"things": ["cake", "cake"]})]
 
 
-def test_where_an_action_is_asked_for_no_other_violates_the_property() -> None:
+def test_with_a_given_action_no_other_violates_the_property() -> None:
     """Without the first ticket the first clerk serves the second one, and then the order is the one too many."""
     header, spec, system = shop()
     steps = [
@@ -274,20 +274,20 @@ def as_recorded(events: Sequence[Event]) -> list[Event]:
     return [msgspec.structs.replace(event, line=number) for number, event in enumerate(events, 1)]
 
 
-def test_a_recording_is_only_cut_and_every_value_stays_as_it_was_told() -> None:
+def test_a_recording_is_only_cut_and_every_value_stays_as_recorded() -> None:
     header, events, spec, system = cluster(*BESIDE)
-    told = as_recorded(events)
-    found = minimise(opened(header, told), spec, system)
+    events = as_recorded(events)
+    found = minimise(opened(header, events), spec, system)
     assert found.is_cut
     assert found.is_minimal
     assert len(shortened(*BESIDE).events) < len(found.events) < found.first == 174
-    kept = [told.index(event) for event in found.events]
+    kept = [events.index(event) for event in found.events]
     assert kept == sorted(kept)
     again = verdict(found.header, found.events, spec, system)
-    assert first_wrong(again) == first_wrong(verdict(header, told, spec, system))
+    assert first_wrong(again) == first_wrong(verdict(header, events, spec, system))
     # What is cut of a node is its end, but for the node of what is wrong, which keeps all.
     for node in header.nodes:
-        mine = [place for place, event in enumerate(told) if event.node == node]
+        mine = [place for place, event in enumerate(events) if event.node == node]
         kept_mine = [place for place in kept if place in mine]
         assert kept_mine == mine[: len(kept_mine)]
 
@@ -305,21 +305,21 @@ def test_the_sending_of_a_message_happens_before_its_handling() -> None:
     assert len(places) > 10
     direct = causes(run, check)
     assert [place for place in places if not senders[place] <= direct[place]] == []
-    # Of a step that leaves the spec no state after it tells what it took.
+    # After a step that leaves the spec there is no state.
     last = places[-1]
     cut = CandidateRun(run.steps[: last + 1], run.states[: last + 1], run.known[: last + 1])
     assert senders[last] <= causes(cut, check)[last]
 
 
 def last_senders(place: int, run: CandidateRun[PlacedEvent], check: TraceCheck) -> set[int]:
-    """Return who sent the messages that an event names: here no copy is sent again while another is under way."""
-    told = run.steps[place]
-    named = [value for value in check.reading.arguments(told.line, told.event).values() if is_message(value)]
+    """Return the senders of the messages that an event names: no copy is sent while another is under way."""
+    step = run.steps[place]
+    named = [value for value in check.reading.arguments(step.line, step.event).values() if is_message(value)]
     return {max(each for each in range(place) if message in sent(run.steps[each], check)) for message in named}
 
 
-def sent(told: PlacedEvent, check: TraceCheck) -> list[Value]:
-    return [check.reading.value(tree, told.line, "sent") for tree in told.event.sent or ()]
+def sent(step: PlacedEvent, check: TraceCheck) -> list[Value]:
+    return [check.reading.value(tree, step.line, "sent") for tree in step.event.sent or ()]
 
 
 def is_message(value: Value) -> bool:
@@ -327,17 +327,17 @@ def is_message(value: Value) -> bool:
     return isinstance(value, Fcn) and "src" in value.d and value.d.get("awaited", True) is True
 
 
-def test_what_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
+def test_a_trace_that_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
     header, events, spec, system = cluster(*BESIDE)
     place = max(number for number, event in enumerate(events[:120]) if event.node == "n3")
     lied = msgspec.structs.replace(events[place], shows={**events[place].shows, "committedIndex": 77})
-    told = [*events[:place], lied, *events[place + 1 :]]
-    found = minimise(opened(header, told), spec, system)
+    events = [*events[:place], lied, *events[place + 1 :]]
+    found = minimise(opened(header, events), spec, system)
     assert found.is_cut
     assert found.events[-1] == lied
-    assert not found.is_again  # a lie that no reference told
+    assert not found.is_rerun  # a lie of no reference
     assert len(found.events) < found.first
-    assert {event.seq for event in found.events} < {event.seq for event in told}
+    assert {event.seq for event in found.events} < {event.seq for event in events}
     deviation = verdict(found.header, found.events, spec, system).deviation
     assert deviation is not None
     assert (deviation.code, deviation.name, deviation.action) == ("LS202", "committedIndex", lied.action)
@@ -371,11 +371,11 @@ def deviation(header: Header, events: Iterable[Event], spec: Spec, system: Syste
 def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> None:
     (module, method), (there, other), (plan, seed, count) = PLANTED[name]
     system, simulator = simulators()[plan]
-    with Method(module, method).planted(there, ast.parse(other, mode="eval").body):
+    with ReferenceMethod(module, method).planted(there, ast.parse(other, mode="eval").body):
         header, run = simulator.cluster(plan, seed, count)
-        told, spec = list(run), compiled(system, header, plan)
-        found = minimise(opened(header, told), spec, system)
-        assert found.is_again
+        events, spec = list(run), compiled(system, header, plan)
+        found = minimise(opened(header, events), spec, system)
+        assert found.is_rerun
         assert found.is_minimal
         # It is what the reference tells, and without any step the reference does not leave the spec so any more.
         assert list(simulator.again(header, found.events)) == list(found.events)
@@ -383,13 +383,13 @@ def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> 
         for place in range(len(found.events)):
             rest = [*found.events[:place], *found.events[place + 1 :]]
             assert deviation(header, simulator.again(header, rest), spec, system)[:3] != wanted[:3]
-    at = deviation(header, told, spec, system)
+    at = deviation(header, events, spec, system)
     assert wanted == (*at[:3], len(found.events))
     assert found.first == at[3]
     # Without what was planted the reference does not do so, and what it did is only cut.
-    cut = minimise(opened(header, told), spec, system)
+    cut = minimise(opened(header, events), spec, system)
     assert cut.is_cut
-    assert not cut.is_again
+    assert not cut.is_rerun
     assert len(found.events) < len(cut.events)
 
 
@@ -400,7 +400,7 @@ def test_a_trace_that_only_says_that_it_is_of_a_reference_is_cut() -> None:
     trace = Trace(iter(text.splitlines(keepends=True)), "t")
     found = minimise(trace, compiled(system, trace.header, "t"), system)
     assert found.is_cut
-    assert not found.is_again
+    assert not found.is_rerun
     assert list(system.simulator.again(trace.header, found.events) if system.simulator else [1]) == []
 
 
@@ -416,15 +416,15 @@ def test_a_reference_takes_no_step_in_a_group_that_it_cannot_be() -> None:
 def test_a_step_whose_message_is_another_one_now_is_taken_with_that_which_differs_least(
     which: tuple[str, int, int],
 ) -> None:
-    header, told, _, system = cluster(*which)
+    header, events, _, system = cluster(*which)
     assert system.simulator is not None
-    place = next(number for number, event in enumerate(told) if "m" in event.args)
-    message = {**told[place].args["m"], "term": 99}
-    other = msgspec.structs.replace(told[place], args={**told[place].args, "m": message})
-    again = list(system.simulator.again(header, [*told[:place], other]))
-    assert [each.args for each in again] == [each.args for each in told[: place + 1]]
+    place = next(number for number, event in enumerate(events) if "m" in event.args)
+    message = {**events[place].args["m"], "term": 99}
+    other = msgspec.structs.replace(events[place], args={**events[place].args, "m": message})
+    again = list(system.simulator.again(header, [*events[:place], other]))
+    assert [each.args for each in again] == [each.args for each in events[: place + 1]]
     unknown = msgspec.structs.replace(other, action="HandleNothing")
-    assert len(list(system.simulator.again(header, [*told[:place], unknown]))) == place
+    assert len(list(system.simulator.again(header, [*events[:place], unknown]))) == place
 
 
 # ---- What there is nothing to do for, and budgets ----
@@ -438,7 +438,7 @@ def test_a_trace_that_holds_is_refused_and_so_is_a_property_that_it_does_not_vio
 
 
 class AfterAsking(Deadline):
-    """A budget that is spent once it was asked for so often."""
+    """A budget that is spent after a number of queries."""
 
     def __init__(self, often: int) -> None:
         super().__init__(1.0)
@@ -452,12 +452,12 @@ class AfterAsking(Deadline):
 @pytest.mark.parametrize("recorded", [False, True])
 def test_when_the_time_is_over_the_best_so_far_has_the_same_verdict_and_is_not_called_minimal(recorded: bool) -> None:
     header, events, spec, system = cluster(*(BESIDE if recorded else DLEDGER))
-    told = as_recorded(events) if recorded else events
-    found = minimise(opened(header, told), spec, system, deadline=AfterAsking(len(told) + 3))
+    events = as_recorded(events) if recorded else events
+    found = minimise(opened(header, events), spec, system, deadline=AfterAsking(len(events) + 3))
     assert not found.is_minimal
     assert found.tried == 3
     assert first_wrong(verdict(found.header, found.events, spec, system)) == first_wrong(
-        verdict(header, told, spec, system)
+        verdict(header, events, spec, system)
     )
 
 

@@ -10,11 +10,11 @@ import pytest
 
 import lockstep as top
 from lockstep.base.errors import BadInputError
-from lockstep.jobs.play.play_game import Game, of_header, of_model, of_trace
+from lockstep.jobs.play.play_game import Game, play_header, play_model, play_trace
 from lockstep.jobs.play.play_page import page_tree
 from lockstep.jobs.play.play_scenario import ScenarioRefusedError, play, read_scenario, scenario_lines
 from lockstep.jobs.play.play_session import NoSuchStateError, Offer, StepRefusedError
-from lockstep.jobs.play.play_trace import NoTraceError, as_trace
+from lockstep.jobs.play.play_trace import NoTraceError, save_trace
 from lockstep.systems.registry import SYSTEMS, manifests
 from lockstep.systems.system import System
 from lockstep.tla.explore import explore
@@ -80,9 +80,9 @@ def test_a_property_is_evaluated_after_every_step(game: Game) -> None:
 
 def test_a_state_that_is_reached_in_two_ways_keeps_both() -> None:
     session = ways().session
-    at_once = session.take(0, session.asked(0, "Refuel", {"n": 5}))
-    first = session.take(0, session.asked(0, "Refuel", {"n": 4}))
-    then = session.take(first.number, session.asked(first.number, "Refuel", {"n": 5}))
+    at_once = session.take(0, session.step(0, "Refuel", {"n": 5}))
+    first = session.take(0, session.step(0, "Refuel", {"n": 4}))
+    then = session.take(first.number, session.step(first.number, "Refuel", {"n": 5}))
     assert at_once.state == then.state
     assert [visit.depth for visit in (at_once, then)] == [1, 2]
     assert session.path(then.number) == (session.visit(0), first, then)
@@ -103,24 +103,24 @@ def test_there_are_as_many_beginnings_as_initial_states() -> None:
         session.begin(2)
 
 
-def test_states_that_one_action_leaves_open_are_told_apart() -> None:
+def test_several_successors_of_one_action_are_numbered() -> None:
     session = ways().session
     moves = [offer for offer in session.offers(0).steps if offer.action == "Move"]
     assert [(offer.choice, offer.after["at"]) for offer in moves] == [(0, 1), (1, 2)]
-    assert session.asked(0, "Move", {}, 1).after["at"] == 2
+    assert session.step(0, "Move", {}, 1).after["at"] == 2
     with pytest.raises(StepRefusedError, match="Move leads to 2 states with these arguments, not 3"):
-        session.asked(0, "Move", {}, 2)
+        session.step(0, "Move", {}, 2)
 
 
 def test_an_argument_from_a_set_without_an_end_is_written_by_a_person() -> None:
     session = ways().session
-    after = session.take(0, session.asked(0, "Refuel", {"n": 5}))
+    after = session.take(0, session.step(0, "Refuel", {"n": 5}))
     assert after.state["fuel"] == 5
 
 
-def test_an_action_without_a_value_is_told_and_keeps_no_other_from_being_offered() -> None:
+def test_an_action_without_a_value_is_noted_and_the_others_are_offered() -> None:
     session = ways().session
-    moved = session.take(0, session.asked(0, "Move", {}))
+    moved = session.take(0, session.step(0, "Move", {}))
     offers = session.offers(moved.number)
     assert "Move" in offers.enabled
     assert [note for note in offers.notes if note.startswith("Divide has no value here: ")]
@@ -129,14 +129,14 @@ def test_an_action_without_a_value_is_told_and_keeps_no_other_from_being_offered
 def test_the_constraints_of_the_cfg_are_the_bounds() -> None:
     session = ways().session
     with pytest.raises(StepRefusedError, match="ACTION_CONSTRAINT is false of this step"):
-        session.asked(0, "Refuel", {"n": 6})
+        session.step(0, "Refuel", {"n": 6})
     start = session.begin(1)
-    far = session.take(start.number, session.asked(start.number, "Move", {}, 1))
+    far = session.take(start.number, session.step(start.number, "Move", {}, 1))
     assert far.state["at"] == 12
     assert session.offers(far.number).steps == ()
     assert "CONSTRAINT is false in this state" in session.offers(far.number).notes[0]
     with pytest.raises(StepRefusedError, match="CONSTRAINT is false in the state before"):
-        session.asked(far.number, "Move", {})
+        session.step(far.number, "Move", {})
 
 
 # ---- Why not? ----
@@ -148,7 +148,7 @@ def test_why_not_tells_the_first_false_conjunct_its_line_and_the_values_of_both_
     branch = explanation.branches[0]
     assert not explanation.enabled
     assert (branch.left, branch.right) == (("CANDIDATE",), ("LEADER",))
-    line = game.subject.texts[branch.failed.loc.module].splitlines()[branch.failed.loc.line - 1]
+    line = game.context.texts[branch.failed.loc.module].splitlines()[branch.failed.loc.line - 1]
     assert branch.failed.text in line
     assert branch.failed.text == 'node[n].role = "LEADER"'
 
@@ -161,19 +161,19 @@ def test_why_not_of_a_message_that_is_not_there_tells_the_empty_channel(game: Ga
     assert branch.right == (frozenset(),)
 
 
-def test_why_not_is_told_for_what_the_quantifiers_bind(game: Game) -> None:
+def test_why_not_is_explained_for_what_the_quantifiers_bind(game: Game) -> None:
     listed, _ = game.session.arguments(0, "ElectLeader")
-    told = {len(args["voters"]): game.session.why_not(0, "ElectLeader", args).enabled for args in listed}
-    assert told == {0: False, 1: False, 2: True}
+    enabled = {len(args["voters"]): game.session.why_not(0, "ElectLeader", args).enabled for args in listed}
+    assert enabled == {0: False, 1: False, 2: True}
 
 
 def test_an_action_or_an_argument_that_is_not_there_is_named_with_a_near_word(game: Game) -> None:
     with pytest.raises(BadInputError, match="the spec has no action 'Crush'; did you mean Crash"):
-        game.session.asked(0, "Crush", {})
+        game.session.step(0, "Crush", {})
     with pytest.raises(BadInputError, match=r"Crash takes \(n\), not \(m\)"):
         game.session.why_not(0, "Crash", {"m": 1})
     with pytest.raises(ArgumentError):
-        ways().session.asked(0, "Refuel", {"n": "much"})
+        ways().session.step(0, "Refuel", {"n": "much"})
 
 
 # ---- What a system declares ----
@@ -181,7 +181,7 @@ def test_an_action_or_an_argument_that_is_not_there_is_named_with_a_near_word(ga
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=lambda system: system.spec)
 @pytest.mark.parametrize("variant", ["published", "repaired"])
-def test_the_header_that_constants_are_told_as_has_these_constants(system: System, variant: str) -> None:
+def test_the_header_for_some_constants_has_these_constants(system: System, variant: str) -> None:
     known = system.constants
     assert known is not None
     first = {name: choices[0] for name, choices in known.allowed.items()}
@@ -212,7 +212,7 @@ def test_the_faults_of_a_system_are_actions_of_its_spec(system: System) -> None:
     assert {"Lose", "Duplicate", "Crash", "Restart"} <= system.faults
 
 
-def test_messages_that_are_called_alike_are_told_apart_by_the_fields_in_which_they_differ() -> None:
+def test_messages_with_the_same_label_are_shown_with_the_fields_in_which_they_differ() -> None:
     again = flawed()
     n1, n2 = (again.session.spec.model_values[name] for name in ("n1", "n2"))
     asks = {"n": n1, "peer": n2}
@@ -230,11 +230,11 @@ def test_messages_that_are_called_alike_are_told_apart_by_the_fields_in_which_th
 
 def test_the_page_says_where_a_property_fails_first_and_what_it_is_false_for(game: Game) -> None:
     tree = page_tree(game, STEPS)
-    (said,) = tree["said"]
+    (remark,) = tree["remarks"]
     assert (tree["verdict"], tree["reason"]) == ("violated", f"{VIOLATED} fails after step {STEPS}")
-    assert said["number"] == STEPS
-    assert any(line.startswith("false for ") for line in said["lines"])
-    assert f"{VIOLATED} ==" in said["lines"]
+    assert remark["number"] == STEPS
+    assert any(line.startswith("false for ") for line in remark["lines"])
+    assert f"{VIOLATED} ==" in remark["lines"]
     assert page_tree(game, STEPS - 1)["verdict"] == "holds"
 
 
@@ -243,7 +243,7 @@ def test_the_page_says_where_a_property_fails_first_and_what_it_is_false_for(gam
 
 def test_what_was_played_is_a_trace_that_check_finds_violated_at_the_same_step(game: Game, tmp_path: Path) -> None:
     file = tmp_path / "played.trace.ndjson"
-    file.write_bytes(as_trace(game, STEPS).text)
+    file.write_bytes(save_trace(game, STEPS).text)
     verdict = top.check(file)
     assert [(found.name, found.line) for found in verdict.findings] == [(VIOLATED, STEPS + 1)]
     assert verdict.observed > 100
@@ -251,13 +251,13 @@ def test_what_was_played_is_a_trace_that_check_finds_violated_at_the_same_step(g
 
 def test_up_to_the_step_before_the_trace_holds(game: Game, tmp_path: Path) -> None:
     file = tmp_path / "played.trace.ndjson"
-    saved = as_trace(game, STEPS - 1)
+    saved = save_trace(game, STEPS - 1)
     file.write_bytes(saved.text)
     assert (top.check(file).verdict, saved.verdict.verdict) == ("holds", "holds")
 
 
 def test_a_saved_trace_that_is_changed_is_refuted(game: Game, tmp_path: Path) -> None:
-    lines = as_trace(game, STEPS).text.decode().splitlines()
+    lines = save_trace(game, STEPS).text.decode().splitlines()
     event = json.loads(lines[3])
     event["shows"]["ledgerEndIndex"] += 1
     file = tmp_path / "changed.trace.ndjson"
@@ -268,24 +268,24 @@ def test_a_saved_trace_that_is_changed_is_refuted(game: Game, tmp_path: Path) ->
 
 def test_a_trace_is_played_with_its_verdict_and_goes_on_from_any_step(game: Game, tmp_path: Path) -> None:
     file = tmp_path / "played.trace.ndjson"
-    file.write_bytes(as_trace(game, STEPS).text)
-    again = of_trace(file)
+    file.write_bytes(save_trace(game, STEPS).text)
+    again = play_trace(file)
     path = again.session.path(again.begin)
     assert [visit.line for visit in path] == [None, *range(2, STEPS + 2)]
     assert [sorted(visit.failed) for visit in path] == [[]] * STEPS + [[VIOLATED]]
     crash = next(offer for offer in again.session.offers(4).steps if offer.action == "Crash")
     branch = again.session.take(4, crash)
     other = tmp_path / "crashed.trace.ndjson"
-    other.write_bytes(as_trace(again, branch.number).text)
-    told = [json.loads(line) for line in other.read_text(encoding="utf-8").splitlines()]
-    assert told[:5] == [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[:5]]
-    assert (told[5]["action"], top.check(other).verdict) == ("Crash", "holds")
+    other.write_bytes(save_trace(again, branch.number).text)
+    lines = [json.loads(line) for line in other.read_text(encoding="utf-8").splitlines()]
+    assert lines[:5] == [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[:5]]
+    assert (lines[5]["action"], top.check(other).verdict) == ("Crash", "holds")
 
 
 def test_a_trace_that_leaves_the_spec_is_played_up_to_there(game: Game, tmp_path: Path) -> None:
     file = tmp_path / "torn.trace.ndjson"
-    file.write_text(as_trace(game, STEPS).text.decode().replace('"LEADER"', '"FOLLOWER"', 1), encoding="utf-8")
-    played = of_trace(file)
+    file.write_text(save_trace(game, STEPS).text.decode().replace('"LEADER"', '"FOLLOWER"', 1), encoding="utf-8")
+    played = play_trace(file)
     assert (played.begin, len(played.session.visits)) == (0, 1)
     assert "line 2 of the trace is no step of the spec (LS202 role); it ends before" in played.notes
 
@@ -295,43 +295,43 @@ def test_a_trace_of_a_spec_of_the_readers_own_is_checked_against_that(tmp_path: 
     a, b = (own.session.spec.model_values[name] for name in "ab")
     at = 0
     for action, client in (("Lock", a), ("Lock", b), ("Unlock", a)):
-        at = own.session.take(at, own.session.asked(at, action, {"c": client})).number
+        at = own.session.take(at, own.session.step(at, action, {"c": client})).number
     file = tmp_path / "mine.trace.ndjson"
-    file.write_bytes(as_trace(own, at).text)
+    file.write_bytes(save_trace(own, at).text)
     verdict = top.check(file, spec=LOCK_SERVICE)
     assert (verdict.verdict, verdict.steps, verdict.observed) == ("holds", 3, 8)
 
 
-def test_what_has_no_form_as_a_trace_is_told(game: Game) -> None:
+def test_a_path_that_cannot_be_a_trace_is_refused_with_the_reason(game: Game) -> None:
     with pytest.raises(NoTraceError, match="a trace has at least one step; take one first"):
-        as_trace(game, 0)
+        save_trace(game, 0)
     several = ways()
     moved = several.session.take(0, several.session.offers(0).steps[0])
     with pytest.raises(NoTraceError, match="begins in the one initial state of its spec, and this one has several"):
-        as_trace(several, moved.number)
+        save_trace(several, moved.number)
 
 
 def test_a_model_of_a_part_of_the_system_has_no_traces() -> None:
-    part = of_model("half_is_no_quorum")
+    part = play_model("half_is_no_quorum")
     step = part.session.take(0, part.session.offers(0).steps[0])
     with pytest.raises(NoTraceError, match="half_is_no_quorum is no model of the whole of DLedger: it has no traces"):
-        as_trace(part, step.number)
+        save_trace(part, step.number)
 
 
 @pytest.mark.nightly
 def test_a_model_that_begins_later_has_no_traces() -> None:
-    later = of_model("stale_install_bug")
+    later = play_model("stale_install_bug")
     step = later.session.take(0, later.session.offers(0).steps[0])
     with pytest.raises(NoTraceError, match="stale_install_bug does not begin as a trace does"):
-        as_trace(later, step.number)
+        save_trace(later, step.number)
 
 
-def test_a_trace_whose_check_says_something_else_is_not_handed_out() -> None:
+def test_a_trace_whose_check_disagrees_with_the_session_is_not_saved() -> None:
     wrong, path = played()
     args = {"n": wrong.session.spec.model_values["n1"], "resurrected": 0}
     forged = wrong.session.take(STEPS, Offer("Restart", args, path[-1].state))
-    with pytest.raises(NoTraceError, match=r"step 16, Restart, is none there \(LS20"):
-        as_trace(wrong, forged.number)
+    with pytest.raises(NoTraceError, match=r"does not allow step 16, Restart \(LS20"):
+        save_trace(wrong, forged.number)
 
 
 @pytest.mark.nightly
@@ -345,19 +345,19 @@ def test_a_trace_whose_check_says_something_else_is_not_handed_out() -> None:
     ],
 )
 def test_the_counterexample_of_every_model_is_a_trace_with_its_violation_or_says_why_not(name: str) -> None:
-    game = of_model(name)
+    game = play_model(name)
     found = explore(game.session.spec, check_deadlock=False, max_states=60_000)
     if found.violation is None or found.violation.back_to is not None:
         pytest.skip("no violation of a state or a step within the bound")
     last = walked(game, [(step.action or "", step.args) for step in found.violation.trace[1:]])
     assert last.failed
     try:
-        saved = as_trace(game, last.number)
+        saved = save_trace(game, last.number)
     except NoTraceError as error:
         assert re.search("does not begin as|has other variables|no model of the whole", str(error))
         return
-    told = {*saved.verdict.violations, *(note.split()[1] for note in saved.notes)}
-    assert last.failed <= told
+    named = {*saved.verdict.violations, *(note.split()[1] for note in saved.notes)}
+    assert last.failed <= named
 
 
 # ---- Scenarios ----
@@ -382,18 +382,18 @@ def test_a_scenario_leads_to_the_same_states_again(game: Game, tmp_path: Path) -
 def test_a_scenario_of_several_ways_keeps_the_one_that_was_taken(tmp_path: Path) -> None:
     first = ways()
     start = first.session.begin(1)
-    last = first.session.take(start.number, first.session.asked(start.number, "Move", {}, 1))
+    last = first.session.take(start.number, first.session.step(start.number, "Move", {}, 1))
     text = b"".join(scenario_lines(first, last.number)).decode()
     assert play(ways(), read_scenario(scenario_file(tmp_path, text))).state == last.state
 
 
 def test_a_scenario_of_a_trace_has_its_constants(game: Game, tmp_path: Path) -> None:
     file = tmp_path / "played.trace.ndjson"
-    file.write_bytes(as_trace(game, STEPS).text)
-    played = of_trace(file)
+    file.write_bytes(save_trace(game, STEPS).text)
+    played = play_trace(file)
     scenario = read_scenario(scenario_file(tmp_path, b"".join(scenario_lines(played, played.begin)).decode()))
     assert scenario.start.trace is not None
-    assert play(of_header(scenario.start.trace, "s", "s"), scenario).failed == {VIOLATED}
+    assert play(play_header(scenario.start.trace, "s", "s"), scenario).failed == {VIOLATED}
 
 
 START = '{"kind":"scenario","format":"lockstep-scenario/1","spec":"LockService"}\n'
@@ -415,19 +415,19 @@ LOCK = '{"kind":"step","action":"Lock","args":{"c":"a"}}\n'
         (START.replace("}", ',"initial":1}'), ":1: field `initial`: 1 is none of the 1 initial states"),
         (START + LOCK.replace("Lock", "Luck"), ":2: field `action`: the spec has no action 'Luck'; did you mean Lock"),
         (START + LOCK.replace('"c"', '"d"'), ":2: field `args.c`: Lock needs it"),
-        (START + LOCK.replace('"a"', '"a","d":1'), ":2: field `args.d`: Lock has none such"),
+        (START + LOCK.replace('"a"', '"a","d":1'), ":2: field `args.d`: Lock has no such parameter"),
         (START + LOCK.replace('"a"', "null"), ":2: field `args.c`: null stands for nothing here"),
         (START + LOCK.replace('"args"', '"arg"'), ":2: field `arg`: unknown field"),
         (START + LOCK.rstrip("\n"), ":2: the file is truncated"),
         (START + "[]\n", ":2: not a line of a scenario: it is no JSON object"),
     ],
 )
-def test_a_malformed_scenario_is_told_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_a_malformed_scenario_is_refused_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=re.escape(f"mine.scenario.ndjson{problem}")):
         play(lock_service(), read_scenario(scenario_file(tmp_path, text)))
 
 
-def test_a_step_of_a_scenario_that_is_not_enabled_is_told_with_its_line_and_the_reason(tmp_path: Path) -> None:
+def test_a_step_of_a_scenario_that_is_not_enabled_is_refused_with_its_line_and_the_reason(tmp_path: Path) -> None:
     scenario = read_scenario(scenario_file(tmp_path, START + LOCK + LOCK))
     with pytest.raises(ScenarioRefusedError, match=r"mine\.scenario\.ndjson:3: Lock is not enabled") as refused:
         play(lock_service(), scenario)

@@ -24,8 +24,8 @@ import pytest
 import lockstep
 from lockstep.base.errors import BadInputError
 from lockstep.cli.play_command import command
-from lockstep.jobs.play.page_requests import Answers
-from lockstep.jobs.play.play_server import MOST_BYTES, Server
+from lockstep.jobs.play.page_requests import RequestHandler
+from lockstep.jobs.play.play_server import MAX_BODY_BYTES, PlayServer
 from lockstep.jobs.play.play_session import Offer, Visit
 from tests.support.programs import lockstep_command
 from tests.support.programs.plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
@@ -46,7 +46,7 @@ class Answer:
         return found
 
 
-def asked(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+def send(server: PlayServer, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
     """Ask a server over a socket; a header `Sec_Fetch_Site` is Sec-Fetch-Site."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -57,12 +57,12 @@ def asked(server: Server, method: str, path: str, body: bytes | None = None, **h
     return answer
 
 
-def posted(server: Server, request: object, **headers: str) -> Answer:
-    told = {"Content_Type": "application/json", **headers}
-    return asked(server, "POST", f"/{server.token}/ask", json.dumps(request).encode(), **told)
+def posted(server: PlayServer, request: object, **headers: str) -> Answer:
+    sent = {"Content_Type": "application/json", **headers}
+    return send(server, "POST", f"/{server.token}/ask", json.dumps(request).encode(), **sent)
 
 
-def raw(server: Server, text: bytes) -> bytes:
+def raw(server: PlayServer, text: bytes) -> bytes:
     """Send bytes, whatever they are, and return what comes back until the server closes."""
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as made:
         made.sendall(text)
@@ -74,19 +74,19 @@ def raw(server: Server, text: bytes) -> bytes:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving(Answers(lock_service())) as started:
+def server() -> Iterator[PlayServer]:
+    with serving(RequestHandler(lock_service())) as started:
         yield started
 
 
 class serving:  # noqa: N801 - it is used as a function
     """A server within a block."""
 
-    def __init__(self, answers: Answers) -> None:
-        self.server = Server(answers)
+    def __init__(self, answers: RequestHandler) -> None:
+        self.server = PlayServer(answers)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> PlayServer:
         self.thread.start()
         return self.server
 
@@ -99,9 +99,9 @@ class serving:  # noqa: N801 - it is used as a function
 # ---- Who is answered ----
 
 
-def test_the_page_is_served_at_the_address_that_is_printed_with_a_policy_and_kept_by_nobody(server: Server) -> None:
+def test_the_page_is_served_at_the_address_that_is_printed_with_a_policy_and_kept_by_nobody(server: PlayServer) -> None:
     url = urllib.parse.urlsplit(server.url)
-    answer = asked(server, "GET", url.path)
+    answer = send(server, "GET", url.path)
     assert (url.hostname, url.port, answer.status) == ("127.0.0.1", server.server_port, 200)
     assert answer.body.startswith(b"<!DOCTYPE html>")
     policy = answer.headers["content-security-policy"]
@@ -114,12 +114,12 @@ def test_the_page_is_served_at_the_address_that_is_printed_with_a_policy_and_kep
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_it_listens_on_the_loopback_interface_alone(server: Server) -> None:
+def test_it_listens_on_the_loopback_interface_alone(server: PlayServer) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
 
 
-def test_each_server_has_another_token_of_256_bits(server: Server) -> None:
-    with serving(Answers(lock_service())) as other:
+def test_each_server_has_another_token_of_256_bits(server: PlayServer) -> None:
+    with serving(RequestHandler(lock_service())) as other:
         assert other.token != server.token
         assert re.fullmatch(r"[\w-]{43}", other.token)
 
@@ -127,68 +127,68 @@ def test_each_server_has_another_token_of_256_bits(server: Server) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "", "/ask", "/favicon.ico", "/x/", "/%2e%2e/", "/TOKEN", "/TOKEN/../", "/TOKEN/x"]
 )
-def test_without_the_token_and_at_other_paths_nothing_is_served(path: str, server: Server) -> None:
+def test_without_the_token_and_at_other_paths_nothing_is_served(path: str, server: PlayServer) -> None:
     for method in ("GET", "POST"):
-        answer = asked(server, method, path.replace("TOKEN", server.token), b"{}")
+        answer = send(server, method, path.replace("TOKEN", server.token), b"{}")
         assert answer.status == 404
         assert b"token" not in answer.body
         assert server.token.encode() not in answer.body
 
 
-def test_a_token_with_a_letter_changed_or_missing_is_none(server: Server) -> None:
+def test_a_token_with_a_letter_changed_or_missing_is_none(server: PlayServer) -> None:
     other = server.token[:-1] + ("A" if server.token[-1] != "A" else "B")
     for token in (other, server.token[:-1], server.token + "A", server.token.lower()):
-        assert asked(server, "GET", f"/{token}/").status == 404
+        assert send(server, "GET", f"/{token}/").status == 404
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:PORT", "127.0.0.1", "127.0.0.1:1", "[::1]:PORT", ""])
-def test_another_host_is_refused_so_that_no_name_can_be_made_to_point_here(host: str, server: Server) -> None:
+def test_another_host_is_refused_so_that_no_name_can_be_made_to_point_here(host: str, server: PlayServer) -> None:
     host = host.replace("PORT", str(server.server_port))
-    assert asked(server, "GET", f"/{server.token}/", Host=host).status == 403
-    assert posted(server, {"type": "look", "at": 0}, Host=host).status == 403
+    assert send(server, "GET", f"/{server.token}/", Host=host).status == 403
+    assert posted(server, {"type": "list", "at": 0}, Host=host).status == 403
 
 
-def test_localhost_is_this_host_too(server: Server) -> None:
+def test_localhost_is_this_host_too(server: PlayServer) -> None:
     host = f"localhost:{server.server_port}"
-    assert asked(server, "GET", f"/{server.token}/", Host=host).status == 200
-    assert posted(server, {"type": "look", "at": 0}, Host=host, Origin=f"http://{host}").status == 200
+    assert send(server, "GET", f"/{server.token}/", Host=host).status == 200
+    assert posted(server, {"type": "list", "at": 0}, Host=host, Origin=f"http://{host}").status == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", "https://127.0.0.1:PORT"])
-def test_another_origin_is_refused_though_it_has_the_token(origin: str, server: Server) -> None:
+def test_another_origin_is_refused_though_it_has_the_token(origin: str, server: PlayServer) -> None:
     origin = origin.replace("PORT", str(server.server_port))
-    assert posted(server, {"type": "look", "at": 0}, Origin=origin).status == 403
-    assert posted(server, {"type": "look", "at": 0}, Origin=f"http://127.0.0.1:{server.server_port}").status == 200
+    assert posted(server, {"type": "list", "at": 0}, Origin=origin).status == 403
+    assert posted(server, {"type": "list", "at": 0}, Origin=f"http://127.0.0.1:{server.server_port}").status == 200
 
 
 @pytest.mark.parametrize(
     ("site", "get", "post"), [("cross-site", 403, 403), ("same-site", 403, 403), ("none", 200, 403)]
 )
-def test_a_page_of_another_site_is_refused(site: str, get: int, post: int, server: Server) -> None:
-    assert asked(server, "GET", f"/{server.token}/", Sec_Fetch_Site=site).status == get
-    assert posted(server, {"type": "look", "at": 0}, Sec_Fetch_Site=site).status == post
-    assert posted(server, {"type": "look", "at": 0}, Sec_Fetch_Site="same-origin").status == 200
+def test_a_page_of_another_site_is_refused(site: str, get: int, post: int, server: PlayServer) -> None:
+    assert send(server, "GET", f"/{server.token}/", Sec_Fetch_Site=site).status == get
+    assert posted(server, {"type": "list", "at": 0}, Sec_Fetch_Site=site).status == post
+    assert posted(server, {"type": "list", "at": 0}, Sec_Fetch_Site="same-origin").status == 200
 
 
 # ---- What is no request ----
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_what_a_form_of_another_page_could_send_is_refused(kind: str, server: Server) -> None:
-    assert posted(server, {"type": "look", "at": 0}, Content_Type=kind).status == 415
+def test_what_a_form_of_another_page_could_send_is_refused(kind: str, server: PlayServer) -> None:
+    assert posted(server, {"type": "list", "at": 0}, Content_Type=kind).status == 415
 
 
-def test_a_long_body_is_refused_before_it_is_read(server: Server) -> None:
+def test_a_long_body_is_refused_before_it_is_read(server: PlayServer) -> None:
     start = f"POST /{server.token}/ask HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n".encode()
     start += b"Content-Type: application/json\r\n"
-    assert raw(server, start + b"Content-Length: %d\r\n\r\n" % (MOST_BYTES + 1)).startswith(b"HTTP/1.0 413 ")
+    assert raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1)).startswith(b"HTTP/1.0 413 ")
     assert raw(server, start + b"Content-Length: %s\r\n\r\n" % (b"9" * 5_000)).startswith(b"HTTP/1.0 413 ")
     for length in (b"-1", b"+5", b"0x5", b"5, 5", b""):
         assert raw(server, start + b"Content-Length: " + length + b"\r\n\r\n{}").startswith(b"HTTP/1.0 400 "), length
-    for told in (b"", b"Transfer-Encoding: chunked\r\n", b"Content-Length: 2\r\nContent-Length: 2\r\n"):
-        assert raw(server, start + told + b"\r\n2\r\n{}\r\n0\r\n\r\n").startswith(b"HTTP/1.0 411 "), told
-    whole = json.dumps({"type": "look", "at": 0}).ljust(MOST_BYTES).encode()
-    assert asked(server, "POST", f"/{server.token}/ask", whole, Content_Type="application/json").status == 200
+    for header in (b"", b"Transfer-Encoding: chunked\r\n", b"Content-Length: 2\r\nContent-Length: 2\r\n"):
+        assert raw(server, start + header + b"\r\n2\r\n{}\r\n0\r\n\r\n").startswith(b"HTTP/1.0 411 "), header
+    whole = json.dumps({"type": "list", "at": 0}).ljust(MAX_BODY_BYTES).encode()
+    assert send(server, "POST", f"/{server.token}/ask", whole, Content_Type="application/json").status == 200
 
 
 @pytest.mark.parametrize(
@@ -210,16 +210,16 @@ def test_a_long_body_is_refused_before_it_is_read(server: Server) -> None:
     ],
 )
 def test_what_is_no_http_is_refused_and_ends_nothing(
-    text: bytes, server: Server, capfd: pytest.CaptureFixture[str]
+    text: bytes, server: PlayServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     answer = raw(server, text)
     assert answer == b"" or re.match(rb"HTTP/1\.0 4\d\d ", answer)
-    assert asked(server, "GET", f"/{server.token}/").status == 200
+    assert send(server, "GET", f"/{server.token}/").status == 200
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         ("", "this is no JSON"),
         ("{", "this is no JSON"),
@@ -235,64 +235,64 @@ def test_what_is_no_http_is_refused_and_ends_nothing(
         ('{"type":"why","at":0,"action":"Lock","args":{"c":1}}', "field `args"),
     ],
 )
-def test_a_malformed_request_is_told_by_its_field(body: str, said: str, server: Server) -> None:
-    answer = asked(server, "POST", f"/{server.token}/ask", body.encode(), Content_Type="application/json")
+def test_a_malformed_request_is_refused_by_its_field(body: str, problem: str, server: PlayServer) -> None:
+    answer = send(server, "POST", f"/{server.token}/ask", body.encode(), Content_Type="application/json")
     assert answer.status == 400
-    assert said in answer.tree["error"]
+    assert problem in answer.tree["error"]
 
 
 # ---- What is answered ----
 
 
-def test_a_step_is_taken_by_its_number_and_the_page_opens_where_one_was(server: Server) -> None:
-    offer = posted(server, {"type": "look", "at": 0}).tree["groups"][0]["actions"][0]["steps"][1]
+def test_a_step_is_taken_by_its_number_and_the_page_opens_where_one_was(server: PlayServer) -> None:
+    offer = posted(server, {"type": "list", "at": 0}).tree["groups"][0]["actions"][0]["steps"][1]
     assert offer == {"offer": 1, "label": "c = b"}
     taken = posted(server, {"type": "take", "at": 0, "offer": 1}).tree
     assert taken["play"]["path"] == [0, 1]
     assert taken["steps"][1]["changed"] == [["queue", "<<>>", "<<b>>"], ["token", "0", "1"]]
-    (data,) = re.findall(r'id="content">(.*)</script>', asked(server, "GET", f"/{server.token}/").body.decode())
+    (data,) = re.findall(r'id="content">(.*)</script>', send(server, "GET", f"/{server.token}/").body.decode())
     assert json.loads(data)["play"]["path"] == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "problem"),
     [
         ({"type": "show", "at": 7}, "there is no state 7; there are 1, from 0 on"),
         ({"type": "take", "at": 0, "offer": 3}, "no step 3 is offered in state 0; there are 3"),
         ({"type": "begin", "initial": 1}, "there is no initial state 1; there are 1, from 0 on"),
-        ({"type": "ask", "at": 0, "action": "Luck", "args": {}}, "the spec has no action 'Luck'; did you mean Lock?"),
-        ({"type": "ask", "at": 0, "action": "Lock", "args": {}}, "Lock takes (c), not ()"),
-        ({"type": "ask", "at": 0, "action": "Lock", "args": {"c": "d"}}, "c = d: d is not a model value"),
-        ({"type": "ask", "at": 0, "action": "Lock", "args": {"c": "1..99999999"}}, "c: write the elements out"),
-        ({"type": "ask", "at": 0, "action": "Lock", "args": {"c": "{" * 9_999}}, "c = {{{{"),
+        ({"type": "step", "at": 0, "action": "Luck", "args": {}}, "the spec has no action 'Luck'; did you mean Lock?"),
+        ({"type": "step", "at": 0, "action": "Lock", "args": {}}, "Lock takes (c), not ()"),
+        ({"type": "step", "at": 0, "action": "Lock", "args": {"c": "d"}}, "c = d: d is not a model value"),
+        ({"type": "step", "at": 0, "action": "Lock", "args": {"c": "1..99999999"}}, "c: write the elements out"),
+        ({"type": "step", "at": 0, "action": "Lock", "args": {"c": "{" * 9_999}}, "c = {{{{"),
         (
-            {"type": "ask", "at": 0, "action": "Unlock", "args": {"c": "a"}},
+            {"type": "step", "at": 0, "action": "Unlock", "args": {"c": "a"}},
             "Unlock is not enabled with these arguments",
         ),
         ({"type": "save", "at": 0, "form": "trace"}, "a trace has at least one step; take one first"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_the_words_of_the_session(
-    request_: dict[str, Any], said: str, server: Server
+def test_an_impossible_request_is_refused_with_the_reason_of_the_session(
+    request_: dict[str, Any], problem: str, server: PlayServer
 ) -> None:
     answer = posted(server, request_)
     assert answer.status == 422
-    assert answer.tree["error"].startswith(said)
+    assert answer.tree["error"].startswith(problem)
 
 
-def test_a_written_argument_is_taken_and_the_reason_against_one_is_told() -> None:
-    with serving(Answers(ways())) as server:
-        taken = posted(server, {"type": "ask", "at": 0, "action": "Refuel", "args": {"n": "5"}}).tree
+def test_a_written_argument_is_taken_or_refused_with_the_reason() -> None:
+    with serving(RequestHandler(ways())) as server:
+        taken = posted(server, {"type": "step", "at": 0, "action": "Refuel", "args": {"n": "5"}}).tree
         assert taken["steps"][-1]["changed"] == [["fuel", "3", "5"]]
-        told = posted(server, {"type": "why", "at": 0, "action": "Refuel", "args": {"n": "2"}}).tree
-        assert told["asked"][0]["branches"] == [["Ways.tla:11:14: n > fuel", "  left:  2", "  right: 3"]]
+        answer = posted(server, {"type": "why", "at": 0, "action": "Refuel", "args": {"n": "2"}}).tree
+        assert answer["explanations"][0]["branches"] == [["Ways.tla:11:14: n > fuel", "  left:  2", "  right: 3"]]
 
 
-def test_what_is_saved_comes_with_its_name_and_the_verdict_of_its_check(server: Server) -> None:
+def test_what_is_saved_comes_with_its_name_and_the_verdict_of_its_check(server: PlayServer) -> None:
     posted(server, {"type": "take", "at": 0, "offer": 0})
     trace = posted(server, {"type": "save", "at": 1, "form": "trace"}).tree
     assert trace["name"] == "LockService.trace.ndjson"
-    assert trace["said"][0].startswith("LockService.trace.ndjson: lockstep check says: holds: a behaviour of the spec")
+    assert trace["notes"][0].startswith("LockService.trace.ndjson: lockstep check says: holds: a behaviour of the spec")
     scenario = posted(server, {"type": "save", "at": 1, "form": "scenario"}).tree
     assert (scenario["name"], scenario["text"]) == ("LockService.scenario.ndjson", START + LOCK)
 
@@ -315,13 +315,13 @@ def test_requests_that_come_at_once_are_answered_one_by_one() -> None:
         statuses.append(posted(server, {"type": "take", "at": 0, "offer": client % 3}).status)
 
     game.session.take = slowly  # type: ignore[method-assign, assignment]  # the session's own, which tells who is in it
-    with serving(Answers(game)) as server:
+    with serving(RequestHandler(game)) as server:
         threads = [threading.Thread(target=ask, args=(client,)) for client in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(posted(server, {"type": "look", "at": 0}).tree["branches"]) == 3
+        assert len(posted(server, {"type": "list", "at": 0}).tree["branches"]) == 3
     assert (statuses, most) == ([200] * 8, 1)
 
 

@@ -25,8 +25,8 @@ PLUGIN = "lockstep.jobs.pytest_plugin"
 
 def trace_of(*events: dict[str, Any], spec: str = "LockService") -> str:
     head = {"kind": "header", "format": "lockstep-trace/1", "system": "s", "version": "1", "spec": spec}
-    told = [{"kind": "event", "node": "a", "seq": seq, **event} for seq, event in enumerate(events)]
-    lines = [{**head, "nodes": ["a"], "constants": {}}, *told, {"kind": "end", "events": len(told)}]
+    steps = [{"kind": "event", "node": "a", "seq": seq, **event} for seq, event in enumerate(events)]
+    lines = [{**head, "nodes": ["a"], "constants": {}}, *steps, {"kind": "end", "events": len(steps)}]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
@@ -81,13 +81,13 @@ def test_the_command_that_a_failure_names_gives_the_verdict_again(project: pytes
     assert (done.returncode, "token: the trace shows 5" in done.stdout) == (1, True)
 
 
-def test_a_trace_is_no_test_unless_that_is_asked_for(project: pytest.Pytester) -> None:
+def test_traces_are_collected_only_with_the_option(project: pytest.Pytester) -> None:
     run(project).assert_outcomes()
     project.makeini("[pytest]\nlockstep_collect = true\nlockstep_spec = specs/LockService.tla")
     run(project, "--deselect", "torn.trace.ndjson::check").assert_outcomes(passed=1, failed=2, deselected=1)
 
 
-def test_switches_are_those_of_the_command_and_one_that_is_none_is_an_error(project: pytest.Pytester) -> None:
+def test_switches_are_those_of_the_command_and_an_unknown_one_is_an_error(project: pytest.Pytester) -> None:
     head = {"kind": "header", "format": "lockstep-trace/1", "system": "s", "version": "1", "spec": "Nothing"}
     (project.path / "x.trace.ndjson").write_text(json.dumps({**head, "nodes": ["a"], "constants": {}}) + "\n")
     refused = run(project, "x.trace.ndjson", "--lockstep-switch", "PriorTermCommit=mended")

@@ -12,8 +12,11 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import lockstep
-from lockstep.jobs.export_behaviour import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
-from lockstep.report.space_time_diagram import Drawn, Message, Move, svg
+from lockstep.jobs.export_behaviour import NotExportedError, export_itf
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.page_content import PageContext
+from lockstep.report.page.shown_behaviour import ShownBehaviour
+from lockstep.report.space_time_diagram import Diagram, DiagramMessage, DiagramStep, diagram_svg, draw_diagram
 from lockstep.systems.registry import model_named
 from lockstep.systems.trace_files import write_cluster
 from tests.support.places import ROOT
@@ -43,45 +46,49 @@ def violating(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(violating: Path) -> Exported:
-    return checked(violating, {}, None)
+def behaviour(violating: Path) -> tuple[ShownBehaviour, PageContext]:
+    return view_trace(violating, {}, whole=True)
 
 
 @pytest.fixture(scope="module")
-def diagram(found: Exported) -> Drawn:
-    return drawn_trace(found, None)
+def diagram(behaviour: tuple[ShownBehaviour, PageContext]) -> Diagram:
+    return draw_diagram(*behaviour)
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    return drawn_trace(checked(hostile_trace(tmp_path_factory.mktemp("hostile"), 70), {}, None), None)
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Diagram:
+    return draw_diagram(*view_trace(hostile_trace(tmp_path_factory.mktemp("hostile"), 70), {}, whole=True))
 
 
-def odd() -> Drawn:
-    """A behaviour of which every text is hostile, with a message of each fate."""
+def odd() -> Diagram:
+    """A diagram whose texts are all hostile, with a message of each fate."""
     messages = tuple(
-        Message(ODD, ODD, "n2", 1, ended, fate)
+        DiagramMessage(ODD, ODD, "n2", 1, ended, fate)
         for ended, fate in ((2, "received"), (2, "lost"), (None, "under way"), (2, "received"))
     )
-    moves = (Move(1, ODD, ODD), Move(2, "n2", ODD, 3, ODD), Move(3, "", ODD))
-    return Drawn(ODD, ODD, (ODD, "n2"), moves, messages)
+    steps = (DiagramStep(1, ODD, ODD), DiagramStep(2, "n2", ODD, ODD), DiagramStep(3, "", ODD))
+    return Diagram(ODD, ODD, (ODD, "n2"), steps, messages)
 
 
 # ---- ITF ----
 
 
-def test_a_behaviour_in_itf_has_the_verdict_of_the_trace(found: Exported, folder: Path) -> None:
+def test_a_behaviour_in_itf_has_the_verdict_of_the_trace(
+    violating: Path, behaviour: tuple[ShownBehaviour, PageContext], folder: Path
+) -> None:
     file = folder / "violating.itf.json"
-    file.write_bytes(itf_of_trace(found, {}))
-    again = lockstep.check(file)
-    assert (again.verdict, again.reason) == (found.verdict.verdict, found.verdict.reason)
+    file.write_bytes(export_itf(*behaviour))
+    checked, again = lockstep.check(violating), lockstep.check(file)
+    assert (again.verdict, again.reason) == (checked.verdict, checked.reason)
     assert {name: each.seq for name, each in again.violations.items()} == {
-        name: each.line - 1 for name, each in found.verdict.violations.items()
+        name: each.line - 1 for name, each in checked.violations.items()
     }
 
 
-def test_a_state_that_is_changed_in_the_itf_is_refused(found: Exported, folder: Path) -> None:
-    tree = json.loads(itf_of_trace(found, {}))
+def test_a_state_that_is_changed_in_the_itf_is_refused(
+    behaviour: tuple[ShownBehaviour, PageContext], folder: Path
+) -> None:
+    tree = json.loads(export_itf(*behaviour))
     node = tree["states"][30]["node"]["n2"]
     node["currTerm"] += 1
     file = folder / "changed.itf.json"
@@ -92,10 +99,10 @@ def test_a_state_that_is_changed_in_the_itf_is_refused(found: Exported, folder: 
     assert "no list has all steps" in refused.details[0]
 
 
-def test_an_action_that_the_itf_tells_is_not_believed(folder: Path) -> None:
+def test_the_action_in_an_itf_file_is_only_a_hint(folder: Path) -> None:
     """Where the spec's steps can be listed, another one that leads to the state is found."""
-    trace = own_trace(folder, "told", [("Lock", 1), ("Unlock", 1)])
-    file = folder / "told.itf.json"
+    trace = own_trace(folder, "named", [("Lock", 1), ("Unlock", 1)])
+    file = folder / "named.itf.json"
     done = command("export", "--spec", SERVICE / "LockService.tla", trace, "--to", "itf", "-o", file, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     tree = json.loads(file.read_text())
@@ -125,14 +132,14 @@ def test_a_trace_that_leaves_the_spec_is_not_written_as_itf_for_it_would_hold(fo
     target = folder / "leaves.itf.json"
     done = command("export", "--spec", SERVICE / "LockService.tla", trace, "--to", "itf", "-o", target, cwd=folder)
     assert (done.returncode, done.stdout, target.exists()) == (2, "", False)
-    assert "leaves.trace.ndjson:3: the trace leaves the spec here" in done.stderr
+    assert "after that no state is known" in done.stderr
 
 
 def test_a_string_that_is_called_like_a_model_value_is_refused_in_itf(violating: Path, folder: Path) -> None:
     confused = folder / "confused.trace.ndjson"
     confused.write_text(violating.read_text().replace('"v1"', '"NoNode"'))
     with pytest.raises(NotExportedError, match=r"node of state \d+ has a string .* called like a model value"):
-        itf_of_trace(checked(confused, {}, None), {})
+        export_itf(*view_trace(confused, {}, whole=True))
 
 
 @pytest.mark.nightly
@@ -152,10 +159,10 @@ def test_the_counterexample_of_a_model_is_checked_again_as_itf(folder: Path) -> 
 def test_a_picture_has_every_step_and_message_and_nothing_that_runs_or_loads(
     which: str, request: pytest.FixtureRequest
 ) -> None:
-    shown: Drawn = odd() if which == "odd" else request.getfixturevalue(which)
-    root = ElementTree.fromstring(svg(shown))
+    shown: Diagram = odd() if which == "odd" else request.getfixturevalue(which)
+    root = ElementTree.fromstring(diagram_svg(shown))
     groups = [each.get("class") or "" for each in root.iter(f"{SVG}g")]
-    assert groups.count("step") == len(shown.moves)
+    assert groups.count("step") == len(shown.steps)
     assert sorted(each for each in groups if each != "step") == sorted(
         f"message {each.fate.replace(' ', '-')}" for each in shown.messages
     )
@@ -165,25 +172,25 @@ def test_a_picture_has_every_step_and_message_and_nothing_that_runs_or_loads(
     assert not [pair for pair in attributes if pair[0].startswith("on") or "href" in pair[0] or "//" in pair[1]]
 
 
-def test_what_was_said_stands_within_the_picture_and_names_no_folder(found: Exported, diagram: Drawn) -> None:
-    assert str(found.path.parent) not in diagram.said
-    assert diagram.said.startswith("violated: ")
-    root = ElementTree.fromstring(svg(diagram))
+def test_the_verdict_stands_within_the_picture_and_names_no_folder(violating: Path, diagram: Diagram) -> None:
+    assert str(violating.parent) not in diagram.verdict_line
+    assert diagram.verdict_line.startswith("violated: ")
+    root = ElementTree.fromstring(diagram_svg(diagram))
     lines = [each.text or "" for each in root.findall(f"{SVG}text") if each.get("y") in ("41", "56")]
-    assert " ".join(lines) == diagram.said
+    assert " ".join(lines) == diagram.verdict_line
     assert all(int(root.get("width", "0")) > 20 + 8 * len(line) for line in lines)
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the picture was not drawn by a browser")
-def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Path) -> None:
+def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Diagram, folder: Path) -> None:
     file = folder / "hostile.svg"
-    file.write_bytes(svg(hostile))
+    file.write_bytes(diagram_svg(hostile))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         tab = browser.new_page()
-        asked: list[str] = []
-        tab.on("request", lambda request: asked.append(request.url))
+        requests: list[str] = []
+        tab.on("request", lambda request: requests.append(request.url))
         tab.goto(file.as_uri())
         box = tab.locator("g.step").last.bounding_box()
         titles = tab.locator("title").all_text_contents()
@@ -192,7 +199,7 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Pa
     assert box is not None
     assert box["width"] > 100
     assert HOSTILE in titles
-    assert (hacked, asked) == (None, [file.as_uri()])
+    assert (hacked, requests) == (None, [file.as_uri()])
 
 
 # ---- A test of pytest ----
@@ -232,7 +239,7 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "problem"),
     [
         (("nowhere", "--to", "svg"), 2, "no file 'nowhere', and no model 'nowhere'"),
         (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
@@ -245,17 +252,17 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_nothing_is_written(
-    words: tuple[str, ...], code: int, said: str, violating: Path, folder: Path
+    words: tuple[str, ...], code: int, problem: str, violating: Path, folder: Path
 ) -> None:
     (folder / "torn").write_bytes(violating.read_bytes()[:3_000])
     had = violating.read_bytes()
     done = command("export", *(word.replace("{}", str(violating)) for word in words), cwd=folder)
-    assert (done.returncode, done.stdout, said in done.stderr) == (code, "", True), done.stderr
+    assert (done.returncode, done.stdout, problem in done.stderr) == (code, "", True), done.stderr
     assert violating.read_bytes() == had
 
 
-def test_the_last_steps_are_those_up_to_what_is_wrong(found: Exported) -> None:
-    last = drawn_trace(found, 10)
-    assert [move.number for move in last.moves] == list(range(54, 64))
-    assert "CommittedEntriesStayProp is violated" in last.moves[-1].wrong
+def test_the_last_steps_are_those_up_to_what_is_wrong(behaviour: tuple[ShownBehaviour, PageContext]) -> None:
+    last = draw_diagram(*behaviour, 10)
+    assert [step.number for step in last.steps] == list(range(54, 64))
+    assert "CommittedEntriesStayProp is violated" in last.steps[-1].wrong
     assert any(each.sent is None for each in last.messages)

@@ -27,17 +27,17 @@ def runner(output: str) -> list[tuple[str, dict[str, str], str]]:
     """
     found, token = [], None
     for line in re.split(r"\r\n|\r|\n", output):
-        told = re.fullmatch(r"\s*::(\S*?)(?: (.*?))?::(.*)", line)
+        found_commands = re.fullmatch(r"\s*::(\S*?)(?: (.*?))?::(.*)", line)
         if token is not None:
-            token = None if told and told[1] == token else token
+            token = None if found_commands and found_commands[1] == token else token
             continue
         assert "##[" not in line.partition("::")[0], line
-        if told and told[1] == "stop-commands":
-            token = told[3]
-        elif told:
-            pairs = [pair.partition("=")[::2] for pair in (told[2] or "").split(",") if pair]
+        if found_commands and found_commands[1] == "stop-commands":
+            token = found_commands[3]
+        elif found_commands:
+            pairs = [pair.partition("=")[::2] for pair in (found_commands[2] or "").split(",") if pair]
             properties = {name: unescaped(value) for name, value in pairs}
-            found.append((told[1], properties, unescaped(told[3])))
+            found.append((found_commands[1], properties, unescaped(found_commands[3])))
     assert token is None
     return found
 
@@ -59,14 +59,14 @@ def test_a_finding_is_an_annotation_at_its_line_and_what_is_printed_besides_is_n
     )
     assert (done.returncode, done.stderr) == (2, "")
     assert "good.ndjson: holds" in done.stdout
-    told = runner(done.stdout)
-    assert [(name, each["file"], each["line"]) for name, each, _ in told] == [
+    found_commands = runner(done.stdout)
+    assert [(name, each["file"], each["line"]) for name, each, _ in found_commands] == [
         ("error", "wrong trace.ndjson", "3"),
         ("error", "empty.ndjson", "1"),
         ("error", "cut.ndjson", "3"),
     ]
-    assert "token: the trace shows 5, the spec says 1" in told[0][2]
-    assert told[0][1]["title"].startswith("LS202 after Unlock")
+    assert "token: the trace shows 5, the spec says 1" in found_commands[0][2]
+    assert found_commands[0][1]["title"].startswith("LS202 after Unlock")
     text = target.read_text()
     assert text.startswith("before\n### lockstep check\n")
     assert [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| <code>")] == [
@@ -80,10 +80,10 @@ def test_a_finding_is_an_annotation_at_its_line_and_what_is_printed_besides_is_n
 def test_hostile_text_is_no_command_of_its_own() -> None:
     verdicts = [hostile_verdict(), malformed(HOSTILE, HOSTILE)]
     output = "\n".join([without_commands(HOSTILE), *commands(verdicts)])
-    told = runner(output)
-    assert [(name, sorted(each)) for name, each, _ in told] == [("error", ["file", "line", "title"])] * 2
+    found_commands = runner(output)
+    assert [(name, sorted(each)) for name, each, _ in found_commands] == [("error", ["file", "line", "title"])] * 2
     assert len(output.splitlines()) - len(HOSTILE.splitlines()) == 4
-    assert "##[error]hacked" in told[0][2]
+    assert "##[error]hacked" in found_commands[0][2]
     assert "\x1b" not in "".join(commands(verdicts))
 
 

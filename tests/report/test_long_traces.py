@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from lockstep.jobs.view.log_view import of_own_logs
-from lockstep.jobs.view.trace_view import of_trace
+from lockstep.jobs.view.trace_view import view_own_logs, view_trace
 from lockstep.report.page import page_content as pages
-from lockstep.report.page.build_page import page
-from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, as_json, content, fitting
+from lockstep.report.page.build_page import build_page
+from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, fit_to_page, json_for_html, page_content
 from lockstep.systems.file_check import judge_known
-from lockstep.systems.own_logs import own_subject
 from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_reader import events_at_end
 
@@ -58,7 +57,7 @@ def test_each_step_is_taken_once(plan: str, tmp_path: Path, monkeypatch: pytest.
         return step(self, state, action, *rest)
 
     monkeypatch.setattr(Spec, "step", counted)
-    shown, _ = of_trace(trace, {})
+    shown, _ = view_trace(trace, {})
     assert shown.count == len(taken) == 150
 
 
@@ -66,11 +65,11 @@ def test_each_step_is_taken_once(plan: str, tmp_path: Path, monkeypatch: pytest.
 def test_of_a_trace_that_holds_a_small_page_has_the_last_steps(
     plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown, subject = of_trace(write_cluster(tmp_path, plan, 3, 300), {})
-    whole = len(as_json(content(shown, subject)))
+    shown, context = view_trace(write_cluster(tmp_path, plan, 3, 300), {})
+    whole = len(json_for_html(page_content(shown, context)))
     monkeypatch.setattr(pages, "_MAX_TREE_BYTES", whole // 2)
-    part, tree = fitting(shown, subject)
-    assert len(as_json(tree)) <= whole // 2
+    part, tree = fit_to_page(shown, context)
+    assert len(json_for_html(tree)) <= whole // 2
     assert 30 < len(part.steps) < 301
     assert part.steps[-1].number == tree["steps"][-1]["number"] == part.count == 300
     assert tree["steps"][0]["number"] == part.steps[0].number > 0
@@ -79,15 +78,15 @@ def test_of_a_trace_that_holds_a_small_page_has_the_last_steps(
 def test_of_a_trace_that_deviates_a_small_page_has_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown, subject = of_trace(write_cluster(tmp_path, "published", 4, 400), {})
-    first = min(said.number for said in shown.said)
-    monkeypatch.setattr(pages, "_MAX_TREE_BYTES", len(as_json(content(shown, subject))) // 3)
-    part, tree = fitting(shown, subject)
+    shown, context = view_trace(write_cluster(tmp_path, "published", 4, 400), {})
+    first = min(remark.number for remark in shown.remarks)
+    monkeypatch.setattr(pages, "_MAX_TREE_BYTES", len(json_for_html(page_content(shown, context))) // 3)
+    part, tree = fit_to_page(shown, context)
     numbers = [step["number"] for step in tree["steps"]]
     assert first in numbers
     assert first < numbers[-1]
     assert len(numbers) < len(shown.steps)
-    assert part.said == shown.said
+    assert part.remarks == shown.remarks
 
 
 def test_large_states_of_a_spec_of_ones_own_make_fewer_steps_and_shorter_texts(
@@ -95,25 +94,25 @@ def test_large_states_of_a_spec_of_ones_own_make_fewer_steps_and_shorter_texts(
 ) -> None:
     monkeypatch.setattr(pages, "_MAX_TREE_BYTES", 100_000)
     spec, cfg, trace = growing(tmp_path, 60, 2_000)
-    shown, subject = of_own_logs([trace], own_subject(spec, cfg, None))
-    part, tree = fitting(shown, subject)
+    shown, context = view_own_logs([trace], SpecOptions(module=spec, cfg=cfg))
+    part, tree = fit_to_page(shown, context)
     assert shown.count == 60
     assert 1 <= len(part.steps) < 40
     assert part.steps[-1].number == 60
-    assert len(as_json(tree)) <= 100_000
+    assert len(json_for_html(tree)) <= 100_000
 
 
 def test_a_state_that_no_page_can_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown, subject = of_trace(write_cluster(tmp_path, "published", 3, 20), {})
+    shown, context = view_trace(write_cluster(tmp_path, "published", 3, 20), {})
     monkeypatch.setattr(pages, "_MAX_TREE_BYTES", 1_000)
     with pytest.raises(TooLargeError, match=r"one state of published-3\.trace\.ndjson, .* more"):
-        fitting(shown, subject)
+        fit_to_page(shown, context)
 
 
 def test_what_is_added_to_a_long_sequence_is_shown_where_the_whole_would_be_cut(tmp_path: Path) -> None:
     spec, cfg, trace = growing(tmp_path, 40, 50)
-    shown, subject = of_own_logs([trace], own_subject(spec, cfg, None))
-    tree = content(shown, subject)
+    shown, context = view_own_logs([trace], SpecOptions(module=spec, cfg=cfg))
+    tree = page_content(shown, context)
     changed = {path: (old, new) for path, old, new in tree["steps"][40]["changed"]}
     old, new = changed["held"]
     assert old == "the first 39, then <<>>"
@@ -125,10 +124,10 @@ def test_the_page_says_of_a_long_log_what_it_leaves_out(
     plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = write_cluster(tmp_path, plan, 3, 400)
-    whole = content(*of_trace(trace, {}))
+    whole = page_content(*view_trace(trace, {}))
     monkeypatch.setattr(pages, "ENTRIES_BELOW", 1)
-    shown, subject = of_trace(trace, {})
-    tree = content(shown.__class__(**{**_fields(shown), "steps": shown.steps[-10:]}), subject)
+    shown, context = view_trace(trace, {})
+    tree = page_content(shown.__class__(**{**_fields(shown), "steps": shown.steps[-10:]}), context)
     assert whole["lowest"] == 0
     assert tree["lowest"] > 0
     looks = tree["steps"][0]["looks"].values()
@@ -141,9 +140,9 @@ def _fields(shown: Any) -> dict[str, Any]:
 
 def test_the_check_says_how_many_events_there_are(tmp_path: Path) -> None:
     trace = write_cluster(tmp_path, "ordered", 3, 1_100)
-    said: list[str] = []
-    judge_known({}, say=said.append)(trace)
-    assert said == [f"{trace}: event {count} of 1,100" for count in ("0", "500", "1,000")]
+    reported: list[str] = []
+    judge_known({}, say=reported.append)(trace)
+    assert reported == [f"{trace}: event {count} of 1,100" for count in ("0", "500", "1,000")]
     torn = tmp_path / "torn.ndjson"
     torn.write_bytes(trace.read_bytes()[:-20])
     assert (events_at_end(trace), events_at_end(torn), events_at_end(tmp_path)) == (1_100, None, None)
@@ -156,6 +155,6 @@ def test_twenty_thousand_events_are_shown_within_twice_the_time_of_the_check(pla
     begin = time.process_time()
     judge_known({})(trace)
     checked = time.process_time()
-    text = page(fitting(*of_trace(trace, {}))[1])
+    text = build_page(fit_to_page(*view_trace(trace, {}))[1])
     assert time.process_time() - checked < 2 * (checked - begin)
     assert len(text.encode()) < MAX_PAGE_BYTES

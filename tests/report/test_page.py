@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from lockstep.jobs.view import trace_window
-from lockstep.jobs.view.trace_view import NothingToViewError, of_model, of_trace, system_of_manifest
-from lockstep.report.page.page_content import content
-from lockstep.systems.registry import model_named
+from lockstep.jobs.view.counterexample_view import view_model
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.page_content import page_content
+from lockstep.report.page.shown_behaviour import NothingToShowError
 from lockstep.systems.trace_files import write_cluster
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
@@ -38,10 +39,9 @@ def trees(traces: dict[str, Path]) -> dict[str, dict[str, Any]]:
 
 @functools.cache
 def model_tree(name: str) -> tuple[dict[str, Any], list[str]]:
-    """What the page of a model shows, and what was told while it was searched."""
-    manifest, model = model_named(name)
-    told: list[str] = []
-    return content(*of_model(manifest, model, system_of_manifest(manifest), told.append)), told
+    """The content of the page of a model, and the progress that was reported while it was searched."""
+    progress: list[str] = []
+    return page_content(*view_model(name, progress.append)), progress
 
 
 SYSTEMS = pytest.mark.parametrize("plan", ["published", "raft_whole"])
@@ -79,7 +79,7 @@ def test_a_message_ends_where_its_receiver_takes_a_step_or_is_lost(plan: str, tr
 def test_the_messages_that_never_end_are_those_of_the_last_state(
     plan: str, traces: dict[str, Path], trees: dict[str, dict[str, Any]]
 ) -> None:
-    behaviour, subject = of_trace(traces[plan], {})
+    behaviour, subject = view_trace(traces[plan], {})
     assert subject.network is not None
     channels = [channel for row in behaviour.steps[-1].state[subject.network].d.values() for channel in row.d.values()]
     under_way = sum(sum(channel.d.values()) if hasattr(channel, "d") else len(channel) for channel in channels)
@@ -104,8 +104,9 @@ def test_a_node_is_drawn_anew_where_it_changes_and_the_log_is_what_it_shows(
         look = step["looks"].get(str(step["node"]))
         log = event.get("shows", {}).get("log")
         if look is not None and log is not None:
-            told = list(enumerate(log)) if isinstance(log, list) else log["#map"]  # hashicorp/raft's has its indexes
-            assert [entry[:2] for entry in logs[step["node"]]] == [[index, entry["term"]] for index, entry in told]
+            # hashicorp/raft's log has its indexes
+            entries = list(enumerate(log)) if isinstance(log, list) else log["#map"]
+            assert [entry[:2] for entry in logs[step["node"]]] == [[index, entry["term"]] for index, entry in entries]
             compared += 1
     assert compared > 20
 
@@ -119,12 +120,12 @@ def test_a_node_is_drawn_anew_where_it_changes_and_the_log_is_what_it_shows(
 )
 def test_a_counterexample_shows_the_false_formula_and_the_lines_of_spec_and_reference(name: str, action: str) -> None:
     tree, _ = model_tree(name)
-    (said,) = tree["said"]
+    (remark,) = tree["remarks"]
     last = tree["steps"][-1]
-    assert said["number"] == last["number"] == tree["count"]
-    assert [tree["properties"][index] in said["title"] for index in last["failed"]] == [True]
-    assert any(line.startswith("false for ") for line in said["lines"])
-    assert any(" == " in line or line.endswith(" ==") for line in said["lines"])
+    assert remark["number"] == last["number"] == tree["count"]
+    assert [tree["properties"][index] in remark["title"] for index in last["failed"]] == [True]
+    assert any(line.startswith("false for ") for line in remark["lines"])
+    assert any(" == " in line or line.endswith(" ==") for line in remark["lines"])
     shown = tree["actions"][last["action"]]
     assert shown["name"] == action
     assert f"{action}(n) ==" in shown["tla"]
@@ -133,17 +134,17 @@ def test_a_counterexample_shows_the_false_formula_and_the_lines_of_spec_and_refe
 
 def test_a_property_that_fails_in_a_trace_is_shown_with_what_it_is_false_for_and_its_formula(tmp_path: Path) -> None:
     tree = tree_of(write_cluster(tmp_path, "published", 4, 120))
-    (said,) = tree["said"]
-    (step,) = (step for step in tree["steps"] if step["number"] == said["number"])
+    (remark,) = tree["remarks"]
+    (step,) = (step for step in tree["steps"] if step["number"] == remark["number"])
     assert [tree["properties"][index] for index in step["failed"]] == ["VoteOncePerTermProp"]
-    assert f"false for {tree['nodes'][step['node']]}" in said["lines"]
-    assert "VoteOncePerTermProp ==" in said["lines"]
-    assert "[][\\A n \\in Node" in "".join(said["lines"])
+    assert f"false for {tree['nodes'][step['node']]}" in remark["lines"]
+    assert "VoteOncePerTermProp ==" in remark["lines"]
+    assert "[][\\A n \\in Node" in "".join(remark["lines"])
 
 
 def test_a_search_for_a_counterexample_tells_how_many_states_it_has_found() -> None:
-    tree, told = model_tree("late_truncate_bug")
-    counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in told]
+    tree, progress = model_tree("late_truncate_bug")
+    counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in progress]
     assert 5 < len(counts) < tree["count"]  # of each level up to 500 states, and of tables now and then
     assert counts == sorted(set(counts))
 
@@ -168,11 +169,11 @@ def test_a_step_that_the_spec_refuses_is_the_last_one_and_says_why(traces: dict[
     event = json.loads(lines[at]) | {"action": "Restart", "args": {"resurrected": 0}, "shows": {}, "sent": []}
     broken.write_text("\n".join([*lines[:at], json.dumps(event), *lines[at + 1 :]]) + "\n", encoding="utf-8")
     tree = tree_of(broken)
-    (said,) = tree["said"]
+    (remark,) = tree["remarks"]
     assert tree["verdict"] == "violated"
     assert tree["steps"][-1]["refused"]
-    assert tree["steps"][-1]["number"] == said["number"] == at
-    assert any("DOWN" in line for line in said["lines"])
+    assert tree["steps"][-1]["number"] == remark["number"] == at
+    assert any("DOWN" in line for line in remark["lines"])
 
 
 def test_of_a_long_trace_the_steps_around_what_is_wrong_are_shown(
@@ -189,7 +190,7 @@ def test_of_a_long_trace_the_steps_around_what_is_wrong_are_shown(
     tree = tree_of(wrong)
     numbers = [step["number"] for step in tree["steps"]]
     assert numbers == list(range(at - 39, at + 1))
-    assert tree["said"][0]["number"] == at
+    assert tree["remarks"][0]["number"] == at
 
 
 def test_a_hostile_trace_puts_no_element_into_the_page(tmp_path: Path) -> None:
@@ -263,13 +264,13 @@ def test_what_a_page_leaves_out_is_said_and_shown(tmp_path: Path) -> None:
 def test_a_malformed_trace_has_no_page(traces: dict[str, Path], tmp_path: Path) -> None:
     torn = tmp_path / "torn.trace.ndjson"
     torn.write_text(traces["published"].read_text(encoding="utf-8")[:2_000], encoding="utf-8")
-    with pytest.raises(NothingToViewError, match=r"torn\.trace\.ndjson:\d+: LS301 malformed"):
+    with pytest.raises(NothingToShowError, match=r"torn\.trace\.ndjson:\d+: LS301 malformed"):
         tree_of(torn)
 
 
 @pytest.mark.nightly
 def test_a_model_without_a_violation_has_no_page() -> None:
-    with pytest.raises(NothingToViewError, match="known_leader has no violation to view"):
+    with pytest.raises(NothingToShowError, match="known_leader has no violation to view"):
         model_tree("known_leader")
 
 
@@ -279,7 +280,7 @@ def test_a_trace_is_shown_against_another_variant_of_the_spec_up_to_where_it_lea
     assert done.returncode == 0, done.stderr
     tree = tree_in((tmp_path / "x.html").read_text(encoding="utf-8"))
     assert [step for step in tree["steps"] if step.get("refused")] == [tree["steps"][-1]]
-    assert tree["said"][-1]["number"] == tree["steps"][-1]["number"] < 400
+    assert tree["remarks"][-1]["number"] == tree["steps"][-1]["number"] < 400
     assert tree_of(trace, repaired=True)["steps"] == tree["steps"]
 
 
@@ -290,12 +291,12 @@ def test_where_a_trace_shows_something_else_all_that_it_shows_stands_beside_what
     event["shows"]["currTerm"] += 7
     trace.write_text("\n".join([*lines[:place], json.dumps(event), *lines[place + 1 :]]) + "\n", encoding="utf-8")
     tree = tree_of(trace)
-    (table,) = tree["said"][0]["tables"]
-    rows = {path: (shown, said) for path, shown, said in table["rows"]}
+    (table,) = tree["remarks"][0]["tables"]
+    rows = {path: (shown, expected) for path, shown, expected in table["rows"]}
     assert {path.partition(".")[0] for path in rows} == event["shows"].keys()
     assert [table["rows"][number][0] for number in table["marked"]] == ["currTerm"]
     assert rows["currTerm"] == (str(event["shows"]["currTerm"]), str(event["shows"]["currTerm"] - 7))
-    assert all(shown == said for path, (shown, said) in rows.items() if path != "currTerm")
+    assert all(shown == expected for path, (shown, expected) in rows.items() if path != "currTerm")
 
 
 @pytest.mark.parametrize("browsers", [(), ("chromium",)])

@@ -13,11 +13,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from lockstep.jobs.view.log_view import of_own_spec
-from lockstep.jobs.view.trace_view import of_trace
-from lockstep.report.page.build_page import page
-from lockstep.report.page.page_content import content
+from lockstep.jobs.view.counterexample_view import view_own_spec
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.build_page import build_page
+from lockstep.report.page.page_content import page_content
 from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_opening import SpecOptions
 from tests.scripts.screenshots import FOLDER, SHOTS, page_with
 from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
@@ -52,14 +53,14 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Page]:
     """The page of a trace of DLedger; nothing may go wrong on it, nor be asked of any network."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     tab = context.new_page()
-    told: list[str] = []
-    tab.on("console", lambda message: told.append(message.text))
-    tab.on("pageerror", lambda error: told.append(str(error)))
-    tab.on("request", lambda request: None if request.url.startswith("file:") else told.append(request.url))
+    events: list[str] = []
+    tab.on("console", lambda message: events.append(message.text))
+    tab.on("pageerror", lambda error: events.append(str(error)))
+    tab.on("request", lambda request: None if request.url.startswith("file:") else events.append(request.url))
     tab.goto(files["published"].as_uri())
     yield tab
     context.close()
-    assert told == []
+    assert events == []
 
 
 def at(tab: Page) -> str:
@@ -114,19 +115,19 @@ def test_the_address_keeps_the_step(opened: Page, files: dict[str, Path]) -> Non
 
 def test_what_a_step_does_is_announced(opened: Page) -> None:
     opened.keyboard.press("ArrowRight")
-    said = opened.inner_text("#live")
-    assert said.startswith("Step 1: ")
+    announced = opened.inner_text("#live")
+    assert announced.startswith("Step 1: ")
     assert opened.get_attribute("#live", "aria-live") == "polite"
-    assert opened.get_attribute("#scrubber", "aria-valuetext") in said.lower() or "step 1:" in said.lower()
+    assert opened.get_attribute("#scrubber", "aria-valuetext") in announced.lower() or "step 1:" in announced.lower()
 
 
 def test_a_message_tells_its_fields(opened: Page) -> None:
     while not opened.locator("#changes button").count():
         opened.keyboard.press("ArrowRight")
     opened.locator("#changes button").first.click()
-    told = opened.inner_text("#message")
-    assert "src = " in told
-    assert "sent by step " in told
+    events = opened.inner_text("#message")
+    assert "src = " in events
+    assert "sent by step " in events
 
 
 def test_a_click_on_a_step_shows_it_and_one_on_an_arrow_shows_its_message(opened: Page) -> None:
@@ -145,11 +146,11 @@ def test_the_question_mark_tells_the_keys_and_what_the_signs_mean(opened: Page) 
     opened.keyboard.press("?")
     assert opened.is_visible("#keys")
     assert opened.get_attribute("#help", "aria-expanded") == "true"
-    told = opened.inner_text("#keys")
+    events = opened.inner_text("#keys")
     signs = set(opened.locator("#canvas .glyph").all_text_contents()) - {"down"}
     assert signs
-    assert [sign for sign in signs if sign not in told] == []
-    assert all(key in told for key in ("Home", "End", "n, p", "/ search", "#step="))
+    assert [sign for sign in signs if sign not in events] == []
+    assert all(key in events for key in ("Home", "End", "n, p", "/ search", "#step="))
 
 
 def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[str, Path]) -> None:
@@ -299,17 +300,17 @@ def test_a_search_finds_fields_values_lines_and_messages(opened: Page) -> None:
 
 def test_a_search_finds_what_is_wrong_by_its_code_and_by_its_words(browser: Browser, tmp_path: Path) -> None:
     trace, file = write_cluster(tmp_path, "published", 4, 120), tmp_path / "wrong.html"
-    tree = content(*of_trace(trace, {}))
-    file.write_text(page(tree), encoding="utf-8")
-    (said,) = tree["said"]
-    code = said["title"].split()[0]
+    tree = page_content(*view_trace(trace, {}))
+    file.write_text(build_page(tree), encoding="utf-8")
+    (remark,) = tree["remarks"]
+    code = remark["title"].split()[0]
     assert re.fullmatch(r"[A-Z]+\d+", code)
     tab = browser.new_page()
     tab.goto(file.as_uri() + "#step=0")
-    for wanted in (code, said["lines"][-1], "VoteOncePerTermProp"):
+    for wanted in (code, remark["lines"][-1], "VoteOncePerTermProp"):
         tab.fill("#search", wanted)
         tab.press("#search", "Enter")
-        assert (tab.inner_text("#hits"), at(tab)) == ("1 step", str(said["number"]))
+        assert (tab.inner_text("#hits"), at(tab)) == ("1 step", str(remark["number"]))
         tab.evaluate("location.hash = '#step=0'")
         tab.wait_for_function("document.getElementById('position').textContent.startsWith('0 ')")
     tab.close()
@@ -346,7 +347,9 @@ def test_one_property_holds_and_two_hold(browser: Browser, tmp_path: Path) -> No
         spec, config = counter(tmp_path, cfg)
         spec.write_text(spec.read_text().replace("Small ==", "Natural == x >= 0\nBit == y < 2\nSmall =="))
         file = tmp_path / "counter.html"
-        file.write_text(page(content(*of_own_spec(spec, config))), encoding="utf-8")
+        file.write_text(
+            build_page(page_content(*view_own_spec(SpecOptions(module=spec, cfg=config)))), encoding="utf-8"
+        )
         tab = browser.new_page()
         tab.goto(file.as_uri())
         found.append(tab.inner_text("#strip summary"))
@@ -410,7 +413,10 @@ def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
     browser: Browser, tmp_path: Path
 ) -> None:
     file = tmp_path / "counter.html"
-    file.write_text(page(content(*of_own_spec(*counter(tmp_path, COUNTS_TOO_FAR)))), encoding="utf-8")
+    file.write_text(
+        build_page(page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))),
+        encoding="utf-8",
+    )
     tab = browser.new_page()
     tab.goto(file.as_uri() + "#step=1")
     assert not tab.is_visible("#diagram")
@@ -420,7 +426,7 @@ def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
         assert at(tab) == place
         assert [row.split() for row in tab.locator("#state tr").all_inner_texts()] == [["x", value], ["y", "0"]]
         assert tab.locator("#state tr.new").all_inner_texts()[0].split() == ["x", value]
-    assert "invariant Small is violated" in tab.inner_text("#said")
+    assert "invariant Small is violated" in tab.inner_text("#remarks")
     assert Axe().run(tab).violations_count == 0
     tab.close()
 
@@ -434,7 +440,7 @@ def size(png: bytes) -> tuple[int, ...]:
 def test_a_screenshot_of_the_readme_can_be_taken_anew(name: str, browser: Browser, tmp_path: Path) -> None:
     """`python -m tests.scripts.screenshots` takes them."""
     with page_with(browser, SHOTS[name], tmp_path) as tab:
-        assert SHOTS[name].says in tab.inner_text("#said")
+        assert SHOTS[name].says in tab.inner_text("#remarks")
         assert tab.locator("#canvas .wrong").count() > 0
         assert size(tab.screenshot()) == size((FOLDER / name).read_bytes())
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lockstep.jobs.view.log_view import of_own_logs, of_own_spec
-from lockstep.jobs.view.trace_view import NothingToViewError
-from lockstep.report.page.page_content import Subject, content
-from lockstep.report.page.shown_behaviour import Shown
-from lockstep.systems.own_logs import OwnSubject, own_subject
+from lockstep.jobs.view.counterexample_view import view_own_spec
+from lockstep.jobs.view.trace_view import view_own_logs
+from lockstep.report.page.page_content import PageContext, page_content
+from lockstep.report.page.shown_behaviour import NothingToShowError, ShownBehaviour
+from lockstep.systems.trace_opening import SpecOptions
 from tests.support.logs.backup_service import EXAMPLE, service
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
@@ -23,13 +23,13 @@ LOCK = ROOT / "docs" / "lock_service"
 
 
 @pytest.fixture(scope="module")
-def primary_backup() -> OwnSubject:
-    return own_subject(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+def primary_backup() -> SpecOptions:
+    return SpecOptions(module=EXAMPLE / "PrimaryBackup.tla", mapping=EXAMPLE / "mapping.toml")
 
 
 @pytest.fixture(scope="module")
-def lock_service() -> OwnSubject:
-    return own_subject(LOCK / "LockService.tla", LOCK / "LockService.cfg", LOCK / "mapping.toml")
+def lock_service() -> SpecOptions:
+    return SpecOptions(module=LOCK / "LockService.tla", mapping=LOCK / "mapping.toml")
 
 
 def written(folder: Path, lines: Sequence[dict[str, Any]]) -> Path:
@@ -42,8 +42,8 @@ def state(owner: str, waiting: list[str], token: int) -> dict[str, Any]:
     return {"owner": owner, "waiting": waiting, "token": token}
 
 
-def each_is_a_step_of_the_spec(shown: Shown, subject: Subject) -> None:
-    spec = subject.spec
+def each_is_a_step_of_the_spec(shown: ShownBehaviour, context: PageContext) -> None:
+    spec = context.spec
     states = [spec.state(step.state) for step in shown.steps]
     assert states[0] in set(spec.initial_states())
     for before, after, step in zip(states, states[1:], shown.steps[1:], strict=False):
@@ -62,77 +62,77 @@ def each_is_a_step_of_the_spec(shown: Shown, subject: Subject) -> None:
 def test_the_counterexample_of_a_spec_is_shown_step_by_step(
     cfg: str, why: str, actions: list[str] | None, tmp_path: Path
 ) -> None:
-    shown, subject = of_own_spec(*counter(tmp_path, cfg))
-    each_is_a_step_of_the_spec(shown, subject)
+    shown, context = view_own_spec(SpecOptions(module=counter(tmp_path, cfg)[0]))
+    each_is_a_step_of_the_spec(shown, context)
     assert shown.reason.startswith(why)
-    assert shown.said[0].number == shown.count == len(shown.steps) - 1
+    assert shown.remarks[0].number == shown.count == len(shown.steps) - 1
     if actions is None:
         assert shown.back_to is not None
         assert "Back" in {step.action for step in shown.steps}
-        assert any("<>[](y = 0)" in line for line in shown.said[0].lines)
+        assert any("<>[](y = 0)" in line for line in shown.remarks[0].lines)
     else:
         assert [step.action for step in shown.steps[1:]] == actions
 
 
-def test_every_variable_is_told_at_first_and_then_those_that_change(tmp_path: Path) -> None:
-    tree = content(*of_own_spec(*counter(tmp_path, COUNTS_TOO_FAR)))
+def test_the_first_state_has_every_variable_and_the_others_those_that_change(tmp_path: Path) -> None:
+    tree = page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))
     assert [step["values"] for step in tree["steps"]] == [{"x": "0", "y": "0"}, {"x": "1"}, {"x": "2"}, {"x": "3"}]
     assert (tree["nodes"], tree["messages"]) == ([], [])
 
 
 def test_a_spec_without_a_violation_has_no_page(tmp_path: Path) -> None:
-    with pytest.raises(NothingToViewError, match="there is no counterexample to view: no error in 7 distinct states"):
-        of_own_spec(*counter(tmp_path, "INIT Init\nNEXT Next\n"))
+    with pytest.raises(NothingToShowError, match="there is no counterexample to view: no error in 7 distinct states"):
+        view_own_spec(SpecOptions(module=counter(tmp_path, "INIT Init\nNEXT Next\n")[0]))
 
 
 def test_a_behaviour_in_itf_is_shown_with_the_actions_that_lead_to_its_states(tmp_path: Path) -> None:
     spec, cfg = counter(tmp_path, COUNTS_TOO_FAR)
-    told = [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 3, "y": 0}]
+    states = [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 3, "y": 0}]
     file = tmp_path / "x.itf.json"
-    file.write_text(json.dumps({"vars": ["x", "y"], "states": told}), encoding="utf-8")
-    shown, _ = of_own_logs([file], own_subject(spec, cfg))
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": states}), encoding="utf-8")
+    shown, _ = view_own_logs([file], SpecOptions(module=spec, cfg=cfg))
     assert [step.action for step in shown.steps] == ["Init", "Up", "", "Up", "Up"]
     assert [sorted(step.failed) for step in shown.steps] == [[]] * 4 + [["Small"]]
-    assert [said.number for said in shown.said] == [4]
-    file.write_text(json.dumps({"vars": ["x", "y"], "states": [*told[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
-    shown, _ = of_own_logs([file], own_subject(spec, cfg))
+    assert [remark.number for remark in shown.remarks] == [4]
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": [*states[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
+    shown, _ = view_own_logs([file], SpecOptions(module=spec, cfg=cfg))
     assert [step.action for step in shown.steps] == ["Init", "Up", ""]
-    assert any("x: the file has 9, the spec 2" in line for line in shown.said[0].lines)
+    assert any("x: the file has 9, the spec 2" in line for line in shown.remarks[0].lines)
 
 
-def test_logs_that_are_explained_are_shown_with_the_steps_that_no_line_tells(
-    primary_backup: OwnSubject, tmp_path: Path
+def test_logs_that_are_explained_are_shown_with_the_steps_that_are_in_no_line(
+    primary_backup: SpecOptions, tmp_path: Path
 ) -> None:
     logs = service(tmp_path, 1)
-    shown, subject = of_own_logs(logs, primary_backup)
-    each_is_a_step_of_the_spec(shown, subject)
-    assert (shown.verdict, shown.said) == ("holds", ())
+    shown, context = view_own_logs(logs, primary_backup)
+    each_is_a_step_of_the_spec(shown, context)
+    assert (shown.verdict, shown.remarks) == ("holds", ())
     hidden = [step.action for step in shown.steps if step.is_hidden]
     assert set(hidden) == {"Acknowledge"}
     assert len(hidden) > 20
     for log in logs:
-        told = [step.line for step in shown.steps if step.source == str(log)]
-        assert told == sorted(told)
-        assert told == list(range(1, len(log.read_text(encoding="utf-8").splitlines()) + 1))
-    tree = content(shown, subject)
+        lines = [step.line for step in shown.steps if step.source == str(log)]
+        assert lines == sorted(lines)
+        assert lines == list(range(1, len(log.read_text(encoding="utf-8").splitlines()) + 1))
+    tree = page_content(shown, context)
     lines = [step.get("line") for step in tree["steps"]]
-    assert lines.count("told by no line") == len(hidden)
+    assert lines.count("in no line") == len(hidden)
     assert f"{logs[0]}:1" in lines
 
 
 def test_logs_that_nothing_explains_are_shown_up_to_there_with_the_false_formula(
-    primary_backup: OwnSubject, tmp_path: Path
+    primary_backup: SpecOptions, tmp_path: Path
 ) -> None:
-    shown, subject = of_own_logs(service(tmp_path, 0, "--hasty"), primary_backup)
-    each_is_a_step_of_the_spec(shown, subject)
-    (said,) = shown.said
+    shown, context = view_own_logs(service(tmp_path, 0, "--hasty"), primary_backup)
+    each_is_a_step_of_the_spec(shown, context)
+    (remark,) = shown.remarks
     assert shown.verdict == "violated"
-    assert said.number == shown.count > 5
-    assert any("n <= acked[b]" in line for line in said.lines)
+    assert remark.number == shown.count > 5
+    assert any("n <= acked[b]" in line for line in remark.lines)
 
 
 def test_a_log_that_tells_all_is_shown_up_to_the_line_that_the_spec_does_not_allow(
-    lock_service: OwnSubject, tmp_path: Path
+    lock_service: SpecOptions, tmp_path: Path
 ) -> None:
     log = written(
         tmp_path,
@@ -143,9 +143,9 @@ def test_a_log_that_tells_all_is_shown_up_to_the_line_that_the_spec_does_not_all
             {"what": "unlocked", "client": "a", "state": state("b", [], 2)},
         ],
     )
-    shown, _ = of_own_logs([log], lock_service)
+    shown, _ = view_own_logs([log], lock_service)
     assert [(step.line, step.is_refused) for step in shown.steps] == [(None, False), (2, False), (3, False), (4, True)]
-    assert shown.said[0].number == 3
+    assert shown.remarks[0].number == 3
     assert (
         lockstep(
             "check", "--spec", LOCK / "LockService.tla", "--mapping", LOCK / "mapping.toml", log, cwd=tmp_path
@@ -174,13 +174,13 @@ def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -
         ([], "give one trace, or the name of one model"),
         (["quorum", "lossy"], "give one trace, or the name of one model"),
         (["--mapping", "m.toml", "x.log"], "--cfg, -I and --mapping go with --spec"),
-        (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it tells of"),
+        (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it describes"),
         (["--spec", "Counter.tla", "--switch", "repaired"], "--switch is for traces of a system that lockstep knows"),
         (["--switch", "repaired", "prior_term_commit_bug"], "--switch is for traces, and a model has its own cfg"),
         (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json: violated: not a behaviour of the spec from line 1 on"),
     ],
 )
-def test_wrong_usage_is_told_and_nothing_is_written(words: list[str], problem: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_refused_and_nothing_is_written(words: list[str], problem: str, tmp_path: Path) -> None:
     counter(tmp_path, "INIT Init\nNEXT Next\n")
     (tmp_path / "m.toml").write_text('kind = "what"\n', encoding="utf-8")
     (tmp_path / "x.itf.json").write_text('{"vars": ["x", "y"], "states": [{"x": 7, "y": 0}]}', encoding="utf-8")
@@ -189,7 +189,7 @@ def test_wrong_usage_is_told_and_nothing_is_written(words: list[str], problem: s
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_two_traces_at_once_are_refused(lock_service: OwnSubject, tmp_path: Path) -> None:
+def test_two_traces_at_once_are_refused(lock_service: SpecOptions, tmp_path: Path) -> None:
     log = written(tmp_path, [{"what": "locked", "client": "b", "state": state("b", [], 1)}])
-    with pytest.raises(NothingToViewError, match='or logs that a mapping takes "together"'):
-        of_own_logs([log, log], lock_service)
+    with pytest.raises(NothingToShowError, match='or logs that a mapping takes "together"'):
+        view_own_logs([log, log], lock_service)

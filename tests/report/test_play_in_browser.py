@@ -14,10 +14,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import lockstep
-from lockstep.jobs.play.page_requests import Answers
-from lockstep.jobs.play.play_game import Game, of_trace
+from lockstep.jobs.play.page_requests import RequestHandler
+from lockstep.jobs.play.play_game import Game, play_trace
 from lockstep.jobs.play.play_scenario import play, read_scenario
-from lockstep.jobs.play.play_server import Server
+from lockstep.jobs.play.play_server import PlayServer
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
 from tests.support.programs.pages import HOSTILE, hostile_trace
 from tests.support.programs.plays import STEPS, VIOLATED, flawed, played, ways
@@ -32,13 +32,13 @@ def browser() -> Iterator[Browser]:
 
 
 #: A machine that does much else answers late, and the first trace that is saved may need the spec to be compiled.
-MOST_MS = 120_000
-expect.set_options(timeout=MOST_MS)
+MAX_MS = 120_000
+expect.set_options(timeout=MAX_MS)
 
 
 @contextmanager
-def served(game: Game) -> Iterator[Server]:
-    server = Server(Answers(game, game.begin))
+def served(game: Game) -> Iterator[PlayServer]:
+    server = PlayServer(RequestHandler(game, game.begin))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -50,26 +50,26 @@ def served(game: Game) -> Iterator[Server]:
 
 
 @contextmanager
-def opened(browser: Browser, game: Game, scheme: str = "light") -> Iterator[tuple[Page, Server]]:
+def opened(browser: Browser, game: Game, scheme: str = "light") -> Iterator[tuple[Page, PlayServer]]:
     """The page of a session; nothing may go wrong on it, nor be asked of anybody but the server that it comes from."""
     context = browser.new_context(
         viewport={"width": 1200, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
     )
     tab = context.new_page()
-    tab.set_default_timeout(MOST_MS)
-    told: list[str] = []
-    tab.on("console", lambda message: told.append(message.text))
-    tab.on("pageerror", lambda error: told.append(str(error)))
+    tab.set_default_timeout(MAX_MS)
+    events: list[str] = []
+    tab.on("console", lambda message: events.append(message.text))
+    tab.on("pageerror", lambda error: events.append(str(error)))
     with served(game) as server:
-        tab.on("request", lambda each: None if each.url.startswith((server.url, "blob:")) else told.append(each.url))
+        tab.on("request", lambda each: None if each.url.startswith((server.url, "blob:")) else events.append(each.url))
         tab.goto(server.url)
         yield tab, server
     context.close()
-    assert told == []
+    assert events == []
 
 
 def stands_at(tab: Page, number: int) -> None:
-    """Wait until the page shows the state after so many steps."""
+    """Wait until the page shows the state after a number of steps."""
     expect(tab.locator("#position")).to_have_text(re.compile(f"^{number} of "))
 
 
@@ -89,7 +89,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
             tab.click(f'[data-offer="{offer}"]')
             stands_at(tab, number + 1)
         assert tab.inner_text("#verdict") == f"violated: {VIOLATED} fails after step {STEPS}."
-        assert f"{VIOLATED} is violated" in tab.inner_text("#said")
+        assert f"{VIOLATED} is violated" in tab.inner_text("#remarks")
         assert tab.inner_text("#live").endswith(f". False: {VIOLATED}")
         assert tab.evaluate("document.activeElement.id") == "next"
 
@@ -100,7 +100,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
         (found,) = lockstep.check(tmp_path / "saved.ndjson").findings
         assert (found.name, found.line) == (VIOLATED, STEPS + 1)
         assert f"lockstep check says: violated: a behaviour of the spec that violates {VIOLATED}" in tab.inner_text(
-            "#told"
+            "#notice"
         )
         with tab.expect_download() as scenario:
             tab.click("#save-scenario")
@@ -127,7 +127,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
         assert tab.inner_text("#verdict").startswith("violated: ")
 
 
-def test_why_not_is_told_with_its_line_and_arguments_can_be_written(browser: Browser) -> None:
+def test_why_not_is_explained_with_its_line_and_arguments_can_be_written(browser: Browser) -> None:
     with opened(browser, flawed()) as (tab, _):
         tab.click("#disabled summary")
         tab.click('#disabled button:has-text("DoAppend: why not?")')
@@ -180,7 +180,7 @@ def test_axe_finds_nothing_where_something_is_played(browser: Browser, scheme: s
 
 @pytest.mark.nightly
 def test_a_hostile_trace_runs_nothing_while_it_is_played(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, of_trace(hostile_trace(tmp_path, 60))) as (tab, _):
+    with opened(browser, play_trace(hostile_trace(tmp_path, 60))) as (tab, _):
         assert HOSTILE in (tab.text_content("#offers") or "")
         tab.click("#offers button[data-offer]")
         stands_at(tab, 61)
@@ -192,12 +192,12 @@ def test_a_hostile_trace_runs_nothing_while_it_is_played(browser: Browser, tmp_p
         assert tab.evaluate("window.hacked") is None
 
 
-def test_a_server_that_was_stopped_is_told_on_the_page(browser: Browser) -> None:
+def test_the_page_reports_that_the_server_was_stopped(browser: Browser) -> None:
     tab = browser.new_page()
     with served(ways()) as server:
         tab.goto(server.url)
     tab.click("#offers button[data-offer]")
-    expect(tab.locator("#told")).to_have_text("lockstep play does not answer: was it stopped?")
+    expect(tab.locator("#notice")).to_have_text("lockstep play does not answer: was it stopped?")
     tab.close()
 
 
@@ -212,8 +212,8 @@ def test_no_other_page_can_ask_the_server_even_with_its_address(browser: Browser
         request = '{"type": "take", "at": 0, "offer": 0}'
         for kind in ("application/json", "text/plain"):
             sent = f"{{method: 'POST', headers: {{'Content-Type': {kind!r}}}, body: {request!r}}}"
-            asked = f"fetch({server.url + 'ask'!r}, {sent}).then(() => 'seen', () => 'refused')"
-            assert tab.evaluate(asked) == "refused"
+            request = f"fetch({server.url + 'ask'!r}, {sent}).then(() => 'seen', () => 'refused')"
+            assert tab.evaluate(request) == "refused"
         tab.evaluate(f"document.body.append(Object.assign(document.createElement('iframe'), {{src: {server.url!r}}}))")
         tab.wait_for_timeout(300)
         assert "What can happen next" not in "".join(frame.content() for frame in tab.frames)

@@ -14,8 +14,8 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.minimise_trace import minimise
-from lockstep.jobs.view.trace_view import of_trace
-from lockstep.report.page.page_content import content
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.page_content import page_content
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import trace_spec
@@ -174,8 +174,8 @@ def test_the_file_is_what_the_tool_makes(switch: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("switch", sampled(ROWS, (*SAMPLE[1:], "MatchWithoutRecalculate")))
 def test_its_page_shows_every_step(switch: str) -> None:
-    shown, subject = of_trace(ROWS[switch].path, {})
-    assert len(content(shown, subject)["steps"]) == ROWS[switch].steps + 1
+    shown, subject = view_trace(ROWS[switch].path, {})
+    assert len(page_content(shown, subject)["steps"]) == ROWS[switch].steps + 1
     assert shown.count == ROWS[switch].steps
     assert [step.line for step in shown.steps[1:]] == list(range(2, ROWS[switch].steps + 2))
 

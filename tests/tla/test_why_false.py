@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from lockstep.jobs.view.trace_view import of_trace
+from lockstep.jobs.view.trace_view import view_trace
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from tests.support.places import ROOT
@@ -88,16 +88,16 @@ def test_a_property_that_is_true_has_no_explanation(spec: Spec) -> None:
 
 @pytest.mark.parametrize("file", ["dledger/push/late_truncate", "hashicorp/elections/torn_vote"])
 def test_the_entry_that_is_lost_is_named_where_it_is_lost_and_nowhere_before(file: str) -> None:
-    behaviour, subject = of_trace(ROOT / "traces" / "counterexamples" / f"{file}.trace.ndjson", {})
-    (said,) = behaviour.said
-    assert any(line.startswith("  with c = [entry |-> ") for line in said.lines)
-    assert any(line.startswith("  left:  ") for line in said.lines)
-    name = next(name for name in behaviour.properties if name in said.title)
-    explain_property = subject.spec.explain_property
-    states = [None, *(subject.spec.state(step.state) for step in behaviour.steps)]
-    told_of = [
+    behaviour, context = view_trace(ROOT / "traces" / "counterexamples" / f"{file}.trace.ndjson", {})
+    (remark,) = behaviour.remarks
+    assert any(line.startswith("  with c = [entry |-> ") for line in remark.lines)
+    assert any(line.startswith("  left:  ") for line in remark.lines)
+    name = next(name for name in behaviour.properties if name in remark.title)
+    explain_property = context.spec.explain_property
+    states = [None, *(context.spec.state(step.state) for step in behaviour.steps)]
+    explained = [
         place
         for place, (before, after) in enumerate(pairwise(states))
         if after and explain_property(name, before, after)
     ]
-    assert told_of == [step.number for step in behaviour.steps if name in step.failed]
+    assert explained == [step.number for step in behaviour.steps if name in step.failed]

@@ -1,4 +1,4 @@
-"""The command line: its group, and what becomes of errors. A command is imported when it is asked for."""
+"""The command line: its group of commands, and the exit codes of errors. A command is imported when it is called."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from lockstep.base.spelling import did_you_mean
 from lockstep.base.terminal import fitted, visible_output, wipe_line
 from lockstep.cli.options import EXIT_CODES
 
-#: Why a file, or the output, could not be written: nothing is wrong with the input.
-_NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
+#: Errors of writing a file or the output; nothing is wrong with the input.
+_WRITE_ERRORS = OUT_OF_RESOURCES | {errno.EIO}
 
-#: Help is as wide as the terminal, up to this many columns.
+#: Help is as wide as the terminal, up to this number of columns.
 MAX_HELP_WIDTH = 1_000
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": MAX_HELP_WIDTH}
@@ -55,22 +55,22 @@ COMMANDS = {
 
 
 class _ReaderGoneError(Exception):
-    """Nobody reads the output any more, as behind `| head`."""
+    """The reader of the output is gone, as behind `| head`."""
 
 
 class OtherPipeError(GaveUpError):
-    """A pipe broke that is not the output: a tool has died, or nobody reads what is written."""
+    """A pipe other than the output broke: a tool has died, or the reader of a file is gone."""
 
 
-class _Commands(CommandGroup):
+class _LockstepCommands(CommandGroup):
     """The commands, each in a module of its own."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name them all."""
+        """Return the names of all commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return one of them."""
+        """Import and return a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
@@ -83,16 +83,16 @@ class _Commands(CommandGroup):
             formatter.write_dl([(name, short) for name, (_, short) in sorted(COMMANDS.items())])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; of a closed pipe click would make the exit code 1, which is a verdict."""
+        """Run a command. For a closed pipe click would exit with 1, which is a verdict."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            if _nobody_reads():
+            if _is_reader_gone():
                 raise _ReaderGoneError from error
             raise OtherPipeError(str(error)) from error
 
 
-@click.group(cls=_Commands, epilog=EXIT_CODES, context_settings=_SETTINGS)
+@click.group(cls=_LockstepCommands, epilog=EXIT_CODES, context_settings=_SETTINGS)
 @click.version_option(package_name="lockstep-raft")
 def cli() -> None:
     """Keep implementations of replicated logs in step with their TLA+ spec.
@@ -111,24 +111,24 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit with its code."""
     with kept_handlers(), visible_output():
-        code = _outcome()
+        code = _run()
     sys.exit(code)
 
 
-def _outcome() -> int:
-    """Run the command line; return its exit code, and say what went wrong."""
+def _run() -> int:
+    """Run the command line; return its exit code, and print errors."""
     try:
         raise_interrupts()
-        warnings.showwarning = _noted  # type: ignore[assignment]  # it takes the rest, and needs none of it
-        logging.getLogger().addHandler(_LOGGED)
-        _LOGGED.setStream(sys.stderr)
-        # click would take escape sequences out of what is not printed on a terminal; here they are shown.
+        warnings.showwarning = _print_warning  # type: ignore[assignment]  # it ignores the other arguments
+        logging.getLogger().addHandler(_LOG_HANDLER)
+        _LOG_HANDLER.setStream(sys.stderr)
+        # Without colour click would strip escape sequences where the output is no terminal; here they are shown.
         code = cli.main(prog_name="lockstep", standalone_mode=False, color=True)
         return code if isinstance(code, int) else 0
     except Interrupted as error:
-        return _said(SAID, 128 + error.number)
-    except (KeyboardInterrupt, click.exceptions.Abort):  # where signals are not ours, as in a thread
-        return _said(SAID, 130)
+        return _print_error(SAID, 128 + error.number)
+    except (KeyboardInterrupt, click.exceptions.Abort):  # where signals are not handled, as in a thread
+        return _print_error(SAID, 130)
     except click.ClickException as error:
         error.show()
         if near := _near_choice(error):
@@ -138,35 +138,35 @@ def _outcome() -> int:
         _forget_output()
         return 141
     except GaveUpError as error:
-        return _said(f"lockstep: {error}", 3)
+        return _print_error(f"lockstep: {error}", 3)
     except BadInputError as error:
-        return _said(f"lockstep: {error}", 2)
+        return _print_error(f"lockstep: {error}", 2)
     except EnvironmentFailedError as error:
-        return _said(f"lockstep: {error}", 4)
+        return _print_error(f"lockstep: {error}", 4)
     except OSError as error:
-        return _failed(error)
-    except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
-        return _said(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
+        return _print_os_error(error)
+    except Exception as error:  # A bug of lockstep; its exit code differs from those of verdicts.
+        return _print_error(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
 
 
-def _logged() -> logging.StreamHandler[TextIO]:
-    """Make what writes warnings and errors on standard error, but for those that Py4J logs as Java is killed."""
+def _log_handler() -> logging.StreamHandler[TextIO]:
+    """Return a handler that writes warnings and errors to standard error, except those of Py4J when Java is killed."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.addFilter(lambda record: f"{os.sep}py4j{os.sep}" not in record.pathname)
     return handler
 
 
-_LOGGED = _logged()
+_LOG_HANDLER = _log_handler()
 
 
-def _noted(message: Warning | str, *_: object) -> None:
-    """Say on standard error what Python would warn of: a note on what a spec does besides."""
+def _print_warning(message: Warning | str, *_: object) -> None:
+    """Print a warning on standard error without the place in the code."""
     click.echo(str(message), err=True)
 
 
 def _near_choice(error: click.ClickException) -> str:
-    """Return `Did you mean ...?` where an option has another choice that is nearly the one given."""
+    """Return `Did you mean ...?` where an option has a similar choice."""
     choice = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
     given = re.match(r"'(.*)' is not one of", error.message, re.DOTALL)
     if not isinstance(choice, click.Choice) or given is None:
@@ -174,34 +174,34 @@ def _near_choice(error: click.ClickException) -> str:
     return did_you_mean(given[1], map(str, choice.choices)).replace("; did", "Did")
 
 
-def _said(text: str, code: int) -> int:
+def _print_error(text: str, code: int) -> int:
     wipe_line()
     click.echo(fitted(text, sys.stderr), err=True)
     return code
 
 
-def _failed(error: OSError) -> int:
-    """Say which file could not be had: one that was named, or one that the machine has no room for."""
+def _print_os_error(error: OSError) -> int:
+    """Print which file failed, and why: it was named wrongly, or the machine has no space for it."""
     files = [str(name) for name in (error.filename, error.filename2) if name is not None]
     problem = error.strerror or str(error) or type(error).__name__
-    _said(f"lockstep: {': '.join([*files, problem])}", 4)
-    if error.errno not in _NOT_WRITTEN:
+    _print_error(f"lockstep: {': '.join([*files, problem])}", 4)
+    if error.errno not in _WRITE_ERRORS:
         return 2
     _forget_output()
     return 4
 
 
-def _nobody_reads() -> bool:
-    """Tell whether the output is a pipe whose other end is closed."""
+def _is_reader_gone() -> bool:
+    """Return whether the output is a pipe whose other end is closed."""
     poll = select.poll()
     try:
-        poll.register(sys.stdout.fileno(), 0)  # an error is told whatever is asked for
+        poll.register(sys.stdout.fileno(), 0)  # errors are always reported
     except OSError:
         return False
-    return any(told & select.POLLERR for _file, told in poll.poll(0))
+    return any(events & select.POLLERR for _file, events in poll.poll(0))
 
 
 def _forget_output() -> None:
-    """Let what is left to write go nowhere: Python would try again at its end, and make that the exit code."""
+    """Discard the rest of the output: Python would try to write it at its end, and exit with another code."""
     with contextlib.suppress(OSError):  # where it is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

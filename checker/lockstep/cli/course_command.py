@@ -11,7 +11,7 @@ from lockstep.base.command_group import CommandGroup
 
 if TYPE_CHECKING:
     from lockstep.jobs.course.course_exercises import Exercise
-    from lockstep.jobs.course.student_answers import Graded
+    from lockstep.jobs.course.student_answers import Grade
 
 
 def _names(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -66,14 +66,13 @@ def start(name: str, folder: Path) -> int:
 @command.command()
 @click.argument("name", metavar="N", shell_complete=_names)
 @click.argument("file", type=click.Path(path_type=Path, exists=True), required=False)
-@click.option("--solution", is_flag=True, help="Say what is right, too. Try by yourself first.")
+@click.option("--solution", is_flag=True, help="Print the solution, too. Try by yourself first.")
 def check(name: str, file: Path | None, solution: bool) -> int:
     """Grade exercise N: your FILE, or the file of that exercise in a folder (default: where you are).
 
-    Predictions are held beside the compiled spec, which takes the steps. A bug that you found is planted in the
-    reference together with your correction, and its clusters are checked. A guard that you wrote is explored with the
-    spec that it belongs to. Of what you write nothing is run but TLA+, and one expression of Python without any name
-    that the method does not have already.
+    Predictions are compared with the compiled spec, which takes the steps. Your correction of a bug is planted in the
+    reference, and its clusters are checked. Your guard is explored with the spec that it belongs to. Only TLA+ and one
+    expression of Python are run, and the expression may use only names that the method has already.
 
     Exit codes: 0 solved; 1 not yet, with a hint; 2 wrong usage, or an answer that cannot be read; 3 a tool is missing;
     4 an internal error.
@@ -84,14 +83,14 @@ def check(name: str, file: Path | None, solution: bool) -> int:
     path = exercise.file if file is None else file / exercise.file if file.is_dir() else file
     if not Path(path).is_file():
         raise click.UsageError(f"there is no {path}: run `lockstep course start {name}` first, or name the file")
-    graded = _grade(name, exercise, Path(path), solution)
-    for line in graded.lines:
+    grade = _grade(name, exercise, Path(path), solution)
+    for line in grade.lines:
         click.echo(line)
-    click.echo(f"exercise {name}: {'solved' if graded.solved else 'not yet'}")
-    return 0 if graded.solved else 1
+    click.echo(f"exercise {name}: {'solved' if grade.solved else 'not yet'}")
+    return 0 if grade.solved else 1
 
 
-def _grade(name: str, exercise: Exercise, path: Path, show_solution: bool) -> Graded:
+def _grade(name: str, exercise: Exercise, path: Path, show_solution: bool) -> Grade:
     from lockstep.jobs.course.course_exercises import FindBug, Predict
     from lockstep.jobs.course.student_answers import read_answers
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lockstep.jobs.fleet import Fleet
 
 
-def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse the name of a plan that there is not."""
+def _known_plans(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse unknown plans."""
     names = sorted(plan_names())
     for plan in plans:
         if plan not in names:
@@ -27,12 +27,12 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
 
 @click.command()
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The first seed.")
-@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="How many seeds.")
+@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="The number of seeds.")
 @click.option(
     "--plan",
     "plans",
     multiple=True,
-    callback=_known,
+    callback=_known_plans,
     shell_complete=completing(plan_names),
     help="A plan of faults; may be given several times (default: all plans).",
 )
@@ -41,15 +41,16 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     type=click.IntRange(1, EVENTS_MAX),
     default=900,
     show_default=True,
-    help="How many events a cluster takes.",
+    help="The number of events of each cluster.",
 )
 @click.option(
     "--both-ways",
-    "asked",
+    "both_ways_steps",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="At how many of its steps each cluster is asked to try every action there is.",
+    metavar="STEPS",
+    help="The number of steps of each cluster at which every action is tried, on reference and spec.",
 )
 @TIMEOUT
 @LOCAL_MASTER
@@ -59,7 +60,7 @@ def command(
     seeds: int,
     plans: tuple[str, ...],
     events: int,
-    asked: int,
+    both_ways_steps: int,
     seconds: float | None,
     master: str,
     form: str,
@@ -68,7 +69,7 @@ def command(
 
     The tables show how many traces reach each action, answer, dispatcher transition and fault, and which properties
     fail. The clusters of a plan must reach its floor: everything in the spec, except for what is listed, with a
-    reason, as out of reach or too rare. A plan below its floor is violated. A cluster that does not conform is named,
+    reason, as unreachable or too rare. A plan below its floor is violated. A cluster that does not conform is named,
     with the command that writes its trace.
     """
     from lockstep.base.extras import extra
@@ -81,7 +82,9 @@ def command(
         if form == "text":
             click.echo(text)
 
-    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master, asked, seconds)
+    job = Fleet(
+        plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master, both_ways_steps, seconds
+    )
     try:
         verdict = job.run()
     finally:

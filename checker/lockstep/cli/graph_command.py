@@ -33,7 +33,11 @@ from lockstep.cli.options import (
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20_000, show_default=True, help="The most states to explore."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="The maximum number of states.",
 )
 @ITF
 @FULL
@@ -72,17 +76,17 @@ def command(
     if own is not None:
         module, spec = own, load_spec(own, cfg_of(own, cfg), search_path=library, jar=tla_tools)
         note_translation(own, tla_tools)
-        called, deadlock = own.stem, spec.check_deadlock
+        title, deadlock = own.stem, spec.check_deadlock
     else:
         manifest, model = model_named(name or "")
         module, config = manifest.files(model)
         spec = load_spec(module, config, search_path=manifest.library, jar=tla_tools)
-        called, deadlock = model.name, model.deadlock
-    violation, line = draw(spec, output, title=called, limit=limit, check_deadlock=deadlock)
+        title, deadlock = model.name, model.deadlock
+    violation, line = draw(spec, output, title=title, limit=limit, check_deadlock=deadlock)
     behaviour = of_search(spec, violation)
     if form == "json":
-        told = {"drawn": str(output), "property": violation.label, **counterexample_record(behaviour, full=full)}
-        click.echo(json.dumps(told, indent=2))
+        record = {"drawn": str(output), "property": violation.label, **counterexample_record(behaviour, full=full)}
+        click.echo(json.dumps(record, indent=2))
     else:
         click.echo(line)
         show_counterexample(behaviour, full=full)

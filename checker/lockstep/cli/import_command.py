@@ -19,12 +19,12 @@ from lockstep.cli.options import FORMAT, progress, progress_end
 )
 @click.option(
     "--logged-version",
-    help="The version of the system that wrote the log, if the file does not say it.",
+    help="The version of the system that wrote the log, if the file does not have it.",
 )
-@click.option("--skew", default="0 ms", help='By how much the clocks of several logs may differ: "5 ms".')
+@click.option("--skew", default="0 ms", help='The largest difference between the clocks of several logs: "5 ms".')
 @FORMAT
 def command(recordings: tuple[Path, ...], output: Path, logged_version: str | None, skew: str, form: str) -> int:
-    """Turn what a real system recorded or logged into a trace.
+    """Turn a recording or a log of a real system into a trace.
 
     Every line of a recording is an action of the spec, an observation within one, or noise, which the spec does not
     model; the README of the system's spec has the table. A step is hidden if no line describes it but later lines need
@@ -52,28 +52,28 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
         click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))
         return 0
     uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
-    said = f"{count} events, {sum(summary.hidden.values())} of them hidden, from {sum(lines.values())} lines ({uses})"
+    counts = f"{count} events, {sum(summary.hidden.values())} of them hidden, from {sum(lines.values())} lines ({uses})"
     if raw.is_explained:
         carried = f"states carried: {summary.states} at most, {summary.explanations} at the end"
         refuted = f"; the last event is what line {summary.refuted} says, which no behaviour explains"
-        click.echo(f"{output}: {said}, {carried}{'' if summary.refuted is None else refuted}")
+        click.echo(f"{output}: {counts}, {carried}{'' if summary.refuted is None else refuted}")
     else:
-        click.echo(f"{output}: {said}, {_forced_text(summary.forced)}")
+        click.echo(f"{output}: {counts}, {_forced_text(summary.forced)}")
     for note in summary.notes:
         click.echo(f"note: {note}")
     return 0
 
 
-def _nanoseconds(told: str) -> int:
+def _nanoseconds(text: str) -> int:
     from lockstep.logs.mapping import Duration, duration
 
     try:
-        return duration(msgspec.convert(told, Duration))
+        return duration(msgspec.convert(text, Duration))
     except msgspec.ValidationError as error:
-        raise click.BadParameter(f"{told!r} is no time such as '5 ms'", param_hint="--skew") from error
+        raise click.BadParameter(f"{text!r} is no time such as '5 ms'", param_hint="--skew") from error
 
 
 def _forced_text(forced: tuple[int, ...]) -> str:
-    """Say how many steps were placed against the recording, and where."""
+    """Return the number of steps that were placed against the recording, and their lines."""
     where = f" (lines {', '.join(map(str, forced))})" if forced else ""
     return f"{len(forced)} forced{where}"

@@ -11,31 +11,18 @@ from typing import TYPE_CHECKING
 import click
 
 from lockstep.base.characters import counted
-from lockstep.cli.options import (
-    FILE,
-    LIBRARY,
-    OWN_CFG,
-    OWN_SPEC,
-    TLA_TOOLS,
-    cfg_of,
-    completing,
-    model_names,
-    note_translation,
-    progress,
-    progress_end,
-)
+from lockstep.cli.options import FILE, completing, model_names, note_translation, progress, progress_end, spec_options
 
 if TYPE_CHECKING:
     from lockstep.jobs.play.play_game import Game
     from lockstep.jobs.play.play_scenario import Scenario
+    from lockstep.systems.trace_opening import SpecOptions
 
 
 @click.command()
-@click.argument("what", metavar="[TRACE|MODEL]", required=False, shell_complete=completing(model_names))
-@OWN_SPEC
-@OWN_CFG
-@LIBRARY
-@click.option("--scenario", "file", type=FILE, help="Begin with the steps of this scenario.")
+@click.argument("name", metavar="[TRACE|MODEL]", required=False, shell_complete=completing(model_names))
+@spec_options(with_switch=False, with_mapping=False)
+@click.option("--scenario", "file", type=FILE, help="Start with the steps of this scenario.")
 @click.option(
     "-o",
     "--output",
@@ -46,23 +33,19 @@ if TYPE_CHECKING:
     "--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on (default: any that is free)."
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
-@TLA_TOOLS
 def command(
-    what: str | None,
-    own: Path | None,
-    cfg: Path | None,
-    library: tuple[Path, ...],
+    name: str | None,
+    spec_options: SpecOptions,
     file: Path | None,
     output: Path | None,
     port: int,
     opens: bool,
-    tla_tools: Path | None,
 ) -> int:
     """Play a spec: take its steps one by one in a browser, make faults happen, fork, undo, ask why not.
 
-    MODEL is a model of a manifest, with its constants and bounds; of a TRACE every step is there, and others can be
+    MODEL is a model of a manifest, with its constants and bounds. All steps of a TRACE are there, and others can be
     taken from any of them; `--spec` names a spec of your own. The page shows what `lockstep view` shows, and the
-    steps that the spec allows. Of an action that is not enabled it tells the first conjunct that is false, with the
+    steps that the spec allows. For an action that is not enabled it shows the first conjunct that is false, with the
     values of both sides. Properties are evaluated in every state. What was played can be saved: as a trace, which
     `lockstep check` reads, or as a scenario, a list of steps that `--scenario` takes again.
 
@@ -81,7 +64,7 @@ def command(
 
     scenario = None if file is None else read_scenario(file)
     try:
-        game = _game(what, own, cfg, library, scenario, tla_tools)
+        game = _open_game(name, spec_options, scenario)
     finally:
         progress_end()
     at = game.begin
@@ -94,56 +77,48 @@ def command(
                 click.echo(f"    {line}")
             return 1
     if output is not None:
-        return _write(game, at, output)
+        return _write_trace(game, at, output)
     return _serve(game, at, port, opens)
 
 
-def _game(
-    what: str | None,
-    own: Path | None,
-    cfg: Path | None,
-    library: tuple[Path, ...],
-    scenario: Scenario | None,
-    jar: Path | None,
-) -> Game:
-    """Open what is played: what the command names, or else what its scenario is of."""
-    from lockstep.jobs.play.play_game import of_header, of_model, of_own, of_trace
+def _open_game(name: str | None, options: SpecOptions, scenario: Scenario | None) -> Game:
+    """Open the trace, the model or the spec that the command names, or else the one of its scenario."""
+    from lockstep.jobs.play.play_game import play_header, play_model, play_own_spec, play_trace
     from lockstep.systems.registry import UnknownModelError
 
-    if own is None and (cfg or library):
-        raise click.UsageError("--cfg and -I go with --spec")
-    if own is not None:
-        if what is not None:
+    jar = options.jar
+    if options.module is not None:
+        if name is not None:
             raise click.UsageError("give either TRACE, MODEL or --spec")
-        note_translation(own, jar)
-        return of_own(own, cfg_of(own, cfg), library, jar)
-    if what is not None and Path(what).exists():
+        note_translation(options.module, jar)
+        return play_own_spec(options)
+    if name is not None and Path(name).exists():
         if scenario is not None:
-            raise click.UsageError("a scenario names what it is of, and begins where that begins: leave TRACE out")
-        return of_trace(Path(what), jar, progress)
-    if what is not None:
+            raise click.UsageError("a scenario names what it is of, and starts where that starts: leave TRACE out")
+        return play_trace(Path(name), jar, progress)
+    if name is not None:
         try:
-            return of_model(what, jar)
+            return play_model(name, jar)
         except UnknownModelError as error:
-            raise UnknownModelError(f"no file {what!r}, and {error}") from error
+            raise UnknownModelError(f"no file {name!r}, and {error}") from error
     if scenario is None:
         raise click.UsageError("give a TRACE, a MODEL, --spec or --scenario")
     if scenario.start.trace is not None:
-        return of_header(scenario.start.trace, scenario.source, Path(scenario.source).name.partition(".")[0], jar)
+        return play_header(scenario.start.trace, scenario.source, Path(scenario.source).name.partition(".")[0], jar)
     if scenario.start.spec:
         raise click.UsageError(f"{scenario.source} is of the spec {scenario.start.spec}: name its file with --spec")
-    return of_model(scenario.start.model, jar)
+    return play_model(scenario.start.model, jar)
 
 
-def _write(game: Game, at: int, output: Path) -> int:
-    """Write the path to a state as a trace, and say what its check says."""
+def _write_trace(game: Game, at: int, output: Path) -> int:
+    """Write the path to a state as a trace, and print the verdict of its check."""
     from lockstep.base.whole_files import writing_whole
-    from lockstep.jobs.play.play_trace import as_trace
+    from lockstep.jobs.play.play_trace import save_trace
     from lockstep.systems.trace_files import OverwritingError
 
     if output.exists():
         raise OverwritingError(f"{output}: it is there already, and is not overwritten")
-    saved = as_trace(game, at)
+    saved = save_trace(game, at)
     with writing_whole(output) as file:
         file.write(saved.text)
     click.echo(f"{output}: {counted(saved.verdict.steps, 'step')}, {saved.verdict.verdict}: {saved.verdict.reason}")
@@ -156,14 +131,14 @@ def _serve(game: Game, at: int, port: int, opens: bool) -> int:
     """Serve the page until Ctrl-C."""
     from lockstep.base.errors import BadInputError
     from lockstep.base.interrupts import Interrupted
-    from lockstep.jobs.play.page_requests import Answers
-    from lockstep.jobs.play.play_server import Server
-    from lockstep.report.page.build_page import live_page
+    from lockstep.jobs.play.page_requests import RequestHandler
+    from lockstep.jobs.play.play_server import PlayServer
+    from lockstep.report.page.build_page import build_live_page
 
-    answers = Answers(game, at)
-    live_page(answers.page())  # what is missing is told before anything is served
+    requests = RequestHandler(game, at)
+    build_live_page(requests.page())  # report a missing package before anything is served
     try:
-        server = Server(answers, port)
+        server = PlayServer(requests, port)
     except OSError as error:
         raise BadInputError(f"cannot listen on port {port}: {error.strerror or error}") from error
     with server:

@@ -1,4 +1,4 @@
-"""What is only printed: lockstep schema, lockstep completion, lockstep explain."""
+"""lockstep schema, lockstep completion, lockstep explain."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _codes() -> dict[str, str]:
 def explain(code: str | None) -> int:
     """Explain the CODE of a finding, or list the codes.
 
-    The explanation of a property has the words of the spec, its definition, and the models that break it.
+    The explanation of a property is its comment and definition in the spec, and the models that break it.
 
     \b
     lockstep explain LS202

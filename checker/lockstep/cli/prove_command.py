@@ -19,13 +19,13 @@ from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, Pr
     type=click.IntRange(1, MAX_TIMEOUT_MS),
     default=DEFAULT_TIMEOUT_MS,
     show_default=True,
-    help="Milliseconds for each question to z3.",
+    help="Milliseconds for each query to z3.",
 )
 @FORMAT
 def command(names: tuple[str, ...], timeout: int, form: str) -> int:
     """Prove lemmas with z3, for all integers: the quorum rules, and the order of the indexes.
 
-    Each lemma has controls: wrong neighbours of its claim. A proof counts only if all of them are refuted.
+    Each lemma has controls: similar claims that are false. A proof counts only if all of them are refuted.
     """
     from lockstep.models.proofs.lemmas import run_proofs
     from lockstep.systems.registry import lemmas

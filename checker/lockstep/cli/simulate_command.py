@@ -20,7 +20,7 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
     help="The first seed; a seed and a plan reproduce a trace.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds, from --seed on."
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="The number of seeds, from --seed on."
 )
 @click.option(
     "--plan",
@@ -35,7 +35,7 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
 @click.option(
     "--variant",
     type=click.Choice(["published", "repaired"]),
-    help="Run a named plan with every flaw as published, or repaired, whatever is the plan's own form.",
+    help="Run a named plan with every flaw as published, or repaired, instead of the plan's own choice.",
 )
 @EVENTS
 @click.option(

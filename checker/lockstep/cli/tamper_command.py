@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("traces", type=FILE, nargs=-1, required=True)
-@click.option(
-    "--events", type=click.IntRange(min=1), help="Take only this many events of each trace, from its beginning."
-)
+@click.option("--events", type=click.IntRange(min=1), help="Use only the first N events of each trace.", metavar="N")
 @click.option("--allowed", is_flag=True, help="List the changes that the spec allows.")
 @FORMAT
 def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: str) -> int:
-    """Change one thing of a conforming trace at a time, and count what the check notices.
+    """Change one thing in a conforming trace at a time, and count the changes that the check notices.
 
     If a value that an event shows or sent is changed, the check must refuse the trace at that event. Other changes (a
     parameter, a node, an action; an event dropped, repeated or swapped) are refused there, refused later, or allowed
@@ -58,22 +56,19 @@ def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: s
 
 
 def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:
-    """Judge every change of one trace, and yield those that the spec allows."""
+    """Check every change of one trace, and yield those that the spec allows."""
     from lockstep.conformance.tampering import Tampered, TamperingOutcome, tamperings
-    from lockstep.systems.trace_files import open_trace
-    from lockstep.systems.trace_specs import compiled, system_of
+    from lockstep.systems.trace_opening import SpecOptions, open_with_spec
     from lockstep.trace.json_lines import TraceError
 
-    trace = open_trace(path)
-    system = system_of(trace.header, str(path))
-    spec = compiled(system, trace.header, str(path))
-    told = list(itertools.islice((event for _, event in trace), events))
-    if not told:
+    trace, spec, system = open_with_spec(path, SpecOptions())
+    taken = list(itertools.islice((event for _, event in trace), events))
+    if not taken:
         raise TraceError(str(path), 2, "there is no event to tamper with")
-    subject = Tampered(trace.header, told, spec, system.interface(spec), str(path))
-    for tampering in tamperings(trace.header, told, spec):
+    subject = Tampered(trace.header, taken, spec, system.interface(spec), str(path))
+    for tampering in tamperings(trace.header, taken, spec):
         if not tampering.at % 10:
-            progress(f"{path}: event {tampering.at} of {len(told)}")
+            progress(f"{path}: event {tampering.at} of {len(taken)}")
         judged = subject.judge(tampering)
         tally.add(judged)
         if judged.outcome is TamperingOutcome.ALLOWED:

@@ -16,26 +16,27 @@ from lockstep.cli.options import EVENTS, FORMAT, LOCAL_MASTER, PARALLEL, TLA_TOO
     "--tier",
     type=click.Choice(["quick", "deep"]),
     default="quick",
-    help="Which models to check; the deep ones take about an hour.",
+    help="The models to check; the deep ones take about an hour.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["manifest", "tlc"]),
     default="manifest",
     show_default=True,
-    help="What explores the models: for each what its manifest names, TLC or tables, or TLC for all.",
+    help="The engine that explores the models: what the manifest says of each, TLC or tables, or TLC for all.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan to run."
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="The number of clusters of each plan."
 )
 @EVENTS
 @click.option(
     "--both-ways",
-    "asked",
+    "both_ways_steps",
     type=click.IntRange(min=0),
     default=4,
     show_default=True,
-    help="At how many of its steps each cluster is asked to try every action there is.",
+    metavar="STEPS",
+    help="The number of steps of each cluster at which every action is tried, on reference and spec.",
 )
 @LOCAL_MASTER
 @PARALLEL
@@ -46,7 +47,7 @@ def command(
     engine: str,
     seeds: int,
     events: int,
-    asked: int,
+    both_ways_steps: int,
     master: str,
     parallel: int,
     tla_tools: Path | None,
@@ -68,7 +69,7 @@ def command(
             click.echo(text)
 
     explored_by = None if engine == "manifest" else engine
-    job = Job(say, progress, tier, seeds, events, asked, master, parallel, tla_tools, explored_by)
+    job = Job(say, progress, tier, seeds, events, both_ways_steps, master, parallel, tla_tools, explored_by)
     try:
         verdict = job.run()
     finally:

@@ -42,7 +42,7 @@ def _refuse(_: click.Context, __: click.Parameter, given: Path | None) -> None:
     "--until-idle",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="End like --once after so many seconds without a new line.",
+    help="End like --once after this time without a new line.",
 )
 @click.option(
     "--exit-on",

@@ -1,4 +1,4 @@
-"""Many simulated clusters: is each a behaviour of the spec, do they reach all they must, and what would they do?"""
+"""A fleet: many simulated clusters, each checked against the spec, and all together against their floors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.fleet_both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
+from lockstep.jobs.fleet_both_ways import BOTH_WAYS_HEADS, PlanBothWays, by_plan, check_both_ways_with_spark
 from lockstep.jobs.fleet_coverage import Coverage, reached_by
 from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.spark.spark_check import check_with_spark
@@ -30,11 +30,11 @@ _BATCH = 50
 
 
 def judge_cluster(plan: str, found: TraceVerdict, events: int = 0, variant: str = "") -> tuple[Verdict, str]:
-    """Judge the trace of a cluster and say what was found.
+    """Return the verdict on a simulated cluster, given the verdict on its trace, and a line of text.
 
-    With the flaws as published most properties may fail, and the lines from which on they do are named; to leave
-    the spec is a failure of spec or reference in every plan, and so is a cluster in which nothing happens any more
-    before it took its `events`. `variant` is the form of the flaws that the plan was run with, if that is not its own.
+    With the flaws as published most properties may fail, and the lines from which on they do are named. Leaving the
+    spec is a failure of spec or reference in every plan, and so is a cluster that comes to a standstill before it took
+    its `events`. `variant` is the form of the flaws that the plan was run with, if that is not its own.
     """
     if found.deviation is None and found.verdict in (Verdict.HOLDS, Verdict.VIOLATED) and found.events < events:
         return Verdict.VIOLATED, f"comes to a standstill after {found.events} of {events} events"
@@ -49,11 +49,11 @@ def judge_cluster(plan: str, found: TraceVerdict, events: int = 0, variant: str 
 
 @dataclass(slots=True)
 class Fleet:
-    """Clusters to simulate and check: every plan with every seed, each of so many events.
+    """Clusters to simulate and check: every plan with every seed, each with this number of events.
 
-    `asked` is after how many steps each is asked both ways, `seconds` how long the check of one may take.
-    `say` prints a section, `progress` a passing line.
-    `verdicts`, `coverage` of all and of each plan, `floors` and `both_ways` are what was found so far.
+    `both_ways_steps` is the number of steps after which each is checked both ways, `seconds` the time limit of a check.
+    `say` prints a section, `progress` a passing line. `verdicts`, `coverage`, `plan_coverage`, `floors` and
+    `both_ways` are the results so far.
     """
 
     plans: Sequence[str]
@@ -62,19 +62,19 @@ class Fleet:
     say: Say
     progress: Say
     master: str = "local[*]"
-    asked: int = 0
+    both_ways_steps: int = 0
     seconds: float | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
-    of_plans: dict[str, Coverage] = field(default_factory=dict)
+    plan_coverage: dict[str, Coverage] = field(default_factory=dict)
     floors: list[FloorVerdict] = field(default_factory=list)
-    both_ways: list[Asked] = field(default_factory=list)
+    both_ways: list[PlanBothWays] = field(default_factory=list)
     actions: set[str] = field(default_factory=set)
     failed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of the whole so far."""
+        """The worst verdict so far."""
         parts = [*(each.verdict for each in self.floors), *(each.verdict for each in self.both_ways)]
         return worst([*self.verdicts, *parts])
 
@@ -84,15 +84,15 @@ class Fleet:
         return sorted(self.coverage.missing(self.actions))
 
     def run(self) -> Verdict:
-        """Simulate and check them all; say what was found."""
+        """Simulate and check all clusters; print tables of the results."""
         begin = time.perf_counter()
         clusters = [(plan, seed) for seed in self.seeds for plan in self.plans]
         with scratch("fleet") as folder, spark_session(self.master) as spark:
             for start in range(0, len(clusters), _BATCH):
                 self.progress(f"{start:,} of {len(clusters):,} clusters checked")
                 self._check(spark, folder, clusters[start : start + _BATCH])
-            self._ask(spark, clusters)
-        self.floors = [judge_plan(plan, coverage, self.events) for plan, coverage in self.of_plans.items()]
+            self._check_both_ways(spark, clusters)
+        self.floors = [judge_plan(plan, coverage, self.events) for plan, coverage in self.plan_coverage.items()]
         self.say(self.coverage.text() + "\n")
         self.say(self._failed() + "\n")
         self.say(table(FLOOR_HEADS, [each.row for each in self.floors]) + "\n")
@@ -111,25 +111,25 @@ class Fleet:
             self.actions |= trace_spec(trace.header, str(path)).actions.keys()
             reached, events = reached_by(trace)
             self.coverage.add(reached, events)
-            self.of_plans.setdefault(plan, Coverage()).add(reached, events)
+            self.plan_coverage.setdefault(plan, Coverage()).add(reached, events)
         checked = check_with_spark(spark, paths, seconds=self.seconds)
         for (plan, seed), path, found in zip(batch, paths, checked, strict=True):
-            judged, said = judge_cluster(plan, found, self.events)
+            judged, line = judge_cluster(plan, found, self.events)
             self.verdicts.append(judged)
             self.failed.update((plan, name) for name in found.violations)
             if judged is not Verdict.HOLDS:
-                self.say(f"{plan} {seed}: {said}")
+                self.say(f"{plan} {seed}: {line}")
                 self.say("\n".join(finding_text(found.source, each) for each in found.findings))
                 self.say(f"\nwrite it: lockstep simulate --plan {plan} --seed {seed} --events {self.events} -o .\n")
             path.unlink()
 
-    def _ask(self, spark: SparkSession, clusters: Sequence[tuple[str, int]]) -> None:
-        if not self.asked:
+    def _check_both_ways(self, spark: SparkSession, clusters: Sequence[tuple[str, int]]) -> None:
+        if not self.both_ways_steps:
             return
-        self.progress("asking clusters both ways")
-        found = ask_with_spark(spark, clusters, self.events, self.asked)
+        self.progress("checking clusters both ways")
+        found = check_both_ways_with_spark(spark, clusters, self.events, self.both_ways_steps)
         self.both_ways = list(by_plan(clusters, found))
-        self.say(table(ASKED_HEADS, [each.row for each in self.both_ways]) + "\n")
+        self.say(table(BOTH_WAYS_HEADS, [each.row for each in self.both_ways]) + "\n")
         for each in found:
             if each.findings:
                 self.say("\n".join(finding_text(each.source, finding) for finding in each.findings) + "\n")

@@ -1,4 +1,4 @@
-"""Asking simulated clusters both ways: what each node would do at some steps, beside all that the spec allows."""
+"""Both-ways checks of simulated clusters: what a node would do at a step, beside all that the spec allows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lockstep.tla.spec import Spec
 PlanSeed = tuple[str, int]
 
 
-def ask_cluster(plan: str, seed: int, events: int, steps: int, spec: Spec | None = None) -> BothWays:
-    """Run a cluster and ask it both ways after some of its steps, which follow from plan and seed.
+def check_cluster_both_ways(plan: str, seed: int, events: int, steps: int, spec: Spec | None = None) -> BothWays:
+    """Run a cluster and check it both ways after some of its steps, chosen by plan and seed.
 
-    Arguments: `events`, how many it takes; `steps`, after how many of them it is asked; `spec`, compiled for the plan,
-    unless that is to be done here.
+    Arguments: `events`, the length of the run; `steps`, the number of them after which it is checked; `spec`, compiled
+    for the plan, if it is already.
     """
     source = f"{plan} {seed}"
     system, simulator = simulators()[plan]
@@ -33,7 +33,7 @@ def ask_cluster(plan: str, seed: int, events: int, steps: int, spec: Spec | None
         compiled = trace_spec(header, source) if spec is None else spec
         chosen = random.Random(source).sample(range(1, events + 1), min(steps, events))
         return check_both_ways(header, run, compiled, system.interface(compiled), frozenset(chosen), source)
-    except Exception as error:  # One cluster must not take the verdicts of all others with it.
+    except Exception as error:  # The error of one cluster leaves the verdicts of the others.
         failed = failure(error, source)
         return BothWays(source, failed.verdict, failed.reason)
 
@@ -43,20 +43,22 @@ def _spec(text: str) -> Spec:
     return Spec.from_source(text)
 
 
-def ask_with_spark(spark: SparkSession, clusters: Sequence[PlanSeed], events: int, steps: int) -> list[BothWays]:
-    """Ask clusters on a Spark cluster; the results come in the order of `clusters`.
+def check_both_ways_with_spark(
+    spark: SparkSession, clusters: Sequence[PlanSeed], events: int, steps: int
+) -> list[BothWays]:
+    """Check clusters both ways on Spark; the results are in the order of `clusters`.
 
     The specs are compiled here and shipped as source.
     """
     texts = {plan: _text(plan) for plan in dict.fromkeys(plan for plan, _ in clusters)}
     shipped = spark.sparkContext.broadcast(texts)
 
-    def ask(cluster: PlanSeed) -> BothWays:
+    def check(cluster: PlanSeed) -> BothWays:
         plan, seed = cluster
-        return ask_cluster(plan, seed, events, steps, _spec(shipped.value[plan]))
+        return check_cluster_both_ways(plan, seed, events, steps, _spec(shipped.value[plan]))
 
     partitions = max(1, min(len(clusters), 4 * spark.sparkContext.defaultParallelism))
-    return list(spark.sparkContext.parallelize(clusters, partitions).map(ask).collect())
+    return list(spark.sparkContext.parallelize(clusters, partitions).map(check).collect())
 
 
 def _text(plan: str) -> str:
@@ -66,8 +68,8 @@ def _text(plan: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What came of all clusters of a plan that were asked."""
+class PlanBothWays:
+    """The both-ways checks of all clusters of a plan."""
 
     plan: str
     verdict: Verdict
@@ -78,21 +80,21 @@ class Asked:
 
     @property
     def row(self) -> tuple[object, ...]:
-        """The row of ASKED_HEADS."""
+        """The row under BOTH_WAYS_HEADS."""
         return (self.plan, self.steps, self.taken, self.refused, self.result)
 
 
-ASKED_HEADS = ("plan", "steps", "taken", "refused", "result")
+BOTH_WAYS_HEADS = ("plan", "steps", "taken", "refused", "result")
 
 
-def by_plan(clusters: Iterable[PlanSeed], found: Iterable[BothWays]) -> Iterator[Asked]:
-    """Yield what came of each plan; one cluster of which nothing could be asked is no pass of its plan."""
+def by_plan(clusters: Iterable[PlanSeed], found: Iterable[BothWays]) -> Iterator[PlanBothWays]:
+    """Yield the result of each plan; a plan passes only if each of its clusters was checked."""
     groups: dict[str, list[BothWays]] = {}
     for (plan, _), each in zip(clusters, found, strict=True):
         groups.setdefault(plan, []).append(each)
     for plan, group in groups.items():
         verdict = worst([each.verdict for each in group])
         first = next(each for each in group if each.verdict is verdict)
-        said = "holds" if verdict is Verdict.HOLDS else f"{first.source}: {first.reason}"
+        result = "holds" if verdict is Verdict.HOLDS else f"{first.source}: {first.reason}"
         steps, taken, refused = (sum(getattr(each, name) for each in group) for name in ("steps", "taken", "refused"))
-        yield Asked(plan, verdict, steps, taken, refused, said)
+        yield PlanBothWays(plan, verdict, steps, taken, refused, result)

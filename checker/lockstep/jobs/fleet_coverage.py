@@ -1,4 +1,4 @@
-"""What many traces reach of a protocol, and by how many of them each thing is reached."""
+"""Coverage: what traces reach of a protocol, in how many traces and how often."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lockstep.trace.trace_reader import Trace
 
 @dataclass(slots=True)
 class Coverage:
-    """What many traces reach: `traces` the number of those that reach a thing, `times` how often it is reached."""
+    """Coverage of a protocol: `traces` counts the traces that reach a thing, `times` how often it is reached."""
 
     events: list[int] = field(default_factory=list)
     traces: Counter[Reached] = field(default_factory=Counter)
@@ -25,7 +25,7 @@ class Coverage:
     def add(self, reached: Mapping[Reached, int], event_count: int) -> None:
         """Count one trace.
 
-        Arguments: `reached`, what it reaches, with how often; `event_count`, its length.
+        Arguments: `reached`, what it reaches, each with its count; `event_count`, its length.
         """
         self.events.append(event_count)
         self.times.update(reached)
@@ -37,15 +37,15 @@ class Coverage:
         return median(self.events)
 
     def share(self, what: Reached) -> float:
-        """Return which part of the traces reaches something."""
+        """Return the fraction of the traces that reach something."""
         return self.traces[what] / len(self.events)
 
     def missing(self, actions: Iterable[str]) -> list[str]:
-        """List those of these actions that no trace takes."""
+        """Return the actions that no trace takes."""
         return [name for name in actions if not self.traces["action", name] and not self.traces["fault", name]]
 
     def text(self) -> str:
-        """Lay out what was reached, by how many traces, and how often."""
+        """Return a table of what was reached, by how many traces, and how often."""
         rows = [
             (kind, name, self.traces[kind, name], f"{100 * self.share((kind, name)):.0f} %", self.times[kind, name])
             for kind, name in sorted(self.times)
@@ -54,7 +54,7 @@ class Coverage:
 
 
 def reached_by(trace: Trace) -> tuple[Counter[Reached], int]:
-    """Return what a trace reaches, with how often, and how many events it has; they are read while they are counted.
+    """Return what a trace reaches, each with its count, and the number of its events, which are read meanwhile.
 
     Raises TraceError where the trace is malformed.
     """

@@ -1,4 +1,4 @@
-"""The floor of a fleet: what its clusters had to reach, what they missed, and what they reached that they could not."""
+"""The floor of a fleet: what its clusters must reach of the protocol, and what is argued to be unreachable."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from lockstep.systems.trace_specs import trace_spec
 
 @dataclass(frozen=True, slots=True)
 class FloorVerdict:
-    """What a plan's clusters made of its floor; `required` is how much they had to reach.
+    """The verdict on the floor of a plan; `required` is the number of things that its clusters must reach.
 
-    `refuted` is what is argued to be out of reach, and was reached, each with the argument; `empty` is a floor that
-    is stated and asks for nothing.
+    `refuted` was reached although it is argued to be unreachable, each with the argument; `empty`: the floor that is
+    stated requires nothing.
     """
 
     plan: str
@@ -30,19 +30,19 @@ class FloorVerdict:
 
     @property
     def row(self) -> tuple[object, ...]:
-        """The row of FLOOR_HEADS."""
+        """The row under FLOOR_HEADS."""
         return (self.plan, self.required - len(self.missing), self.required, self.result)
 
     @property
     def result(self) -> str:
-        """Say whether it was reached, and what was not."""
-        said = [f"{name} was reached, though {why}" for (_, name), why in self.refuted]
+        """The verdict in a line, with what was not reached."""
+        problems = [f"{name} was reached, though {why}" for (_, name), why in self.refuted]
         if self.empty:
-            said.append("the floor asks for nothing")
+            problems.append("the floor asks for nothing")
         if self.missing:
             missing = "missing " + ", ".join(name for _, name in self.missing)
-            said.append(f"{missing} ({self.too_small})" if self.too_small else missing)
-        return "; ".join(said) or (str(self.verdict) if self.required else self.too_small)
+            problems.append(f"{missing} ({self.too_small})" if self.too_small else missing)
+        return "; ".join(problems) or (str(self.verdict) if self.required else self.too_small)
 
 
 FLOOR_HEADS = ("plan", "reached", "of", "floor")
@@ -51,14 +51,13 @@ FLOOR_HEADS = ("plan", "reached", "of", "floor")
 def judge_floor(
     plan: str, floors: Sequence[Floor], reached: Collection[Reached], clusters: int, events: int
 ) -> FloorVerdict:
-    """Hold what clusters of a plan reached against its floor.
+    """Compare what the clusters of a plan reached with its floor.
 
-    The floor is that of the largest fleet that is no larger than this one. A fleet that is smaller than any is held
-    against that of the smallest, but what it misses does not condemn it: then nothing can be said, and so where no
-    floor is stated.
+    The floor is that of the largest fleet that is no larger than this one. A fleet that is smaller than any is compared
+    with that of the smallest, and is inconclusive where it misses something; so is a plan without a floor.
 
-    Arguments: `floors`, in the order of their size; `reached`, by all clusters together; `clusters`, how many there
-    are, of so many `events` each.
+    Arguments: `floors`, in the order of their size; `reached`, by all clusters together; `clusters`, the number of
+    them, with this number of `events` each.
     """
     if not floors:
         return FloorVerdict(plan, Verdict.INCONCLUSIVE, 0, too_small="no floor is stated")
@@ -78,15 +77,15 @@ def judge_floor(
 
 
 def judge_plan(plan: str, coverage: Coverage, events: int) -> FloorVerdict:
-    """Hold what the clusters of a plan reached against the floor that its system states.
+    """Compare what the clusters of a plan reached with the floor that its system states.
 
-    Arguments: `coverage`, of all clusters of the plan; `events`, how many each of them had to take.
+    Arguments: `coverage`, of all clusters of the plan; `events`, the number that each of them had to take.
     """
     return judge_reached(plan, coverage.times, len(coverage.events), events)
 
 
 def judge_reached(plan: str, reached: Collection[Reached], clusters: int, events: int) -> FloorVerdict:
-    """Do so by what they reached together; `clusters` is how many there are."""
+    """Compare what a number of clusters reached together with the floor of their plan."""
     system, simulator = simulators()[plan]
     spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
     floors = system.floors(plan, spec) if system.floors else ()

@@ -1,4 +1,4 @@
-"""A shorter trace with the same verdict, and how short a model's counterexample of the same is."""
+"""Minimising a trace: a shorter one with the same verdict, and the length of a model's counterexample to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lockstep.base.deadline import NEVER, Deadline
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.causal_past import PlacedEvent, cut_to_past, take_placed
@@ -23,6 +23,7 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.models.model_manifest import ModelEntry, load_manifest
+from lockstep.report.page.shown_behaviour import NoVerdictError
 from lockstep.report.verdict_text import verdict_text
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import Watched
@@ -33,30 +34,27 @@ from lockstep.tla.values.kinds import Fcn, Value, sort_key
 from lockstep.trace.trace_format import REFERENCE, Event, Header
 from lockstep.trace.trace_reader import Trace
 
-__all__ = ["Minimised", "NothingToMinimiseError", "minimise", "shortest_known"]
+__all__ = ["MinimisedTrace", "NothingToMinimiseError", "minimise", "shortest_known"]
 
-#: How a system that has a flaw is told in the header of its traces.
+#: The value of a switch in the header of a system that has the flaw.
 _PUBLISHED = "published"
 
 T = TypeVar("T")
 
 
 class NothingToMinimiseError(BadInputError):
-    """Nothing is wrong with the trace, or not what was asked for; the message says what is."""
-
-
-class NoVerdictError(GaveUpError):
-    """The check of the trace came to no verdict; the message says why."""
+    """Nothing is wrong with the trace, or another property than the one to keep; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Minimised:
-    """A shorter trace, and what became of the one that was given.
+class MinimisedTrace:
+    """A shorter trace, and how it was found.
 
-    `wrong` says what is wrong with both, and `properties` names what they violate, if it is that. `given` is the number
-    of events of the one that was given, and `first` of its steps up to what is wrong. `is_minimal`: no part can go;
-    else the time was over before that was known. `is_cut`: it is a part of the given one, and every value is as it was
-    told. `is_again`: the reference took its steps again, and this is what it told. `tried`: so many runs were tried.
+    `wrong` says what is wrong with it and with the given trace, and `properties` names the violated properties, if any.
+    `given` is the number of events of the given trace, and `first` that of its steps up to what is wrong.
+    `is_minimal`: no part can be removed; else the time was over before that was known. `is_cut`: it is a part of the
+    given trace, with every value as recorded. `is_rerun`: the reference took its steps again, and this is its trace.
+    `tried` counts the runs that were tried.
     """
 
     header: Header
@@ -68,7 +66,7 @@ class Minimised:
     is_minimal: bool
     is_cut: bool
     tried: int
-    is_again: bool = False
+    is_rerun: bool = False
 
 
 def minimise(
@@ -80,48 +78,49 @@ def minimise(
     action: str | None = None,
     deadline: Deadline = NEVER,
     say: Say = silent,
-) -> Minimised:
+) -> MinimisedTrace:
     """Return a 1-minimal trace with the same verdict.
 
-    A trace that violates properties is taken again on the spec, step by step, without the steps that can go. One that
-    leaves the spec, or was imported from a recording, tells what a system did: it is cut to what happened before; but
-    where it is of a reference that does the same again, that takes fewer and fewer of its steps.
-    Arguments: `trace`, opened; `spec`, compiled for it; `only`, the property that is to stay violated, if not what the
-    first finding says; `action`, at which it is to stay so, if not at any; `deadline`, after which the shortest so far
-    is returned.
+    A trace that violates properties is taken again on the spec, step by step, without the steps that can be removed. A
+    trace that leaves the spec, or was imported from a recording, is a record of what a system did: it is cut to what
+    happened before. But where a reference wrote it and leaves the spec again when run again, the reference takes fewer
+    and fewer of its steps.
+    Arguments: `trace`, opened; `spec`, compiled for it; `only`, the property to keep violated, by default what the
+    first finding names; `action`, the action that violates it, by default any; `deadline`, after which the shortest so
+    far is returned.
     Raises NothingToMinimiseError where nothing is wrong, TraceError and UnreadableError where the trace is malformed,
     NoVerdictError where the check came to none.
     """
-    told = _Listed(trace.source, tuple(Watched(trace, say, deadline)), trace.header)
+    given = _ListedTrace(trace.source, tuple(Watched(trace, say, deadline)), trace.header)
     interface = system.interface(spec)
-    verdict = _refused_unless_violated(check_trace(told, spec, interface), only)
-    check = TraceCheck(told, spec, interface)
+    verdict = _refused_unless_violated(check_trace(given, spec, interface), only)
+    check = TraceCheck(given, spec, interface)
     properties = None if only is None else {only}
     leaves = only is None and verdict.findings[0].kind != "property"
-    is_cut = any(event.line is not None for _, event in told) or leaves
-    if leaves and (again := _run_again(told, verdict, spec, system, deadline, say)) is not None:
+    is_cut = any(event.line is not None for _, event in given) or leaves
+    if leaves and (again := _rerun(given, verdict, spec, system, deadline, say)) is not None:
         return again
     if is_cut:
-        all_told = [PlacedEvent(place, line, event) for place, (line, event) in enumerate(told)]
-        replay, whole = _until_wrong(RunReplay(spec, partial(take_placed, check), properties), check, all_told)
-        past = RunSearch(replay, whole, deadline, say, ends=lambda told: told is whole.steps[-1])
+        recorded = [PlacedEvent(place, line, event) for place, (line, event) in enumerate(given)]
+        replay, whole = _until_wrong(RunReplay(spec, partial(take_placed, check), properties), check, recorded)
+        past = RunSearch(replay, whole, deadline, say, ends=lambda event: event is whole.steps[-1])
         first, is_minimal = len(past.best.steps), cut_to_past(past, check)
         events, wrong, tried = [each.event for each in past.best.steps], past.wanted, past.tried
     else:
-        taken = [_step(check, line, event) for line, event in told if not check.reading.is_observation(event)]
+        taken = [_step(check, line, event) for line, event in given if not check.reading.is_observation(event)]
         begun = _until_wrong(RunReplay(spec, Rebinding(spec).take, properties), check, taken)
         steps = RunSearch(*begun, deadline, say, ends=lambda step: action in (None, step.action))
-        first, is_minimal = len(steps.best.steps), minimise_steps(steps, partial(_seen, check))
+        first, is_minimal = len(steps.best.steps), minimise_steps(steps, partial(_observed_and_sent, check))
         nodes = frozenset(trace.header.nodes)
         events, wrong, tried = list(_events(steps.best, check, nodes)), steps.wanted, steps.tried
     left = verdict.findings[0] if only is None and verdict.findings[0].kind != "property" else None
     names = () if left is not None else tuple(sorted(name for (name,) in wrong))
-    found = Minimised(
+    found = MinimisedTrace(
         header=_header(trace.header, system, is_cut),
         events=tuple(events),
         wrong=f"violates {', '.join(names)}" if left is None else f"leaves the spec at {left.action} ({left.code})",
         properties=names,
-        given=len(told.events),
+        given=len(given.events),
         first=first,
         is_minimal=is_minimal,
         is_cut=is_cut,
@@ -131,11 +130,11 @@ def minimise(
     return found
 
 
-def _run_again(
-    told: _Listed, verdict: TraceVerdict, spec: Spec, system: System, deadline: Deadline, say: Say
-) -> Minimised | None:
-    """Let the reference take fewer steps again; None where the trace is of something else, or it does otherwise now."""
-    if system.simulator is None or told.header.system != REFERENCE or any(event.line for _, event in told):
+def _rerun(
+    given: _ListedTrace, verdict: TraceVerdict, spec: Spec, system: System, deadline: Deadline, say: Say
+) -> MinimisedTrace | None:
+    """Let the reference take fewer steps; None where it did not write the trace, or no longer leaves the spec."""
+    if system.simulator is None or given.header.system != REFERENCE or any(event.line for _, event in given):
         return None
     simulator, wanted, interface = system.simulator, _first(verdict), system.interface(spec)
 
@@ -143,36 +142,36 @@ def _run_again(
         return list(simulator.again(header, steps))
 
     def cut(events: Sequence[Event]) -> Sequence[Event] | None:
-        found = check_trace(_Listed("", tuple(enumerate(events, 2)), header), spec, interface)
+        found = check_trace(_ListedTrace("", tuple(enumerate(events, 2)), header), spec, interface)
         is_same = found.verdict is Verdict.VIOLATED and _first(found) == wanted
         return events[: found.findings[0].line - 1] if is_same else None
 
     constants = {} if system.constants is None else system.constants.defaults
-    header = msgspec.structs.replace(told.header, constants={**constants, **told.header.constants})
+    header = msgspec.structs.replace(given.header, constants={**constants, **given.header.constants})
     first = verdict.findings[0]
-    steps = [event for line, event in told if line <= first.line]
+    steps = [event for line, event in given if line <= first.line]
     search = RerunMinimiser(run, cut, deadline, say)
     if not search.begin(steps):
         return None
     is_minimal = search.shorten()
-    origin = f"minimised by running the reference again, from: {told.header.origin or 'a trace'}"
-    return Minimised(
-        header=msgspec.structs.replace(told.header, origin=origin),
+    origin = f"minimised by running the reference again, from: {given.header.origin or 'a trace'}"
+    return MinimisedTrace(
+        header=msgspec.structs.replace(given.header, origin=origin),
         events=tuple(search.best),
         wrong=f"leaves the spec at {first.action} ({first.code})",
         properties=(),
-        given=len(told.events),
+        given=len(given.events),
         first=len(steps),
         is_minimal=is_minimal,
         is_cut=False,
         tried=search.tried,
-        is_again=True,
+        is_rerun=True,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
-    """The events of a trace, read; `source` names its file, `header` stands before them."""
+class _ListedTrace:
+    """A trace that was read: its events with their lines, its file, and its header."""
 
     source: str
     events: Sequence[tuple[int, Event]]
@@ -183,14 +182,14 @@ class _Listed:
 
 
 def _refused_unless_violated(verdict: TraceVerdict, only: str | None) -> TraceVerdict:
-    """Return a verdict of which there is something to keep; raise the error that says why there is not."""
-    said = verdict_text(verdict).splitlines()[0]
+    """Return the verdict if there is a violation to keep; raise the error that says why there is not."""
+    line = verdict_text(verdict).splitlines()[0]
     if verdict.verdict is Verdict.MALFORMED:
         raise BadInputError(verdict.reason)
     if all(finding.disputed for finding in verdict.findings):
         if verdict.verdict is Verdict.HOLDS:
-            raise NothingToMinimiseError(f"nothing to minimise: {said}")
-        raise NoVerdictError(said)
+            raise NothingToMinimiseError(f"nothing to minimise: {line}")
+        raise NoVerdictError(line)
     if only is not None and only not in verdict.violations:
         others = ", ".join(verdict.violations) or "no property"
         raise NothingToMinimiseError(f"{verdict.source}: nothing to minimise: it violates {others}, not {only}")
@@ -213,29 +212,29 @@ def _observed(check: TraceCheck, state: State, step: RecordedStep) -> Value:
 
 
 def _sent(check: TraceCheck, before: State, after: State, step: RecordedStep) -> list[Value]:
-    """Return the messages that a step sent, in the order of TLC; none where the spec does not say that."""
+    """Return the messages that a step sent, in the order of TLC; none where the spec has no outbox."""
     if not step.node or not check.interface.has_outbox(check.spec):
         return []
     node = check.reading.node(Event(seq=0, node=step.node, action=step.action))
     return sorted((check.outbox(after, node) - check.outbox(before, node)).elements(), key=sort_key)
 
 
-def _seen(check: TraceCheck, before: State, after: State, step: RecordedStep) -> tuple[Value, list[Value]]:
+def _observed_and_sent(check: TraceCheck, before: State, after: State, step: RecordedStep) -> tuple[Value, list[Value]]:
     return _observed(check, after, step), _sent(check, before, after, step)
 
 
 def _events(run: CandidateRun[RecordedStep], check: TraceCheck, nodes: frozenset[str]) -> Iterator[Event]:
-    """Yield the events of a run: what was shown before is shown again, as the spec has it now; by node in order."""
+    """Yield the events of a run, which show the same fields as before, with the values that the spec has now."""
     words = check.reading.words
     for number, step in enumerate(run.steps):
         before, after = run.states[number : number + 2]
         params = check.spec.actions[step.action].params[1:] if step.node else tuple(step.args)
         shows: dict[str, object] = {}
         if step.shows:
-            seen = _observed(check, after, step)
-            record = seen.d if isinstance(seen, Fcn) else {}
-            told = {words.strings.get(name, name): name for name in step.shows}
-            shows = {told[key]: to_tree(record[key], words) for key in told if key in record}
+            observed = _observed(check, after, step)
+            record = observed.d if isinstance(observed, Fcn) else {}
+            names = {words.strings.get(name, name): name for name in step.shows}
+            shows = {name: to_tree(record[key], words) for key, name in names.items() if key in record}
         event = Event(
             seq=number,
             node=step.node,
@@ -250,7 +249,7 @@ def _events(run: CandidateRun[RecordedStep], check: TraceCheck, nodes: frozenset
 
 
 def _by_node(tree: Any, nodes: frozenset[str]) -> Any:
-    """Return a tree in which objects by node have the nodes in order, and not by the hashes of their names."""
+    """Return a tree whose objects by node have the nodes in order."""
     if isinstance(tree, list):
         return [_by_node(each, nodes) for each in tree]
     if not isinstance(tree, dict):
@@ -268,9 +267,9 @@ def _header(header: Header, system: System, is_cut: bool) -> Header:
     )
 
 
-def _confirm(found: Minimised, given: TraceVerdict, spec: Spec, interface: Interface, only: str | None) -> None:
-    """Check what was found as any trace is; raise RuntimeError where the verdict is another one."""
-    again = check_trace(_Listed("", tuple(enumerate(found.events, 2)), found.header), spec, interface)
+def _confirm(found: MinimisedTrace, given: TraceVerdict, spec: Spec, interface: Interface, only: str | None) -> None:
+    """Check the minimised trace; raise RuntimeError where it has another verdict."""
+    again = check_trace(_ListedTrace("", tuple(enumerate(found.events, 2)), found.header), spec, interface)
     if only is not None:
         is_same = only in again.violations and again.violations[only].seq == found.events[-1].seq
     else:
@@ -280,7 +279,7 @@ def _confirm(found: Minimised, given: TraceVerdict, spec: Spec, interface: Inter
 
 
 def _first(verdict: TraceVerdict) -> set[tuple[str, str, str, str]]:
-    """Return what is found first: every property that fails there, or the action and how it leaves the spec."""
+    """Return the findings at the first line: each failing property, or the action and how it leaves the spec."""
     line = verdict.findings[0].line if verdict.findings else 0
     return {
         (each.kind, each.code, each.name, "" if each.kind == "property" else each.action)
@@ -292,8 +291,8 @@ def _first(verdict: TraceVerdict) -> set[tuple[str, str, str, str]]:
 def shortest_known(system: System, header: Header, names: Iterable[str]) -> tuple[ModelEntry, int] | None:
     """Return the model with the shortest counterexample to one of some properties, and the number of its steps.
 
-    Only models of a flaw count that the header's system has; their counterexamples are found breadth-first, the
-    shortest within the bounds of the model.
+    Only models of a flaw that the header's system has count. Their counterexamples are found breadth-first, so they are
+    the shortest within the bounds of the model.
     """
     if system.manifest is None or system.constants is None:
         return None

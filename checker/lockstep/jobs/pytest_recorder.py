@@ -1,4 +1,4 @@
-"""Recording a trace in a test, which is checked when the test has passed."""
+"""Recorders for tests: a test records a trace, which is checked when the test has passed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.pytest_collection import own_words, said
+from lockstep.jobs.pytest_collection import failure_text, own_words
 from lockstep.systems.file_check import Judge, judge_known, judge_own
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice
@@ -25,21 +25,21 @@ from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
 
 class RecordingError(BadInputError):
-    """A recorder is used in a way that gives no trace; the message says why."""
+    """A recorder is used wrongly; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorders:
-    """What the fixture `lockstep_recorder` is: called, it returns a recorder of this test.
+class RecorderFactory:
+    """The fixture `lockstep_recorder`: a call returns a recorder of this test.
 
-    `name` is that of the test, `folder` the one of its file; `new_folder` makes one for the trace; `made` are the
-    recorders of the test so far.
+    `name` is that of the test, `folder` the one of its file; `new_folder` makes one for the trace; `recorders` are
+    those of the test so far.
     """
 
     name: str
     folder: Path
     new_folder: Callable[[], Path]
-    made: list[Recorder]
+    recorders: list[Recorder]
 
     def __call__(
         self,
@@ -53,10 +53,9 @@ class Recorders:
     ) -> Recorder:
         """Return a recorder.
 
-        Arguments: `spec`, the name of a spec that lockstep knows, or the file of your own, from the
-        folder of the test; `cfg`, the one beside it unless it is named; `mapping`, with which the test writes lines
-        in its own words; `nodes` and `constants` of the header, where `nodes` are those of the events unless they are
-        given; `switches`, as `lockstep check --switch` takes them.
+        Arguments: `spec`, the name of a spec that lockstep knows, or a file of your own, relative to the folder of the
+        test; `cfg`, by default the file beside it; `mapping`, with which the test writes lines of a log; `nodes` and
+        `constants` of the header, `nodes` by default those of the events; `switches`, as of `lockstep check`.
         Raises BadInputError where spec, cfg, mapping or switches cannot be used, and as load_spec does.
         """
         chosen = list(switches)
@@ -78,21 +77,21 @@ class Recorders:
         path = self.new_folder() / f"{file}.{'log' if mapping is not None else 'trace.ndjson'}"
         header = Header(FORMAT, "pytest", "1", name, tuple(nodes), dict(constants or {}), scenario=self.name[:200])
         recorder = Recorder(path, judge, words, None if mapping is not None else header)
-        self.made.append(recorder)
+        self.recorders.append(recorder)
         return recorder
 
 
 class Recorder:
-    """A trace of a test, or with a mapping a log of its own words; events and lines may come from several threads."""
+    """Records a trace of a test, or with a mapping a log; events and lines may come from several threads."""
 
     def __init__(self, path: Path, judge: Judge, words: tuple[str, ...], header: Header | None) -> None:
-        """Begin a trace with this header, or without one a log, that is to be written to `path`."""
+        """Start a trace with this header, or without one a log, that will be written to `path`."""
         self.path = path
         self._judge, self._words, self._header = judge, words, header
         self._events: list[Event] = []
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
-        self._was_asked = False
+        self._is_judged = False
 
     def event(
         self,
@@ -105,53 +104,53 @@ class Recorder:
     ) -> None:
         """Record a step: its action, node and other arguments, what the node shows after it, and what it sent.
 
-        Raises RecordingError where a value is none of JSON, and where this recorder has a mapping.
+        Raises RecordingError where JSON cannot represent a value, and where this recorder has a mapping.
         """
         if self._header is None:
-            raise RecordingError("with a mapping a test writes lines in its own words: call line(), not event()")
+            raise RecordingError("with a mapping a test records lines: call line(), not event()")
         messages = None if sent is None else tuple(dict(each) for each in sent)
         with self._lock:
             event = Event(len(self._events), node, action, dict(args or {}), dict(shows or {}), messages)
-            # What is changed later was not recorded.
+            # A copy: later changes of the arguments are not recorded.
             self._events.append(msgspec.json.decode(_json(event), type=Event))
-            self._was_asked = False
+            self._is_judged = False
 
     def line(self, **fields: Any) -> None:
         """Record a line of a log: its fields, as the mapping reads them.
 
-        Raises RecordingError where a value is none of JSON, and where this recorder has no mapping.
+        Raises RecordingError where JSON cannot represent a value, and where this recorder has no mapping.
         """
         if self._header is not None:
-            raise RecordingError("line() writes what a mapping reads: name one, or call event()")
+            raise RecordingError("line() needs a mapping: name one, or call event()")
         line = _json(fields) + b"\n"
         with self._lock:
             self._lines.append(line)
-            self._was_asked = False
+            self._is_judged = False
 
     def verdict(self) -> TraceVerdict:
-        """Check what was recorded so far and return the verdict, for the test to judge: it fails for it no more."""
+        """Check what was recorded so far and return the verdict, which the test then judges itself."""
         with self._lock:
-            self._was_asked = True
+            self._is_judged = True
             with writing_whole(self.path) as file:
                 for line in self._lines if self._header is None else self._trace(self._header):
                     file.write(line)
         return self._judge(self.path)
 
     def _trace(self, header: Header) -> Iterable[bytes]:
-        told = tuple(dict.fromkeys(event.node for event in self._events if event.node)) or ("test",)
-        return trace_lines(msgspec.structs.replace(header, nodes=header.nodes or told), self._events)
+        nodes = tuple(dict.fromkeys(event.node for event in self._events if event.node)) or ("test",)
+        return trace_lines(msgspec.structs.replace(header, nodes=header.nodes or nodes), self._events)
 
-    def said(self) -> str:
-        """Check what was recorded, and say the verdict with the command that gives it again."""
-        return said(self.verdict(), self._words)
+    def verdict_text(self) -> str:
+        """Check what was recorded; return the verdict with the command that repeats the check."""
+        return failure_text(self.verdict(), self._words)
 
     def fail_unless_it_holds(self) -> None:
-        """Fail the test where its trace does not hold; not where the test has asked for the verdict since."""
-        if self._was_asked:
+        """Fail the test unless its trace holds, or the test has judged the verdict since the last record."""
+        if self._is_judged:
             return
         found = self.verdict()
         if found.verdict is not Verdict.HOLDS:
-            pytest.fail(said(found, self._words), pytrace=False)
+            pytest.fail(failure_text(found, self._words), pytrace=False)
 
 
 def _json(value: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""traces/manifest.toml: the recordings that ship with the project, and what the spec says of each."""
+"""traces/manifest.toml: the recordings that ship with the project, and the expected verdict on each."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from lockstep.systems.registry import constants
 from lockstep.systems.system import System, Untold
 from lockstep.trace.json_lines import explained
 
-#: The variant that replaces no constant.
+#: The variant that replaces no constant of the header.
 AS_RECORDED = "published"
 
-#: The folder of the recordings, beside their manifest; what else is in it describes them.
+#: The folder of the recordings, beside their manifest, and the suffix of their descriptions.
 RECORDED, DESCRIPTION = "captured", ".md"
 
 
-class Leaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a recording leaves the spec: the action, and the line of the recording."""
+class Departure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The step at which a recording leaves the spec: the action, and the line of the recording."""
 
     action: str
     line: int
 
 
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One recording, the variant of the spec it is held against, and the expected verdict.
+    """One recording, the variant of the spec that it is checked against, and the expected verdict.
 
-    `version` is that of the system, where the file does not tell it; `violates` maps a property to the line of the
+    `version` is that of the system, where the file does not have it; `violates` maps a property to the line of the
     recording from which on it fails.
     """
 
@@ -42,11 +42,11 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variant: str = AS_RECORDED
     version: str | None = None
     violates: dict[str, int] = {}
-    leaves: Leaves | None = None
+    leaves: Departure | None = None
 
     @property
     def untold(self) -> Untold:
-        """What the file does not tell of itself."""
+        """The metadata that the file lacks."""
         return Untold(self.version)
 
     def switches(self, system: System) -> dict[str, str]:
@@ -56,7 +56,7 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return dict(system.constants.variants[self.variant])
 
 
-class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _RecordingsManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recording: tuple[Recording, ...]
 
 
@@ -75,7 +75,7 @@ def load_recordings(path: Path) -> tuple[Recording, ...]:
     except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are such
         raise RecordingsError(f"{path}: {error}") from error
     try:
-        recordings = msgspec.convert(tree, _Manifest).recording
+        recordings = msgspec.convert(tree, _RecordingsManifest).recording
     except msgspec.ValidationError as error:
         raise RecordingsError(f"{path}: {explained(error, tree)}") from error
     known = {AS_RECORDED, *(name for each in constants() for name in each.variants)}
@@ -94,7 +94,7 @@ def _check_files(path: Path, recordings: tuple[Recording, ...]) -> None:
     for place, recording in enumerate(recordings):
         if not (path.parent / recording.file).is_file():
             raise RecordingsError(f"{path}: field `recording[{place}].file`: there is no {recording.file}")
-    # A recording that nobody checks shows nothing, and nobody would notice that its entry is gone.
+    # A recording without an entry would never be checked.
     inside = (each for each in (path.parent / RECORDED).rglob("*") if each.is_file())
     there = (each for each in inside if each.suffix != DESCRIPTION)
     left_out = sorted(set(there) - {path.parent / recording.file for recording in recordings})
@@ -104,14 +104,14 @@ def _check_files(path: Path, recordings: tuple[Recording, ...]) -> None:
 
 
 def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:
-    """List how the verdict differs from the expected one; nothing when it is as expected."""
+    """Return the differences from the expected verdict."""
     if found.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
         return [found.reason]
     problems: list[str] = []
     if str(found.verdict) != recording.verdict:
         problems.append(f"{found.verdict}: {found.reason}")
     deviation = found.deviation
-    left = None if deviation is None else Leaves(deviation.action, deviation.recorded_line or -1)
+    left = None if deviation is None else Departure(deviation.action, deviation.recorded_line or -1)
     if left != recording.leaves:
         problems.append(f"leaves the spec at {_place(left)}, not at {_place(recording.leaves)}")
     violated = {name: finding.recorded_line for name, finding in found.violations.items()}
@@ -120,12 +120,12 @@ def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:
     return problems
 
 
-def _place(leaves: Leaves | None) -> str:
+def _place(leaves: Departure | None) -> str:
     return "no line" if leaves is None else f"line {leaves.line} ({leaves.action})"
 
 
 def found_text(found: TraceVerdict) -> str:
-    """Say in a few words what was found, by lines of the recording."""
+    """Return a short description of the verdict, by lines of the recording."""
     if found.deviation is not None:
         text = f"leaves the spec at line {found.deviation.recorded_line}: {found.deviation.action}"
     else:

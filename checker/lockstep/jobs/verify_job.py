@@ -17,7 +17,7 @@ from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.fleet_both_ways import ASKED_HEADS, ask_with_spark, by_plan
+from lockstep.jobs.fleet_both_ways import BOTH_WAYS_HEADS, by_plan, check_both_ways_with_spark
 from lockstep.jobs.fleet_coverage import Coverage, reached_by
 from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.recordings_manifest import Recording, found_text, load_recordings, mismatches
@@ -25,7 +25,7 @@ from lockstep.jobs.spark.spark_check import verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.models.pinned_models import run_models
 from lockstep.models.proofs.lemmas import ProofVerdict, run_proofs
-from lockstep.report.text_table import Column, heads, row, table
+from lockstep.report.text_table import TextColumn, heads, row, table
 from lockstep.report.verdict_text import finding_text
 from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier
 from lockstep.systems.trace_files import import_trace, open_trace, raw_format, write_cluster
@@ -98,7 +98,7 @@ class Job:
     def _record(self, part: str, name: str, verdict: Verdict, result: str) -> None:
         self.checks.append(Row(part, name, verdict, result))
 
-    def _begin(self, title: str, columns: Sequence[Column]) -> None:
+    def _begin(self, title: str, columns: Sequence[TextColumn]) -> None:
         self.say(f"{title}\n\n{heads(columns)}")
 
     def _models(self) -> None:
@@ -128,7 +128,7 @@ class Job:
     def _proofs(self) -> None:
         self.progress("z3: lemmas")
         known = lemmas()
-        columns = [Column("lemma", _longest(known)), Column("group", 10), *_columns("", [])[1:]]
+        columns = [TextColumn("lemma", _longest(known)), TextColumn("group", 10), *_columns("", [])[1:]]
         self._begin("Lemmas, proved by z3 for all integers", columns)
         for name in known:
             (proof,) = run_proofs(known, [name])
@@ -189,12 +189,12 @@ class Job:
     def _ask(self, spark: SparkSession, clusters: list[tuple[str, int]]) -> None:
         """Ask each cluster what else it would do: a guard that is too strict contradicts no trace."""
         self.progress("Spark: asking clusters both ways")
-        found = ask_with_spark(spark, clusters, self.events, self.asked)
+        found = check_both_ways_with_spark(spark, clusters, self.events, self.asked)
         rows = list(by_plan(clusters, found))
         for each in rows:
             self._record("both ways", each.plan, each.verdict, each.result)
         self.say("What the clusters would do, every action with all arguments, beside what the spec allows\n")
-        self.say(table(ASKED_HEADS, [each.row for each in rows]) + "\n")
+        self.say(table(BOTH_WAYS_HEADS, [each.row for each in rows]) + "\n")
         for asked in found:
             for finding in asked.findings:
                 self.say(finding_text(asked.source, finding) + "\n")
@@ -235,11 +235,11 @@ def _checked(
         yield recording, summaries[recording.file], next(found[key])
 
 
-def _columns(name: str, names: Sequence[str], *counts: str) -> list[Column]:
+def _columns(name: str, names: Sequence[str], *counts: str) -> list[TextColumn]:
     """Return the columns of a table: a name, counts, the time, and the result, which is as wide as it is."""
     widths = {head: 11 if head in ("distinct", "generated") else 8 if head == "compared" else 6 for head in counts}
-    numbers = [Column(head, width, is_number=True) for head, width in widths.items()]
-    return [Column(name, _longest(names)), *numbers, Column("time", 7), Column("result")]
+    numbers = [TextColumn(head, width, is_number=True) for head, width in widths.items()]
+    return [TextColumn(name, _longest(names)), *numbers, TextColumn("time", 7), TextColumn("result")]
 
 
 def _longest(names: Iterable[str]) -> int:

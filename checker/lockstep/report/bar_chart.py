@@ -1,4 +1,4 @@
-"""Bars as SVG: rows of counts, each divided by what is counted. No library is needed, and no script is in it."""
+"""A bar chart as SVG: each row is a bar of several counts, one behind the other. The SVG has no script."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _TOP, _ROW, _BAR = 64, 22, 15
 _LABEL_LETTERS = 34
 _COLOURS = ("#2c6fbb", "#d98a1f", "#4b9b6e", "#9a5bb0", "#a06a4c", "#5f7f8c", "#c4537f", "#8a8f2c")
 
-#: What XML cannot have, even escaped.
+#: Characters that XML cannot have, even escaped.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def bars(title: str, rows: Sequence[tuple[str, Mapping[str, int]]], colours: Mapping[str, str] | None = None) -> str:
-    """Return a picture of rows, each a label and how many there are of each thing, which lie behind one another.
+    """Return a chart of rows, each a label and the counts of several things.
 
-    Arguments: `colours`, of the things that have one of their own.
+    Arguments: `colours`, by thing; the others get one of a few.
     """
     things = list(dict.fromkeys(thing for _, counts in rows for thing in counts))
     own = colours or {}

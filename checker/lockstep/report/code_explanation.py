@@ -1,4 +1,4 @@
-"""What a code means: of the check in its own words, of a property in the words of the spec that defines it."""
+"""Explanations of codes: those of the check as written here, those of properties as the spec has them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lockstep.tla.loading.spec_project import module_texts
 
 def codes() -> dict[str, str]:
     """Return every code with its title, in order."""
-    of_systems = {code: name for system in SYSTEMS.values() for name, code in system.codes.items()}
-    return of_systems | {rule.code: rule.title for rule in ALL_CODES}
+    properties = {code: name for system in SYSTEMS.values() for name, code in system.codes.items()}
+    return properties | {rule.code: rule.title for rule in ALL_CODES}
 
 
 def rule(code: str) -> FindingCode:
@@ -25,22 +25,22 @@ def rule(code: str) -> FindingCode:
     for system in SYSTEMS.values():
         for name, its_code in system.codes.items():
             if code.upper() in (its_code, name.upper()):
-                return FindingCode(its_code, name, told_by_the_spec(system, name))
+                return FindingCode(its_code, name, property_text(system, name))
     raise KeyError(code)
 
 
-def told_by_the_spec(system: System, name: str) -> str:
-    """Return what a spec says of a property: its banner, its definition, and the models that break it."""
+def property_text(system: System, name: str) -> str:
+    """Return the banner of a property in the spec, its definition, and the models that break it."""
     banner_and_body = re.compile(rf"((?:^\\\* .*\n)*)(^{name} ==.*\n(?:.+\n)*)", re.MULTILINE)
     searched = ((module, text, banner_and_body.search(text)) for module, text in module_texts(system.module).items())
     module, text, found = next((each for each in searched if each[2] is not None), ("", "", None))
     if found is None:
         raise AssertionError(f"{system.spec}.tla does not define {name}")
     banner = [line.removeprefix("\\* ") for line in found[1].splitlines()]
-    said = re.sub(r"^(INV|PROP) \w+: ", "", "\n".join(banner))
+    introduction = re.sub(r"^(INV|PROP) \w+: ", "", "\n".join(banner))
     line = text.count("\n", 0, found.start(2)) + 1
     definition = "".join(f"    {each}\n" for each in found[2].splitlines())
-    return f"{said}\n\n{module}.tla:{line}\n\n{definition}\n{_broken_by(system, name)}"
+    return f"{introduction}\n\n{module}.tla:{line}\n\n{definition}\n{_broken_by(system, name)}"
 
 
 def _broken_by(system: System, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Counterexamples, step by step: for people, as records for programs, and in Apalache's Informal Trace Format (ITF)."""
+"""Counterexamples step by step: as text, as records for programs, and in Apalache's Informal Trace Format (ITF)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ITF = "https://apalache-mc.org/docs/adr/015adr-trace.html"
 
 
 def steps_text(behaviour: Behaviour, *, full: bool = False) -> str:
-    """Say of every step its action, arguments, where it is defined, and what it changed, the old value and the new one.
+    """Return each step as text: its action, arguments, definition, and the old and new value of what it changed.
 
-    Of the initial state, and with `full` of every state, every variable is shown.
+    The initial state, and with `full` every state, is shown in full.
     """
     return "\n".join(_lines(behaviour, full))
 
@@ -36,7 +36,7 @@ def _lines(behaviour: Behaviour, full: bool) -> Iterator[str]:
             yield from (f"         {name} = {format_value(value)}" for name, value in step.state.items())
     if behaviour.back_to is not None:
         stays = behaviour.back_to == len(behaviour.steps) - 1
-        by = "" if behaviour.back_by is None else f" by {_called(behaviour.back_by)}"
+        by = "" if behaviour.back_by is None else f" by {_call_text(behaviour.back_by)}"
         back = f"       and back to step {behaviour.back_to + 1}{by}, for ever"
         yield "       and stays in this state for ever" if stays else back
     if behaviour.met:
@@ -49,19 +49,19 @@ def _condition(met: Met) -> str:
 
 
 def _title(step: Taken) -> str:
-    return f"{_called(step)}  {step.place}" if step.place else _called(step)
+    return f"{_call_text(step)}  {step.place}" if step.place else _call_text(step)
 
 
-def _called(step: Taken) -> str:
+def _call_text(step: Taken) -> str:
     name = step.action or "a step that TLC does not name"
     args = ", ".join(f"{arg} = {format_value(value)}" for arg, value in (step.args or {}).items())
     return f"{name}({args})" if args else name
 
 
 def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str, Any]]:
-    """Return a record of each step as JSON can hold it, values in ITF's encoding.
+    """Return a JSON record of each step, with values in ITF's encoding.
 
-    `args` is null where they are not known; `state` is that of the initial state, and with `full` of every one.
+    `args` is null where they are unknown; only the initial state, and with `full` every state, has `state`.
     """
     return [
         {
@@ -80,11 +80,11 @@ def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str,
 
 
 def counterexample_record(behaviour: Behaviour | None, *, full: bool = False) -> dict[str, Any]:
-    """Return what a report in JSON says of a counterexample: its steps, and the one to which it goes back for ever.
+    """Return the JSON record of a counterexample: its steps, and the one to which it goes back for ever.
 
-    Both are null where there is none; a behaviour that comes to a stop goes back to its last step. `back_by` is the
-    action that goes back, with its arguments; null where it stays, or nobody tells. `fairness` tells how what is
-    repeated meets each condition of fairness: after which step the action is taken, or is not enabled.
+    Both are null where there is none; a behaviour that stutters goes back to its last step. `back_by` is the action
+    that goes back, with its arguments; null where it stutters, or the action is unknown. `fairness` lists how the cycle
+    meets each fairness condition: the step after which the action is taken, or is not enabled.
     """
     if behaviour is None:
         return {"counterexample": None, "back_to": None, "back_by": None, "fairness": []}
@@ -111,9 +111,9 @@ def _variables(step: Taken) -> dict[str, Any]:
 
 
 def write_itf(behaviour: Behaviour, path: Path, source: str, violated: str) -> None:
-    """Write a behaviour in ITF; action and arguments stand in the `#meta` of the state that a step leads to.
+    """Write a behaviour in ITF, with action and arguments of a step in the `#meta` of the state that it leads to.
 
-    Arguments: `source`, the spec's file; `violated`, what the behaviour violates.
+    Arguments: `source`, the spec's file; `violated`, the property that the behaviour violates.
     """
     path.write_text(json.dumps(itf(behaviour, source, violated), indent=1) + "\n", encoding="utf-8")
 
@@ -123,8 +123,8 @@ def itf(
 ) -> dict[str, Any]:
     """Return a behaviour as the tree of an ITF file.
 
-    Arguments: `source`, the spec's file; `violated`, what the behaviour violates, None for nothing; `further`, what the
-    `#meta` of the file has besides.
+    Arguments: `source`, the spec's file; `violated`, the properties that the behaviour violates, if any; `further`,
+    additional entries of the `#meta` of the file.
     """
     meta: dict[str, Any] = {
         "format": "ITF",
@@ -137,7 +137,7 @@ def itf(
     if behaviour.met:
         meta["fairness"] = [_condition(met) for met in behaviour.met]
     states = [
-        {"#meta": {"index": index, "action": told["action"], "args": told["args"]}, **_variables(step)}
-        for index, (step, told) in enumerate(zip(behaviour.steps, steps_records(behaviour), strict=True))
+        {"#meta": {"index": index, "action": record["action"], "args": record["args"]}, **_variables(step)}
+        for index, (step, record) in enumerate(zip(behaviour.steps, steps_records(behaviour), strict=True))
     ]
     return {"#meta": meta, "vars": list(behaviour.steps[0].state), "states": states, **loop}

@@ -1,8 +1,8 @@
 """Verdicts for GitHub Actions: commands that annotate lines of files, and a summary of the job in Markdown.
 
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands describes the commands. The runner
-takes a line for one wherever it stands in the output, blanks before it or not; so whatever a trace says is escaped, and
-what is printed besides stands between `::stop-commands::` and its end.
+takes any line of the output for a command, blanks before it or not. So texts of a trace are escaped, and all other
+output stands between `::stop-commands::` and its end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lockstep.report.verdict_text import finding_text, verdict_text
 
 
 def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
-    """Yield a command for each finding, and for each trace that has no verdict: none of them is left out silently."""
+    """Yield a command for each finding, and for each trace that has no verdict."""
     for verdict in verdicts:
         for finding in verdict.findings:
             source = finding.source or verdict.source
@@ -28,12 +28,12 @@ def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
             kind = "warning" if finding.disputed else "error"
             yield _command(kind, source, finding.line, text.partition("\n")[0], text)
         if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
-            told = verdict_text(verdict).splitlines()[0]
-            line = re.match(rf"{re.escape(visible_line(verdict.source))}:(\d+):", told)
+            head = verdict_text(verdict).splitlines()[0]
+            line = re.match(rf"{re.escape(visible_line(verdict.source))}:(\d+):", head)
             title = (
                 f"{verdict.verdict}: no verdict" if verdict.verdict is Verdict.INCONCLUSIVE else str(verdict.verdict)
             )
-            yield _command("error", verdict.source, int(line[1]) if line else 1, title, told)
+            yield _command("error", verdict.source, int(line[1]) if line else 1, title, head)
 
 
 def _command(kind: str, file: str, line: int, title: str, message: str) -> str:
@@ -42,7 +42,7 @@ def _command(kind: str, file: str, line: int, title: str, message: str) -> str:
 
 
 def relative_path(file: str) -> str:
-    """Return a file as it is called from the current folder, with slashes; one that lies elsewhere keeps its name."""
+    """Return the path of a file from the current folder, with slashes; elsewhere the path as it is."""
     path = Path(file)
     if not path.is_absolute():
         return path.as_posix()
@@ -53,7 +53,7 @@ def relative_path(file: str) -> str:
 
 
 def _data(text: str) -> str:
-    """Escape the message of a command: after that no line ends in it."""
+    """Escape the message of a command, so that it is one line."""
     return visible(text.replace("%", "%25")).replace("\n", "%0A")
 
 
@@ -63,7 +63,7 @@ def _property(text: str) -> str:
 
 
 def without_commands(text: str) -> str:
-    """Return text in which the runner sees no command: between two that nobody can guess."""
+    """Return text in which the runner sees no command: it stands between two that nobody can guess."""
     token = secrets.token_hex(16)
     return f"::stop-commands::{token}\n{text}\n::{token}::"
 
@@ -71,7 +71,7 @@ def without_commands(text: str) -> str:
 def summary(verdicts: Sequence[TraceVerdict]) -> str:
     """Return the summary of a job: a table with a row for each trace, and the findings below it.
 
-    All text of a trace is code of HTML, in which Markdown finds no link, no mention and no element.
+    All text of a trace is within HTML code elements, where Markdown finds no link, no mention and no element.
     """
     lines = [
         "### lockstep check",
@@ -83,14 +83,14 @@ def summary(verdicts: Sequence[TraceVerdict]) -> str:
         counts = f"{verdict.events:,} | {verdict.steps:,} | {verdict.observed:,}"
         lines.append(f"| {_code(verdict.source)} | {verdict.verdict} | {counts} |")
     for verdict in verdicts:
-        told = [] if verdict.verdict in (Verdict.HOLDS, Verdict.VIOLATED) else [verdict_text(verdict).splitlines()[0]]
-        told += [finding_text(finding.source or verdict.source, finding) for finding in verdict.findings]
-        lines += ["", *(f"<pre>{_lines(each)}</pre>" for each in told)] if told else []
+        parts = [] if verdict.verdict in (Verdict.HOLDS, Verdict.VIOLATED) else [verdict_text(verdict).splitlines()[0]]
+        parts += [finding_text(finding.source or verdict.source, finding) for finding in verdict.findings]
+        lines += ["", *(f"<pre>{_lines(each)}</pre>" for each in parts)] if parts else []
     return "\n".join(lines) + "\n"
 
 
 def _lines(text: str) -> str:
-    """Escape lines of text for an element of HTML; an empty one would end it, for Markdown."""
+    """Escape lines of text for an element of HTML, which an empty line would end in Markdown."""
     return "&#10;".join(_escaped(line) for line in text.split("\n"))
 
 
@@ -99,6 +99,6 @@ def _code(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape what is syntax of HTML, of Markdown or of a table of it."""
+    """Escape the syntax of HTML and Markdown."""
     plain = html.escape(visible(text).replace("\n", " "))
     return re.sub(r"[|`*_\[\]\\~@#!$:()]", lambda sign: f"&#{ord(sign[0])};", plain)

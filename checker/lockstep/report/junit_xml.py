@@ -14,8 +14,8 @@ from lockstep.report.verdict_text import finding_text
 def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
     """Return one test suite with a test case for each trace.
 
-    A violation is a failure; a trace that is malformed, without a verdict, or met by an internal error is an error:
-    nothing is skipped, since a check that was not made is no pass.
+    A violation is a failure. A trace that is malformed, or without a verdict, is an error, as is an internal error.
+    Nothing is skipped, since a check that was not made is not a pass.
     """
     failed = sum(each.verdict is Verdict.VIOLATED for each in verdicts)
     broken = sum(each.verdict not in (Verdict.HOLDS, Verdict.VIOLATED) for each in verdicts)
@@ -34,8 +34,8 @@ def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
 
 
 def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
-    told = {"classname": "lockstep", "name": xml_text(verdict.source), "time": f"{verdict.seconds:.3f}"}
-    case = ElementTree.SubElement(suite, "testcase", told)
+    attributes = {"classname": "lockstep", "name": xml_text(verdict.source), "time": f"{verdict.seconds:.3f}"}
+    case = ElementTree.SubElement(suite, "testcase", attributes)
     if verdict.verdict is Verdict.VIOLATED:
         for finding in verdict.findings:
             what = {

@@ -24,7 +24,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.report.code_explanation import rule
 from lockstep.report.github_actions import relative_path
-from lockstep.report.verdict_text import NO_VERDICT_CODES, finding_text, placed
+from lockstep.report.verdict_text import NO_VERDICT_CODES, finding_text, split_place
 from lockstep.systems.registry import SYSTEMS
 from lockstep.trace.trace_format import Event
 from lockstep.trace.trace_reader import read_trace
@@ -100,7 +100,7 @@ class _Results:
 
     def _no_verdict(self, verdict: TraceVerdict) -> _Tree:
         code = NO_VERDICT_CODES[verdict.verdict]
-        place, reason = placed(verdict)
+        place, reason = split_place(verdict)
         line = place.removeprefix(f"{verdict.source}:")
         return {
             **self._rule_of_result(code, str(verdict.verdict)),

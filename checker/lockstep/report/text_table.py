@@ -23,25 +23,25 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table whose rows are printed as they come: its head, its width, and whether it is of numbers."""
+class TextColumn:
+    """A column of a table whose rows are printed one by one: its head, its width, and whether it holds numbers."""
 
     head: str
     width: int = 0
     is_number: bool = False
 
-    def laid_out(self, value: object) -> str:
+    def format(self, value: object) -> str:
         """Return a cell; one that is wider than the column moves the rest of its row."""
         text, width = _cell(value), max(self.width, len(self.head))
         return text.rjust(width) if self.is_number else text.ljust(width)
 
 
-def row(columns: Sequence[Column], values: Sequence[object]) -> str:
-    """Lay out one row of a table with these columns, as `table` does it."""
-    return "  " + "  ".join(column.laid_out(value) for column, value in zip(columns, values, strict=True)).rstrip()
+def row(columns: Sequence[TextColumn], values: Sequence[object]) -> str:
+    """Lay out one row of a table with these columns, like `table`."""
+    return "  " + "  ".join(column.format(value) for column, value in zip(columns, values, strict=True)).rstrip()
 
 
-def heads(columns: Sequence[Column]) -> str:
+def heads(columns: Sequence[TextColumn]) -> str:
     """Lay out the first line of a table with these columns."""
     return row(columns, [column.head for column in columns])
 

@@ -17,7 +17,7 @@ NO_VERDICT_CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLU
 
 
 def finding_text(source: str, finding: Finding) -> str:
-    """Say what is wrong, where in the trace, and at which lines of spec and reference."""
+    """Return a finding as text: what is wrong, where in the trace, and the lines of spec and reference."""
     what = {
         "step": f"{finding.action} is not a step the spec allows here",
         "shows": f"after {finding.action} the trace shows something else than the spec",
@@ -29,7 +29,7 @@ def finding_text(source: str, finding: Finding) -> str:
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
     of_node = f" of {visible_line(finding.node)}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
-    place = "" if _is_its_line(finding) else f" ({event})"
+    place = "" if _is_only_a_line(finding) else f" ({event})"
     lines = [f"{visible_line(finding.source or source)}:{finding.line}: {finding.code} {what}{place}"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
@@ -39,38 +39,38 @@ def finding_text(source: str, finding: Finding) -> str:
     return visible("\n".join(lines))
 
 
-def _is_its_line(finding: Finding) -> bool:
-    """Whether the line tells all that there is to say about where: an event of a log of one's own is its line."""
+def _is_only_a_line(finding: Finding) -> bool:
+    """Return whether the line number says all about the place: an event of a log of the user's own is its line."""
     at_line = finding.seq == finding.line and finding.recorded_line is None
     return bool(finding.source) or (at_line and finding.action != INIT)
 
 
 def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
-    """Say the verdict of one trace, in colour if wished, and each finding below it."""
+    """Return the verdict on a trace as text, optionally in colour, with each finding below it."""
     counts = counts_of(verdict)
     word = str(verdict.verdict)
     if colour:
         word = styled(word, _COLOURS.get(verdict.verdict, "yellow"))
     place, reason = verdict.source, verdict.reason
     if (code := NO_VERDICT_CODES.get(verdict.verdict)) is not None:
-        place, reason = placed(verdict)
+        place, reason = split_place(verdict)
         is_of_spec = verdict.verdict is Verdict.MALFORMED and reason.startswith(NOT_EVALUATED)
         of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
         word = f"{of_spec if is_of_spec else code} {word}"
-    said = f" ({counts})" if code is None or verdict.events else ""
-    head = f"{visible_line(place)}: {word}: {reason}{said}"
+    counted = f" ({counts})" if code is None or verdict.events else ""
+    head = f"{visible_line(place)}: {word}: {reason}{counted}"
     findings = (finding_text(verdict.source, each) for each in verdict.findings)
     return visible("\n".join([head, *verdict.notes, *findings]))
 
 
-def placed(verdict: TraceVerdict) -> tuple[str, str]:
-    """Return file and line, if the reason for which there is no verdict tells one, and the rest of it."""
+def split_place(verdict: TraceVerdict) -> tuple[str, str]:
+    """Return file and line of the reason why there is no verdict, if it has a line, and the rest of the reason."""
     line, _, rest = verdict.reason.removeprefix(f"{verdict.source}:").partition(": ")
     return (f"{verdict.source}:{line}", rest) if line.isdigit() else (verdict.source, verdict.reason)
 
 
 def verdict_record(verdict: TraceVerdict) -> dict[str, Any]:
-    """Return the verdict on one trace as JSON can hold it: its fields by name, each finding with its code."""
+    """Return the verdict on a trace as a tree of JSON."""
     return asdict(verdict) | {
         "verdict": str(verdict.verdict),
         "exit_code": verdict.verdict.exit_code,

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from lockstep.jobs.view.trace_view import of_trace
-from lockstep.report.page.build_page import page
-from lockstep.report.page.page_content import content
+from lockstep.jobs.view.trace_view import view_trace
+from lockstep.report.page.build_page import build_page
+from lockstep.report.page.page_content import page_content
 from lockstep.systems.trace_files import write_cluster
 
 #: What a browser would run if it were taken for markup, and what would end the block of data.
@@ -60,11 +60,11 @@ class Elements(HTMLParser):
 
 def tree_of(trace: Path, **switches: bool | str | int) -> dict[str, Any]:
     """What the page of a trace shows."""
-    return content(*of_trace(trace, switches))
+    return page_content(*view_trace(trace, switches))
 
 
 def page_of(trace: Path, **switches: bool | str | int) -> str:
-    return page(tree_of(trace, **switches))
+    return build_page(tree_of(trace, **switches))
 
 
 def tree_in(text: str) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lockstep.jobs.play.play_game import Game, of_model, of_own
+from lockstep.jobs.play.play_game import Game, play_model, play_own_spec
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.jobs.play.play_session import Visit
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.values.kinds import Value
 from tests.support.places import ROOT, SPECS
 
@@ -31,20 +32,20 @@ def walked(game: Game, steps: Iterable[tuple[str, Mapping[str, Value]]]) -> Visi
     """The last state after some steps were taken in a session, one by one."""
     at = game.session.visit(0)
     for action, args in steps:
-        at = game.session.take(at.number, game.session.asked(at.number, action, args))
+        at = game.session.take(at.number, game.session.step(at.number, action, args))
     return at
 
 
 def flawed() -> Game:
-    return of_model(FLAWED)
+    return play_model(FLAWED)
 
 
 def ways() -> Game:
-    return of_own(SPECS / "play" / "Ways.tla", SPECS / "play" / "Ways.cfg")
+    return play_own_spec(SpecOptions(module=SPECS / "play" / "Ways.tla"))
 
 
 def lock_service() -> Game:
-    return of_own(LOCK_SERVICE, LOCK_SERVICE.with_suffix(".cfg"))
+    return play_own_spec(SpecOptions(module=LOCK_SERVICE))
 
 
 def scenario_file(folder: Path, text: str) -> Path:

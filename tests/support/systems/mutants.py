@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.fleet_both_ways import BothWays, ask_cluster
+from lockstep.jobs.fleet_both_ways import BothWays, check_cluster_both_ways
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_specs import trace_spec
@@ -249,14 +249,18 @@ class Reference:
 
     def by_traces(self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> str:
         """Say where the trace of a cluster leaves the spec, or comes to no end; "" where none does."""
-        return _first(lambda plan, seed: ask_cluster(plan, seed, EVENTS, 0, spec_of(plan)), plans or self.order, seeds)
+        return _first(
+            lambda plan, seed: check_cluster_both_ways(plan, seed, EVENTS, 0, spec_of(plan)), plans or self.order, seeds
+        )
 
     def by_asking(
         self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,), steps: int = 4, events: int = EVENTS
     ) -> str:
         """Say where a cluster would do what the spec does not allow, or refuses what it does; "" where none does."""
         return _first(
-            lambda plan, seed: ask_cluster(plan, seed, events, steps, spec_of(plan)), plans or self.order, seeds
+            lambda plan, seed: check_cluster_both_ways(plan, seed, events, steps, spec_of(plan)),
+            plans or self.order,
+            seeds,
         )
 
     def by_floors(self, plans: Sequence[str] = ()) -> str:

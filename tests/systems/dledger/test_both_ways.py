@@ -12,7 +12,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.conformance.json_values import to_tree, to_value
-from lockstep.jobs.fleet_both_ways import ask_cluster, by_plan
+from lockstep.jobs.fleet_both_ways import by_plan, check_cluster_both_ways
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
 from raftref.action import NotEnabled
 from raftref.dledger.messages import read_message
@@ -29,7 +29,7 @@ SAMPLE = ("published", "votes", "whole")
 
 
 def asked(plan: str, steps: int = 4, seed: int = 1, events: int = 400) -> BothWays:
-    return ask_cluster(plan, seed, events, steps, spec_of(plan))
+    return check_cluster_both_ways(plan, seed, events, steps, spec_of(plan))
 
 
 @pytest.mark.parametrize("plan", sampled(PLANS, SAMPLE))

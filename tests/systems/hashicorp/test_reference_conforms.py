@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet import Fleet
-from lockstep.jobs.fleet_both_ways import ask_cluster
+from lockstep.jobs.fleet_both_ways import check_cluster_both_ways
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import header_constants
@@ -74,7 +74,7 @@ def test_a_thousand_clusters_conform_and_reach_their_floors() -> None:
 @pytest.mark.parametrize("plan", sampled(PLANS, ("raft", "raft_whole")))
 def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> None:
     """Every action with every argument, also failing and dying at every write, is tried after some of the steps."""
-    found = ask_cluster(plan, 1, 300, 4, spec_of(plan))
+    found = check_cluster_both_ways(plan, 1, 300, 4, spec_of(plan))
     assert (found.verdict, found.findings, found.steps) == (Verdict.HOLDS, [], 4)
     assert min(found.taken, found.refused) > 50
 

@@ -1,6 +1,6 @@
 """The exercises of the course, as their folders describe them.
 
-Each folder has an `exercise.toml`, which is for the grader, and beside it the files that a student gets.
+Each folder has an `exercise.toml` for the grader, and beside it the files that a student gets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import course_dir
 from lockstep.base.spelling import did_you_mean
 
-#: What the grader reads; students do not get it.
+#: The description for the grader; students do not get it.
 DESCRIPTION = "exercise.toml"
 
 #: The trace of an exercise, and the file that its answers go into.
@@ -25,21 +25,21 @@ TRACE, ANSWER = "steps.trace.ndjson", "answer.toml"
 
 
 class UnknownExerciseError(BadInputError):
-    """There is no exercise of that name; the message names those there are."""
+    """There is no exercise of that name; the message lists the names."""
 
 
 class Mistake(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A wrong answer that many give, and what it overlooks."""
+    """A common wrong answer, and what it overlooks."""
 
     answer: Any
     says: str
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One thing to predict of the steps that are given.
+    """A question about the steps of a trace.
 
-    After the event `after` (-1: at the beginning) either `field`, which `node` shows; or whether `node` may take
-    `action` with `args`. Or, of all steps, which event is the first to violate `property` ("never": none).
+    After the event `after` (-1: at the beginning) it asks for `field`, which `node` shows, or whether `node` may take
+    `action` with `args`. Or it asks for the first event of all that violates `property` ("never": none).
     """
 
     name: str
@@ -59,7 +59,7 @@ class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Predict(_Described, frozen=True, tag="predict"):
-    """Say what nodes show after some of the steps of a trace."""
+    """Predict what nodes show after some of the steps of a trace."""
 
     questions: tuple[Question, ...] = msgspec.field(name="question")
 
@@ -72,9 +72,9 @@ class Predict(_Described, frozen=True, tag="predict"):
 class FindBug(_Described, frozen=True, tag="find", kw_only=True):
     """Find the expression of a reference that was changed, and mend it.
 
-    In `method` of `module` the expression `changed` stands in the place of `expression`; `plan`, `seeds` and `events`
-    are of the clusters that show it, the first of which the student gets as a trace. `hints` are said of a method that
-    is wrong, by its name, `hint` of any other.
+    In `method` of `module` the expression `changed` stands in place of `expression`. `plan`, `seeds` and `events` are
+    those of the clusters that show it; the student gets the trace of the first. `hints` are for wrong methods, by name,
+    and `hint` is for any other.
     """
 
     module: str
@@ -96,11 +96,11 @@ class FindBug(_Described, frozen=True, tag="find", kw_only=True):
 class WriteGuard(_Described, frozen=True, tag="guard", kw_only=True):
     """Write the guard that a module leaves open.
 
-    `module` names the file, and its cfg beside it; what is below `library`, a folder of spec/, may be extended. In some
-    state `witness` must be true: of a guard that forbids too much `too_strict` is said; `hint` of one that forbids too
-    little. `rule` is the guard that is meant. Both are compared in all states of this model, and of another one whose
-    cfg has the lines of `other_model` in place of those that begin with the same word. Where they differ, `shows` names
-    the fields of each node that are printed.
+    `module` names the file, and its cfg beside it; it may extend modules below `library`, a folder of spec/. In some
+    state `witness` must be true: the hint for a guard that forbids too much is `too_strict`, for one that forbids too
+    little `hint`. `rule` is the intended guard. Both are compared in all states of this model, and of another one whose
+    cfg has the lines of `other_model` in place of those that begin with the same word. Where they differ, the fields
+    `shows` of each node are printed.
     """
 
     module: str
@@ -122,7 +122,7 @@ Exercise: TypeAlias = Predict | FindBug | WriteGuard
 
 
 def exercise_names() -> list[str]:
-    """Name the exercises in the order of the course."""
+    """Return the names of the exercises in the order of the course."""
     return sorted((each.parent.name for each in course_dir().glob(f"*/{DESCRIPTION}")), key=_place)
 
 
@@ -142,7 +142,7 @@ def load_exercise(name: str) -> Exercise:
     return found
 
 
-def files_of(name: str) -> Iterator[Path]:
+def student_files(name: str) -> Iterator[Path]:
     """Yield the files that a student gets."""
     for path in sorted((course_dir() / name).iterdir()):
         if path.is_file() and path.name != DESCRIPTION:
@@ -150,20 +150,20 @@ def files_of(name: str) -> Iterator[Path]:
 
 
 def copy_files(name: str, folder: Path) -> list[Path]:
-    """Copy the files of an exercise into a folder, which is made if it is not there; return the copies.
+    """Copy the files of an exercise into a folder, which is created if missing; return the copies.
 
-    Raises BadInputError where one of them is there already: nothing is overwritten, and nothing copied then.
+    Raises BadInputError, and copies nothing, if one of them exists already.
     """
-    targets = [folder / each.name for each in files_of(name)]
+    targets = [folder / each.name for each in student_files(name)]
     refuse_overwriting(targets)
     folder.mkdir(parents=True, exist_ok=True)
-    for source, target in zip(files_of(name), targets, strict=True):
+    for source, target in zip(student_files(name), targets, strict=True):
         shutil.copyfile(source, target)
     return targets
 
 
 def refuse_overwriting(targets: list[Path]) -> None:
-    """Raise BadInputError where one of the files is there."""
+    """Raise BadInputError if one of the files exists."""
     for target in targets:
         if target.exists():
             raise BadInputError(f"{target} is there already: remove it, or start the exercise in another folder")

@@ -1,4 +1,4 @@
-"""Grading a bug that was found: bug and correction are planted in the reference, and its clusters are checked."""
+"""Grading a bug hunt: bug and correction are planted in the reference, and its clusters are checked."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lockstep.base.spelling import did_you_mean
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import Finding
 from lockstep.jobs.course.course_exercises import TRACE, FindBug, refuse_overwriting
-from lockstep.jobs.course.plant_expression import ExpressionError, Method, methods_of
-from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Answers, Graded
+from lockstep.jobs.course.plant_expression import ExpressionError, ReferenceMethod, methods_of
+from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_specs import compiled
 from lockstep.trace.trace_format import Event, Header, write_trace
@@ -23,7 +23,7 @@ METHOD, EXPRESSION = "method", "expression"
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ClusterTrace:
     """The events of a cluster as a trace."""
 
     source: str
@@ -35,22 +35,22 @@ class _Told:
 
 
 def write_flawed_trace(exercise: FindBug, folder: Path) -> Path:
-    """Run the first cluster with the bug planted, and write what it tells into the folder; return the file.
+    """Run the first cluster with the bug planted, and write its trace into the folder; return the file.
 
-    Raises BadInputError where the file is there.
+    Raises BadInputError if the file exists.
     """
     path = folder / TRACE
     refuse_overwriting([path])
-    header, told = _cluster(exercise, exercise.seeds[0], _expression(exercise.changed))
+    header, trace = _cluster(exercise, exercise.seeds[0], _expression(exercise.changed))
     folder.mkdir(parents=True, exist_ok=True)
-    write_trace(path, header, told.events)
+    write_trace(path, header, trace.events)
     return path
 
 
-def grade_correction(exercise: FindBug, answers: Answers, show_solution: bool) -> Graded:
+def grade_correction(exercise: FindBug, answers: StudentAnswers, show_solution: bool) -> Grade:
     """Grade the method that a student names, and the expression that belongs there.
 
-    Raises AnswerError where there is no such method, or the expression is none that may run: nothing of it has run.
+    Raises AnswerError where there is no such method, or the expression is not allowed; it has not run then.
     """
     name, text = answers.values[METHOD], answers.values[EXPRESSION]
     solution = (f"it is {exercise.method}: {exercise.expression}",) if show_solution else ()
@@ -58,54 +58,54 @@ def grade_correction(exercise: FindBug, answers: Answers, show_solution: bool) -
         if not isinstance(answers.values[field], str):
             raise answers.malformed(field, "not a string")
     if name == OPEN:
-        return Graded(False, (f"{METHOD}: {UNANSWERED}", f"    {exercise.hint}", *solution))
+        return Grade(False, (f"{METHOD}: {UNANSWERED}", f"    {exercise.hint}", *solution))
     known = methods_of(exercise.module)
     if name not in known:
         raise answers.malformed(METHOD, f"{exercise.module} has no method {name!r}{did_you_mean(name, known)}")
     if name != exercise.method:
         still = _first_deviation(exercise, _expression(exercise.changed))
-        said = f"{METHOD}: {name} is as it should be, and the cluster still leaves the spec: {still}"
-        return Graded(False, (said, f"    {exercise.hints.get(name, exercise.hint)}", *solution))
+        line = f"{METHOD}: {name} is as it should be, and the cluster still leaves the spec: {still}"
+        return Grade(False, (line, f"    {exercise.hints.get(name, exercise.hint)}", *solution))
     if text == OPEN:
-        return Graded(False, (f"{METHOD}: {name} is right", f"{EXPRESSION}: {UNANSWERED}", *solution))
+        return Grade(False, (f"{METHOD}: {name} is right", f"{EXPRESSION}: {UNANSWERED}", *solution))
     try:
-        correction = Method(exercise.module, exercise.method).expression(text)
+        correction = ReferenceMethod(exercise.module, exercise.method).expression(text)
     except ExpressionError as error:
         raise answers.malformed(EXPRESSION, str(error)) from error
     found = _first_deviation(exercise, correction)
     if found:
-        return Graded(False, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` {found}", *solution))
+        return Grade(False, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` {found}", *solution))
     count = len(exercise.seeds) * exercise.events
-    return Graded(True, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` all {count} events conform"))
+    return Grade(True, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` all {count} events conform"))
 
 
 def _first_deviation(exercise: FindBug, planted: ast.expr) -> str:
-    """Say where the first cluster leaves the spec that has this expression planted; "" where none does."""
+    """Return where a cluster with this expression planted leaves the spec first; "" where none does."""
     for seed in exercise.seeds:
         try:
-            header, told = _cluster(exercise, seed, planted)
-        except Exception as error:  # Whatever a wrong expression does to the reference, the answer is wrong.
+            header, trace = _cluster(exercise, seed, planted)
+        except Exception as error:  # A wrong expression may raise anything in the reference.
             return f"the reference stops: {type(error).__name__}: {error}"
         system, _ = simulators()[exercise.plan]
-        spec = compiled(system, header, told.source)
-        verdict = check_trace(told, spec, system.interface(spec))
+        spec = compiled(system, header, trace.source)
+        verdict = check_trace(trace, spec, system.interface(spec))
         if verdict.deviation is not None:
-            return _said(verdict.deviation, seed)
+            return _deviation_text(verdict.deviation, seed)
         if not verdict.events:
             return f"nothing happens in the cluster of seed {seed}"
     return ""
 
 
-def _said(found: Finding, seed: int) -> str:
+def _deviation_text(found: Finding, seed: int) -> str:
     what = found.details[0] if found.details else "the spec allows no such step"
     return f"seed {seed}, event {found.seq}, {found.action} of {found.node}: {what}"
 
 
-def _cluster(exercise: FindBug, seed: int, planted: ast.expr) -> tuple[Header, _Told]:
+def _cluster(exercise: FindBug, seed: int, planted: ast.expr) -> tuple[Header, _ClusterTrace]:
     _, simulator = simulators()[exercise.plan]
-    with Method(exercise.module, exercise.method).planted(exercise.expression, planted):
+    with ReferenceMethod(exercise.module, exercise.method).planted(exercise.expression, planted):
         header, events = simulator.cluster(exercise.plan, seed, exercise.events)
-        return header, _Told(f"{exercise.plan}, seed {seed}", tuple(events))
+        return header, _ClusterTrace(f"{exercise.plan}, seed {seed}", tuple(events))
 
 
 def _expression(text: str) -> ast.expr:
@@ -113,7 +113,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def check_description(exercise: FindBug) -> str:
-    """Say how the bug of an exercise shows; raises BadInputError where it does not."""
+    """Return how the bug of an exercise shows; raises BadInputError where it does not."""
     found = _first_deviation(exercise, _expression(exercise.changed))
     if not found:
         raise BadInputError(f"{exercise.method}: no cluster shows `{exercise.changed}`")

@@ -1,4 +1,4 @@
-"""Planting another expression in one method of a reference that runs, and taking it out again."""
+"""Planting another expression in one method of the running reference, and removing it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean
 
-#: What a student's expression may be made of; a name, an attribute or a call must be one that the method has already.
+#: The syntax allowed in a student's expression; names, attributes and calls must be those of the method.
 _ALLOWED = (
     *(
         ast.Expression,
@@ -28,18 +28,18 @@ _ALLOWED = (
     ),
     *(ast.Call, ast.Constant, ast.Load, ast.cmpop, ast.boolop, ast.Not, ast.USub, ast.Add, ast.Sub, ast.FloorDiv),
 )
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
 class ExpressionError(BadInputError):
-    """An expression that is not run; the message says why."""
+    """An expression is not allowed; the message says why."""
 
 
-class Method:
-    """One method of a module of a reference, with the source that it has there."""
+class ReferenceMethod:
+    """One method of a module of a reference, with its source."""
 
     def __init__(self, module: str, name: str) -> None:
-        """Find it; raises KeyError where the module has no such method."""
+        """Find the method; raises KeyError where the module does not have it."""
         loaded = import_module(module)
         assert loaded.__file__ is not None
         self.name = name
@@ -50,14 +50,14 @@ class Method:
     def expression(self, text: str) -> ast.expr:
         """Parse an expression that a student may plant in the method.
 
-        Raises ExpressionError where it is none, or has what the method does not have: nothing of it has run then.
+        Raises ExpressionError where it is not an expression, or has what the method does not have; it has not run then.
         """
-        if len(text) > _LONGEST:
-            raise ExpressionError(f"longer than {_LONGEST} characters")
+        if len(text) > _MAX_LENGTH:
+            raise ExpressionError(f"longer than {_MAX_LENGTH} characters")
         try:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError) as error:
-            raise ExpressionError(f"no expression of Python: {getattr(error, 'msg', error)}") from error
+            raise ExpressionError(f"not an expression of Python: {getattr(error, 'msg', error)}") from error
         names, attributes, calls = self._words()
         for node in ast.walk(tree):
             self._refuse(node, names, attributes, calls)
@@ -83,7 +83,7 @@ class Method:
             raise ExpressionError(f"the constant {node.value!r} is not allowed in an answer")
 
     def running(self) -> list[types.FunctionType]:
-        """Return every function object that runs the method, wherever it is held."""
+        """Return every function object that runs the method, wherever it is referenced."""
         return [
             each
             for each in gc.get_objects()
@@ -94,21 +94,21 @@ class Method:
 
     @contextmanager
     def planted(self, there: str, other: ast.expr) -> Iterator[None]:
-        """Let every function object that runs the method run it with `other` in the place of the expression `there`.
+        """Let every function object of the method run it with `other` in place of the expression `there`.
 
-        Raises LookupError where the method has that expression not just once, or no function object runs it.
+        Raises LookupError unless the method has that expression exactly once, and some function object runs it.
         """
         code = self._code_with(there, other)
-        held = self.running()
-        if not held:
-            raise LookupError("nothing runs the method: what is planted would be nowhere")
-        before = [each.__code__ for each in held]
+        functions = self.running()
+        if not functions:
+            raise LookupError("no function object runs the method")
+        before = [each.__code__ for each in functions]
         try:
-            for function in held:
+            for function in functions:
                 function.__code__ = code
             yield
         finally:
-            for function, own in zip(held, before, strict=True):
+            for function, own in zip(functions, before, strict=True):
                 function.__code__ = own
 
     def _code_with(self, there: str, other: ast.expr) -> types.CodeType:
@@ -129,7 +129,7 @@ class Method:
 
 
 def methods_of(module: str) -> list[str]:
-    """Name the methods and functions of a module, a method with its class: `Class.method`."""
+    """Return the names of the methods and functions of a module, a method with its class: `Class.method`."""
     loaded = import_module(module)
     assert loaded.__file__ is not None
     return [name for name, _ in _functions(ast.parse(Path(loaded.__file__).read_text(encoding="utf-8")))]

@@ -1,4 +1,4 @@
-"""Grading predictions: the compiled spec takes the steps of a trace, and each answer is held beside its state."""
+"""Grading predictions: the compiled spec takes the steps of a trace, and each answer is compared with its state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.property_evaluation import IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.jobs.course.course_exercises import TRACE, Predict, Question
-from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Answers, Graded, is_plain
+from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers, is_plain
 from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -21,23 +21,23 @@ from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
 from lockstep.trace.trace_reader import read_trace
 
-#: What an answer says where no step violates the property, and where there is no such node.
+#: The answers for a property that no step violates, and for a node that does not exist.
 NEVER, NONE = "never", "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """The steps of an exercise, taken: the state after each event (-1: the initial one), and where properties fail."""
+class ExerciseRun:
+    """The run of an exercise: the state after each event (-1: the initial one), and where properties fail."""
 
     spec: Spec
     interface: Interface
     states: Mapping[int, State]
     violations: Mapping[str, int]
 
-    def right(self, question: Question, answer: Any) -> ShownValue:
-        """Hold an answer beside what the spec says.
+    def compare(self, question: Question, answer: Any) -> ShownValue:
+        """Compare an answer with the spec.
 
-        Raises ObservationError where the two cannot be compared, and KeyError where the question names no event.
+        Raises ObservationError where the two cannot be compared, and KeyError where there is no such event.
         """
         if question.property:
             return _plain(question.name, answer, self.violations.get(question.property, NEVER))
@@ -57,7 +57,7 @@ class Taken:
         return self.spec.step(self.states[question.after], question.action, args) is not None
 
 
-def take_steps(name: str) -> Taken:
+def run_exercise(name: str) -> ExerciseRun:
     """Take the steps of an exercise's trace on the compiled spec.
 
     Raises TraceError where one of them is not allowed, or the trace is malformed.
@@ -78,60 +78,60 @@ def take_steps(name: str) -> Taken:
             violations[each] = event.seq
             properties.drop(each)
         states[event.seq] = state = after
-    return Taken(spec, reading.interface, states, violations)
+    return ExerciseRun(spec, reading.interface, states, violations)
 
 
-def grade_predictions(name: str, exercise: Predict, answers: Answers, show_solution: bool) -> Graded:
+def grade_predictions(name: str, exercise: Predict, answers: StudentAnswers, show_solution: bool) -> Grade:
     """Grade the predictions of a student.
 
-    Arguments: `show_solution`, whether what the spec says is told of wrong answers, too.
-    An answer that cannot be compared with what the spec says is wrong; the others are graded all the same.
+    Arguments: `show_solution`, whether the solution is printed for wrong answers.
+    An answer that cannot be compared with the spec is wrong; the others are graded all the same.
     """
-    taken = take_steps(name)
+    run = run_exercise(name)
     lines: list[str] = []
     right = 0
     for question in exercise.questions:
         answer = answers.values[question.name]
-        is_right, said = _graded(taken, question, answer, answers, show_solution)
+        is_right, remarks = _grade_answer(run, question, answer, answers, show_solution)
         right += is_right
-        lines += said
+        lines += remarks
     total = len(exercise.questions)
     lines.append(f"{right} of {total} right")
-    return Graded(right == total, tuple(lines))
+    return Grade(right == total, tuple(lines))
 
 
-def _graded(
-    taken: Taken, question: Question, answer: Any, answers: Answers, show_solution: bool
+def _grade_answer(
+    run: ExerciseRun, question: Question, answer: Any, answers: StudentAnswers, show_solution: bool
 ) -> tuple[bool, Iterator[str]]:
     if answer == OPEN:
-        solution = _solution(taken, question) if show_solution else ""
+        solution = _solution(run, question) if show_solution else ""
         return False, iter([f"{question.name}: {UNANSWERED}{solution}"])
     if not is_plain(answer):
-        return False, iter([_other_kind(taken, question, answer, answers)])
+        return False, iter([_other_kind(run, question, answer, answers)])
     try:
-        compared = taken.right(question, answer)
+        compared = run.compare(question, answer)
     except ObservationError:
         if any(_same(each.answer, answer) for each in question.mistakes):
-            return False, _told(taken, question, answer, show_solution)
-        return False, iter([_other_kind(taken, question, answer, answers)])
+            return False, _wrong_answer(run, question, answer, show_solution)
+        return False, iter([_other_kind(run, question, answer, answers)])
     if compared.equal:
         return True, iter([f"{question.name}: {_toml(answer)} is right"])
-    return False, _told(taken, question, answer, show_solution)
+    return False, _wrong_answer(run, question, answer, show_solution)
 
 
-def _other_kind(taken: Taken, question: Question, answer: Any, answers: Answers) -> str:
-    """Say of an answer that cannot be compared with what the spec says what is asked for."""
+def _other_kind(run: ExerciseRun, question: Question, answer: Any, answers: StudentAnswers) -> str:
+    """Return the remark on an answer of another kind than the one that is asked for."""
     place = f"{answers.path}:{answers.lines.get(question.name, 1)}"
-    return f"{question.name}: {_toml(answer)} is not of the kind that is asked for, {_kind(taken, question)} ({place})"
+    return f"{question.name}: {_toml(answer)} is not what is asked for, {_kind(run, question)} ({place})"
 
 
-def _kind(taken: Taken, question: Question) -> str:
-    """Name the kind of an answer, with an example that says nothing of the right one."""
+def _kind(run: ExerciseRun, question: Question) -> str:
+    """Return the kind of an answer, with an example that does not reveal the solution."""
     if question.property:
         return f'the number of an event, or "{NEVER}"'
     if question.action:
         return "true or false"
-    value = _value(taken, question)
+    value = _value(run, question)
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int):
@@ -143,8 +143,8 @@ def _kind(taken: Taken, question: Question) -> str:
     return "an array or a table"
 
 
-def _told(taken: Taken, question: Question, answer: Any, show_solution: bool) -> Iterator[str]:
-    solution = _solution(taken, question) if show_solution else ""
+def _wrong_answer(run: ExerciseRun, question: Question, answer: Any, show_solution: bool) -> Iterator[str]:
+    solution = _solution(run, question) if show_solution else ""
     yield f"{question.name}: {_toml(answer)} is not what the spec says{solution}"
     known = (each.says for each in question.mistakes if _same(each.answer, answer))
     yield f"    {next(known, question.hint)}"
@@ -154,24 +154,24 @@ def _same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _solution(taken: Taken, question: Question) -> str:
-    return f"; the spec says {expected(taken, question)}"
+def _solution(run: ExerciseRun, question: Question) -> str:
+    return f"; the spec says {expected(run, question)}"
 
 
-def expected(taken: Taken, question: Question) -> str:
-    """Say what the spec says to a question, as TLA+ writes it."""
+def expected(run: ExerciseRun, question: Question) -> str:
+    """Return the answer of the spec to a question, as TLA+ writes it."""
     if question.property or question.action:
-        return format_value(taken.right(question, NEVER).expected)
-    return format_value(_value(taken, question))
+        return format_value(run.compare(question, NEVER).expected)
+    return format_value(_value(run, question))
 
 
-def _value(taken: Taken, question: Question) -> Value:
-    """Return what the spec says of the field that a question asks about."""
-    state = taken.states[question.after]
-    node = taken.interface.words.strings.get(question.node, question.node)
-    value = taken.spec.evaluate(taken.interface.observe, state, node)
+def _value(run: ExerciseRun, question: Question) -> Value:
+    """Return the field that a question asks about, in the state of the spec."""
+    state = run.states[question.after]
+    node = run.interface.words.strings.get(question.node, question.node)
+    value = run.spec.evaluate(run.interface.observe, state, node)
     for part in question.field.split("."):
-        value = value.d[taken.interface.words.strings.get(part, part)]
+        value = value.d[run.interface.words.strings.get(part, part)]
     return value
 
 

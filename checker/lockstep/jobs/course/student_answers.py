@@ -13,10 +13,10 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 
-#: What stands where nothing is answered yet.
+#: An answer that is not given yet.
 OPEN = "?"
 
-#: What is said of it then.
+#: The remark on such an answer.
 UNANSWERED = "not answered yet"
 
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -27,7 +27,7 @@ class AnswerError(BadInputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class StudentAnswers:
     """The answers in a file, and the line of each."""
 
     path: Path
@@ -35,14 +35,14 @@ class Answers:
     lines: Mapping[str, int]
 
     def malformed(self, name: str, problem: str) -> AnswerError:
-        """Make the error of an answer."""
+        """Return the error for a malformed answer."""
         return AnswerError(f"{self.path}:{self.lines.get(name, 1)}: field `{name}`: {problem}")
 
 
-def read_answers(path: Path, names: Sequence[str]) -> Answers:
+def read_answers(path: Path, names: Sequence[str]) -> StudentAnswers:
     """Read the answers to questions of these names.
 
-    Raises AnswerError where the file is no TOML, or has other fields, or lacks one; NotUtf8Error and OSError where it
+    Raises AnswerError where the file is not TOML, has other fields, or lacks one; NotUtf8Error and OSError where it
     cannot be read.
     """
     text = text_of(path)
@@ -52,14 +52,14 @@ def read_answers(path: Path, names: Sequence[str]) -> Answers:
         at = _AT.search(str(error))
         line = int(at[1]) if at else len(text.splitlines()) or 1
         raise AnswerError(f"{path}:{line}: no TOML: {_AT.sub('', str(error))}") from error
-    answers = Answers(path, values, {name: _line_of(name, text) for name in values})
+    answers = StudentAnswers(path, values, {name: _line_of(name, text) for name in values})
     for name in values:
         if name not in names:
             near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
-            raise answers.malformed(name, f"the exercise asks for no such thing{near}")
+            raise answers.malformed(name, f"the exercise has no such question{near}")
     for name in names:
         if name not in values:
-            raise answers.malformed(name, 'missing; "?" says that you do not know yet')
+            raise answers.malformed(name, 'missing; write "?" if you do not know yet')
     return answers
 
 
@@ -69,7 +69,7 @@ def _line_of(name: str, text: str) -> int:
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value is of a kind that specs have: integers of 32 bits, texts, true and false, nested."""
+    """Return whether a value is one that specs have: integers of 32 bits, texts, true and false, nested."""
     if isinstance(value, list):
         return all(map(is_plain, value))
     if isinstance(value, dict):
@@ -78,8 +78,8 @@ def is_plain(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
-    """Whether an exercise is solved, and the lines that say why."""
+class Grade:
+    """The grade of an exercise: whether it is solved, and lines that explain it."""
 
     solved: bool
     lines: tuple[str, ...]

@@ -1,9 +1,8 @@
 """Grading a guard: the module with the student's text in its hole is explored, state by state.
 
-A guard that breaks no property of a small model may still be another rule than the one that is meant: one that no term
-stands in, or that lets one node win and no other. So both are tried in every state that the rule reaches, in that model
-and in another one. They are the same where they allow the same steps, however they are written; a step that changes
-nothing does not count.
+A guard that breaks no property of a small model may still differ from the intended rule: it may ignore the terms, or
+let only one node win. So both are tried in every state that the rule reaches, in that model and in another one. They
+are the same if they allow the same steps, however they are written; a step that changes nothing does not count.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from lockstep.base.package_data import course_dir, spec_dir
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.jobs.course.course_exercises import WriteGuard
-from lockstep.jobs.course.student_answers import Graded
+from lockstep.jobs.course.student_answers import Grade
 from lockstep.tla.explore import Exploration, Violation, explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
@@ -28,18 +27,18 @@ from lockstep.tla.values.kinds import Value, format_value
 #: The lines between which the guard stands.
 BEGINS, ENDS = r"\* -- your guard begins", r"\* -- your guard ends"
 
-_CHANGED = "changed: only what stands between the two lines may be another"
+_CHANGED = "changed: only the text between the two lines may differ"
 
-#: No exercise needs as many states; a guard that lets more happen than none at all is no guard.
-MOST_STATES = 100_000
+#: More states than any exercise has, even without a guard.
+MAX_STATES = 100_000
 
 
 class GuardError(BadInputError):
-    """A module that is not the exercise's with another guard; the message names file and line."""
+    """A module differs from the exercise's by more than its guard; the message names file and line."""
 
 
-def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Graded:
-    """Grade a guard: every property of the cfg must hold, and what shall happen must still happen.
+def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Grade:
+    """Grade a guard: every property of the cfg must hold, and the witness must still happen.
 
     Raises GuardError where the file differs from the exercise's outside the hole, or the guard cannot be parsed or
     evaluated; NotUtf8Error and OSError where the file cannot be read.
@@ -57,19 +56,19 @@ def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Graded:
 
     try:
         spec = loaded(text)
-        graded = _graded(spec, exercise, explore(spec, check_deadlock=False, max_states=MOST_STATES))
+        graded = _graded(spec, exercise, explore(spec, check_deadlock=False, max_states=MAX_STATES))
         rule, distinct = _with_rule(template, exercise.rule), 0
         for changed in ((), exercise.other_model) if graded.solved else ():
-            meant = explore(loaded(rule, changed), check_deadlock=False, keep_edges=True)
-            assert meant.complete, "the rule that is meant violates nothing"
-            distinct += meant.distinct
-            if (found := difference(meant, loaded(text, changed))) is not None:
-                return _told_apart(exercise, found)
+            intended = explore(loaded(rule, changed), check_deadlock=False, keep_edges=True)
+            assert intended.complete, "the intended rule violates nothing"
+            distinct += intended.distinct
+            if (found := difference(intended, loaded(text, changed))) is not None:
+                return _grade_difference(exercise, found)
         if not graded.solved:
             return graded
-        said = f"it allows what the rule that is meant allows, in {distinct:,} states of two models"
-        return Graded(True, (*graded.lines, said))
-    except BadInputError as error:  # the template has none, so it is the guard's
+        line = f"it allows what the intended rule allows, in {distinct:,} states of two models"
+        return Grade(True, (*graded.lines, line))
+    except BadInputError as error:  # the template has no error, so it is the guard's
         raise GuardError(str(error).replace(f"{module}:", f"{path}:", 1)) from error
 
 
@@ -82,16 +81,16 @@ def _changed(cfg: str, lines: Sequence[str]) -> str:
 
 
 def _with_rule(template: str, rule: str) -> str:
-    """Return the module of an exercise with the rule that is meant in its hole."""
+    """Return the module of an exercise with the intended rule in its hole."""
     lines = template.splitlines()
     begin, end = _hole(lines, Path("the template"))
     return "\n".join([*lines[: begin + 1], f"    {rule}", *lines[end:]]) + "\n"
 
 
-def _told_apart(exercise: WriteGuard, found: Difference) -> Graded:
-    """Return the grade of a guard that breaks no property, and is another rule than the one that is meant."""
+def _grade_difference(exercise: WriteGuard, found: GuardDifference) -> Grade:
+    """Return the grade of a guard that breaks no property, and differs from the intended rule."""
     who = "your guard allows it, and nothing should" if found.is_allowed_by_guard else "your guard forbids it"
-    return Graded(
+    return Grade(
         False,
         (
             "every property holds, but your guard is not the intended rule.",
@@ -110,26 +109,26 @@ def _nodes(nodes: Value, shows: Sequence[str]) -> Iterator[str]:
         yield f"    {format_value(name)}: {', '.join(f'{field} = {format_value(node.d[field])}' for field in shows)}"
 
 
-def _graded(spec: Spec, exercise: WriteGuard, found: Exploration) -> Graded:
+def _graded(spec: Spec, exercise: WriteGuard, found: Exploration) -> Grade:
     if found.violation is not None:
         states = f"{found.violation.name} is violated, {len(found.violation.trace) - 1} steps from the beginning:"
-        return Graded(False, (states, *_steps(found.violation), f"    {exercise.hint}"))
-    if len(found.states) >= MOST_STATES:
-        return Graded(False, (f"after {MOST_STATES:,} states there is no end", f"    {exercise.hint}"))
+        return Grade(False, (states, *_steps(found.violation), f"    {exercise.hint}"))
+    if len(found.states) >= MAX_STATES:
+        return Grade(False, (f"after {MAX_STATES:,} states there is no end", f"    {exercise.hint}"))
     if not any(spec.evaluate(exercise.witness, state) for state in found.states):
-        said = f"every property holds, but in none of the {found.distinct:,} states {exercise.witness} is true:"
-        return Graded(False, (f"{said} the guard forbids too much", f"    {exercise.too_strict}"))
+        line = f"every property holds, but in none of the {found.distinct:,} states {exercise.witness} is true:"
+        return Grade(False, (f"{line} the guard forbids too much", f"    {exercise.too_strict}"))
     reached = f"every property holds in all {found.distinct:,} states, and {exercise.witness} is true in some"
-    return Graded(True, (reached,))
+    return Grade(True, (reached,))
 
 
 def _steps(violation: Violation) -> Iterator[str]:
     for number, step in enumerate(violation.trace[1:], start=1):
-        yield f"  {number:3d}  {printed(step.action or '', step.args)}"
+        yield f"  {number:3d}  {step_text(step.action or '', step.args)}"
 
 
 def _with_hole_filled(template: str, path: Path) -> str:
-    """Return the student's module, which is the template but for what stands in the hole."""
+    """Return the template with the student's text in its hole."""
     ours, theirs = template.splitlines(), text_of(path).splitlines()
     begin, end = _hole(ours, path)
     begins, ends = _hole(theirs, path)
@@ -157,12 +156,12 @@ def _hole(lines: list[str], path: Path) -> tuple[int, int]:
     return places[0][0], places[1][0]
 
 
-# ---- The guard beside the rule that is meant ----
+# ---- The guard beside the intended rule ----
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A state that the rule reaches, by the steps of `path`, in which `step` is allowed by one of the two alone."""
+class GuardDifference:
+    """A state that the rule reaches, by the steps of `path`, in which only one of the two allows `step`."""
 
     path: tuple[str, ...]
     state: State
@@ -170,7 +169,7 @@ class Difference:
     is_allowed_by_guard: bool
 
 
-def difference(rule: Exploration, guard: Spec) -> Difference | None:
+def difference(rule: Exploration, guard: Spec) -> GuardDifference | None:
     """Return the first state in which a guard and the rule allow different steps; None where there is none.
 
     Arguments: `rule`, all that the spec with the rule reaches, with its edges; `guard`, the same spec with the guard.
@@ -181,7 +180,7 @@ def difference(rule: Exploration, guard: Spec) -> Difference | None:
     for edge in rule.edges:
         if edge.source == edge.target:
             continue
-        step = printed(edge.action, edge.args)
+        step = step_text(edge.action, edge.args)
         after.setdefault(edge.source, {}).setdefault(edge.target, step)
         if edge.target > edge.source:
             came_from.setdefault(edge.target, (edge.source, step))
@@ -192,15 +191,17 @@ def difference(rule: Exploration, guard: Spec) -> Difference | None:
                 continue
             target = number_of.get(next_state)
             if target is None or target not in after.get(number, {}):
-                return Difference(_path(number, came_from), state, printed(action, args), is_allowed_by_guard=True)
+                return GuardDifference(
+                    _path(number, came_from), state, step_text(action, args), is_allowed_by_guard=True
+                )
             missing.pop(target, None)
         for step in missing.values():
-            return Difference(_path(number, came_from), state, step, is_allowed_by_guard=False)
+            return GuardDifference(_path(number, came_from), state, step, is_allowed_by_guard=False)
     return None
 
 
-def printed(action: str, args: Mapping[str, Value]) -> str:
-    """Return an action with those of its arguments that are short."""
+def step_text(action: str, args: Mapping[str, Value]) -> str:
+    """Return an action with its short arguments."""
     texts = {name: format_value(value) for name, value in args.items()}
     return f"{action}({', '.join(f'{name} = {text}' for name, text in texts.items() if len(text) < 40)})"
 

@@ -1,4 +1,4 @@
-"""What a page may ask of a session: each request is a name with a few fields, and is answered with a tree of JSON."""
+"""The requests that a page makes of a session: each has a type and a few fields, and gets a tree of JSON."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_page import explanation_tree, page_tree, panel
 from lockstep.jobs.play.play_scenario import scenario_lines
 from lockstep.jobs.play.play_session import Session, StepRefusedError
-from lockstep.jobs.play.play_trace import as_trace
+from lockstep.jobs.play.play_trace import save_trace
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.trace.json_lines import explained
 
-__all__ = ["Answers", "BadRequestError", "RefusedError"]
+__all__ = ["BadRequestError", "RefusedError", "RequestHandler"]
 
 _Place = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 _Text = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -29,61 +29,61 @@ _Args: TypeAlias = Annotated[dict[_Text, _Text], msgspec.Meta(max_length=50)]
 
 
 class BadRequestError(Exception):
-    """A request is none: the message names the field."""
+    """A request is malformed; the message names the field."""
 
 
 class RefusedError(Exception):
-    """A request that is one and cannot be fulfilled; the message and `lines` say why."""
+    """A well-formed request cannot be fulfilled; the message and `lines` say why."""
 
     def __init__(self, problem: str, lines: tuple[str, ...] = ()) -> None:
-        """Say what, and why."""
+        """Name the problem, and its reasons."""
         super().__init__(problem)
         self.lines = lines
 
 
-class Show(msgspec.Struct, tag="show", forbid_unknown_fields=True, frozen=True):
+class ShowPath(msgspec.Struct, tag="show", forbid_unknown_fields=True, frozen=True):
     """Show the path to a state."""
 
     at: _Place
 
 
-class Look(msgspec.Struct, tag="look", forbid_unknown_fields=True, frozen=True):
-    """Tell what can be done in a state."""
+class ListSteps(msgspec.Struct, tag="list", forbid_unknown_fields=True, frozen=True):
+    """List the steps that can be taken in a state."""
 
     at: _Place
 
 
-class Take(msgspec.Struct, tag="take", forbid_unknown_fields=True, frozen=True):
+class TakeOffer(msgspec.Struct, tag="take", forbid_unknown_fields=True, frozen=True):
     """Take the step that is offered in a state under this number."""
 
     at: _Place
     offer: _Place
 
 
-class Ask(msgspec.Struct, tag="ask", forbid_unknown_fields=True, frozen=True):
-    """Take a step with arguments that a person has written, as TLA+ writes values."""
+class TakeStep(msgspec.Struct, tag="step", forbid_unknown_fields=True, frozen=True):
+    """Take a step with arguments that the player has written, as TLA+ writes values."""
 
     at: _Place
     action: _Text
     args: _Args
 
 
-class Why(msgspec.Struct, tag="why", forbid_unknown_fields=True, frozen=True):
-    """Say why an action is not enabled: with these arguments, or with each that its quantifiers bind."""
+class ExplainAction(msgspec.Struct, tag="why", forbid_unknown_fields=True, frozen=True):
+    """Explain why an action is not enabled: with these arguments, or with each that its quantifiers bind."""
 
     at: _Place
     action: _Text
     args: _Args | None = None
 
 
-class Begin(msgspec.Struct, tag="begin", forbid_unknown_fields=True, frozen=True):
+class StartOver(msgspec.Struct, tag="begin", forbid_unknown_fields=True, frozen=True):
     """Go to an initial state, by its place among them."""
 
     initial: _Place
 
 
-class Save(msgspec.Struct, tag="save", forbid_unknown_fields=True, frozen=True):
-    """Hand out the path to a state as a trace, or as a scenario."""
+class SavePath(msgspec.Struct, tag="save", forbid_unknown_fields=True, frozen=True):
+    """Return the path to a state as a trace, or as a scenario."""
 
     at: _Place
     form: Annotated[str, msgspec.Meta(pattern="^(trace|scenario)$")]
@@ -92,24 +92,24 @@ class Save(msgspec.Struct, tag="save", forbid_unknown_fields=True, frozen=True):
 #: A string of TLA+.
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
-_REQUESTS = Show | Look | Take | Ask | Why | Begin | Save
+_REQUESTS = ShowPath | ListSteps | TakeOffer | TakeStep | ExplainAction | StartOver | SavePath
 
 
-class Answers:
-    """Answers requests, one at a time."""
+class RequestHandler:
+    """Handles the requests of a page, one at a time."""
 
     def __init__(self, game: Game, at: int = 0) -> None:
-        """Answer what is asked of a session; `at` is the state that the page shows first."""
+        """Play a game; `at` is the state that the page shows first."""
         self._game, self._at = game, at
         self._turn = threading.Lock()
         self._by_type: dict[type, Callable[[Any], Tree]] = {
-            Show: self._show,
-            Look: self._look,
-            Take: self._take,
-            Ask: self._ask,
-            Why: self._why,
-            Begin: self._begin,
-            Save: self._save,
+            ShowPath: lambda request: self._show(request.at),
+            ListSteps: lambda request: panel(game, request.at),
+            TakeOffer: self._take_offer,
+            TakeStep: self._take_step,
+            ExplainAction: self._explain,
+            StartOver: lambda request: self._show(self._session.begin(request.initial).number),
+            SavePath: self._save,
         }
 
     @property
@@ -117,20 +117,20 @@ class Answers:
         return self._game.session
 
     def page(self) -> Tree:
-        """Return what the page shows when it is opened: the path that was shown last."""
+        """Return the content of the page when it is opened: the path that was shown last."""
         with self._turn:
             return page_tree(self._game, self._at)
 
-    def answer(self, body: bytes) -> Tree:
-        """Answer a request.
+    def handle(self, body: bytes) -> Tree:
+        """Return the answer to a request.
 
         Arguments: `body`, JSON with a `type` and the fields of that.
-        Raises BadRequestError where it is none, and RefusedError where what it asks cannot be done.
+        Raises BadRequestError where it is malformed, and RefusedError where it cannot be fulfilled.
         """
         try:
             request = msgspec.json.decode(body, type=_REQUESTS)
         except msgspec.ValidationError as error:
-            # Where msgspec names no field, the request as a whole is meant.
+            # Without a field in its message, msgspec refers to the request as a whole.
             raise BadRequestError(explained(error, {}).removeprefix("field `kind`: ")) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadRequestError(f"this is no JSON: {error}") from error
@@ -142,51 +142,41 @@ class Answers:
         except (BadInputError, RecursionError) as error:
             raise RefusedError(str(error)) from error
 
-    def _show(self, request: Show) -> Tree:
-        return self._gone(request.at)
-
-    def _gone(self, at: int) -> Tree:
+    def _show(self, at: int) -> Tree:
         tree = page_tree(self._game, at)
         self._at = at
         return tree
 
-    def _look(self, request: Look) -> Tree:
-        return panel(self._game, request.at)
-
-    def _take(self, request: Take) -> Tree:
+    def _take_offer(self, request: TakeOffer) -> Tree:
         offers = self._session.offers(request.at).steps
         if request.offer >= len(offers):
             raise RefusedError(f"no step {request.offer} is offered in state {request.at}; there are {len(offers)}")
-        return self._gone(self._session.take(request.at, offers[request.offer]).number)
+        return self._show(self._session.take(request.at, offers[request.offer]).number)
 
-    def _ask(self, request: Ask) -> Tree:
-        offer = self._session.asked(request.at, request.action, self._values(request.action, request.args))
-        return self._gone(self._session.take(request.at, offer).number)
+    def _take_step(self, request: TakeStep) -> Tree:
+        offer = self._session.step(request.at, request.action, self._values(request.action, request.args))
+        return self._show(self._session.take(request.at, offer).number)
 
-    def _why(self, request: Why) -> Tree:
+    def _explain(self, request: ExplainAction) -> Tree:
         name, session = request.action, self._session
         if request.args is None:
             listed, more = session.arguments(request.at, name)
         else:
             listed, more = [self._values(name, request.args)], False
-        asked = [session.why_not(request.at, name, args) for args in listed]
-        return explanation_tree(self._game, name, asked, more)
+        return explanation_tree(self._game, name, [session.why_not(request.at, name, args) for args in listed], more)
 
-    def _begin(self, request: Begin) -> Tree:
-        return self._gone(self._session.begin(request.initial).number)
-
-    def _save(self, request: Save) -> Tree:
+    def _save(self, request: SavePath) -> Tree:
         if request.form == "scenario":
             text = b"".join(scenario_lines(self._game, request.at)).decode()
             name = f"{self._game.name}.scenario.ndjson"
-            return {"name": name, "text": text, "said": [f"{name}: {counted(text.count(chr(10)) - 1, 'step')}"]}
-        saved = as_trace(self._game, request.at)
+            return {"name": name, "text": text, "notes": [f"{name}: {counted(text.count(chr(10)) - 1, 'step')}"]}
+        saved = save_trace(self._game, request.at)
         name = f"{self._game.name}.trace.ndjson"
-        said = [f"{name}: lockstep check says: {saved.verdict.verdict}: {saved.verdict.reason}", *saved.notes]
-        return {"name": name, "text": saved.text.decode(), "said": said}
+        notes = [f"{name}: lockstep check says: {saved.verdict.verdict}: {saved.verdict.reason}", *saved.notes]
+        return {"name": name, "text": saved.text.decode(), "notes": notes}
 
     def _values(self, action: str, args: dict[str, str]) -> dict[str, Value]:
-        """Read arguments as TLA+ writes them, in the order of the action's parameters."""
+        """Parse arguments as TLA+ writes them, in the order of the action's parameters."""
         info = self._session.spec.actions.get(action)
         names = info.params if info is not None and set(info.params) == set(args) else args
         return {name: self._value(name, args[name]) for name in names}

@@ -1,43 +1,42 @@
-"""What is played: a model of a manifest, a trace with what may follow it, or a spec of the reader's own."""
+"""A game: the model of a manifest, the trace, or the spec of the user's own that is played, and its session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.json_values import Words
-from lockstep.conformance.spec_interface import Interface, no_location
+from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.play.play_session import Offer, Session
-from lockstep.jobs.view.trace_view import subject_of, system_of_manifest
-from lockstep.report.page.page_content import Subject
+from lockstep.jobs.view.counterexample_view import model_system, page_context
+from lockstep.report.page.page_content import PageContext
 from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
 from lockstep.systems.registry import model_named
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
-__all__ = ["Game", "of_header", "of_model", "of_own", "of_trace"]
+__all__ = ["Game", "play_header", "play_model", "play_own_spec", "play_trace"]
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A session, and what is known of the spec that is played.
+    """A session, and the spec that is played.
 
-    `title` heads the page, `name` is what files are called after. `model` names a model of a manifest; `header` is that
-    of a trace, and `begin` the number of the state to which the trace leads. With neither the spec is the reader's own.
-    `notes` tell what is not evaluated, and where a trace could not be followed.
+    `title` heads the page, saved files are called `name`. `model` names a model of a manifest; `header` is that of a
+    trace, and `begin` the number of the state to which the trace leads. With neither, the spec is the user's own.
+    `notes` name what is not evaluated, and where a trace could not be followed.
     """
 
     session: Session
-    system: System
-    subject: Subject
+    context: PageContext
     title: str
     name: str
     model: str = ""
@@ -46,63 +45,68 @@ class Game:
     notes: tuple[str, ...] = ()
 
     @property
+    def system(self) -> System:
+        """The system that the spec belongs to."""
+        return self.context.system
+
+    @property
     def interface(self) -> Interface:
-        """Where traces meet the spec that is played, whose model values traces write as strings."""
-        met = self.system.interface(self.subject.spec)
-        null = met.words.null
-        strings = {name: value for name, value in self.subject.spec.model_values.items() if value != null}
-        return replace(met, words=Words(null, strings))
+        """The interface of the spec that is played, whose model values traces write as strings."""
+        interface = self.system.interface(self.context.spec)
+        null = interface.words.null
+        strings = {name: value for name, value in self.context.spec.model_values.items() if value != null}
+        return replace(interface, words=Words(null, strings))
 
     @property
     def is_own(self) -> bool:
-        """Tell whether the spec is the reader's own."""
+        """Whether the spec is the user's own."""
         return not self.model and self.header is None
 
 
-def of_model(name: str, jar: Path | None = None) -> Game:
+def play_model(name: str, jar: Path | None = None) -> Game:
     """Play a model of a manifest, with its constants and bounds; raises UnknownModelError, and as load_spec does."""
     manifest, model = model_named(name)
     module, cfg = manifest.files(model)
-    system = system_of_manifest(manifest)
+    system = model_system(manifest.path)
     spec = load_spec(module, cfg, search_path=manifest.library, jar=jar)
     spec.refuse_false_constants()
-    subject = subject_of(system, spec, module)
-    title = f"{name}, {system.title}"
-    return Game(Session(spec), system, subject, title, name, model=name, notes=not_checked(spec))
+    context = page_context(system, spec, module)
+    return Game(Session(spec), context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec))
 
 
-def of_own(spec: Path, cfg: Path, library: Sequence[Path] = (), jar: Path | None = None) -> Game:
-    """Play a spec of the reader's own, of which no picture is known; raises as load_spec does."""
-    system = own_system(spec, cfg)
-    loaded = load_own_spec(system, library, jar)
-    subject = Subject(loaded, module_texts(spec, library), no_location)
-    return Game(Session(loaded), system, subject, f"{spec.stem}, {cfg.name}", spec.stem, notes=not_checked(loaded))
+def play_own_spec(options: SpecOptions) -> Game:
+    """Play a spec of the user's own; raises as load_spec does."""
+    module, cfg = options.module, options.own_cfg
+    assert module is not None
+    system = own_system(module, cfg)
+    spec = load_own_spec(system, options.library, options.jar)
+    context = PageContext(system, spec, module_texts(module, options.library))
+    return Game(Session(spec), context, f"{module.stem}, {cfg.name}", module.stem, notes=not_checked(spec))
 
 
-def of_header(header: Header, source: str, name: str, jar: Path | None = None) -> Game:
-    """Play the spec that a trace is told in, from its beginning; raises TraceError where the header is wrong."""
+def play_header(header: Header, source: str, name: str, jar: Path | None = None) -> Game:
+    """Play the spec that the header of a trace names; raises TraceError where the header is wrong."""
     system = system_of(header, source)
     spec = compiled(system, header, source, jar=jar)
-    title = f"{name}, {system.title}"
-    return Game(Session(spec), system, subject_of(system, spec), title, name, header=header)
+    return Game(Session(spec), page_context(system, spec), f"{name}, {system.title}", name, header=header)
 
 
-def of_trace(path: Path, jar: Path | None = None, say: Say = silent) -> Game:
-    """Play what may follow a trace, from any of its steps.
+def play_trace(path: Path, jar: Path | None = None, say: Say = silent) -> Game:
+    """Play on from a trace, from any of its steps.
 
-    What a trace shows is compared with the spec; where it leaves that, its steps end, and a note says so.
-    Arguments: `say`, told how many events were taken.
+    The trace is compared with the spec; where it leaves the spec, its steps end, and a note says so.
+    Arguments: `say`, called with the number of events that were taken.
     Raises TraceError where the trace is malformed, UnreadableError where it cannot be read.
     """
     trace = open_trace(path)
     name = path.name.removesuffix(".ndjson").removesuffix(".trace")
-    game = of_header(trace.header, trace.source, name, jar)
+    game = play_header(trace.header, trace.source, name, jar)
     begin, notes = _followed(trace, game, say)
     return replace(game, begin=begin, notes=(*game.notes, *notes))
 
 
 def _followed(trace: Trace, game: Game, say: Say) -> tuple[int, list[str]]:
-    """Take the steps of a trace, and return the last state, with a note where the spec refuses the next one."""
+    """Take the steps of a trace; return the number of the last state, and a note if the spec refuses the next step."""
     session = game.session
     check = TraceCheck(trace, session.spec, game.system.interface(session.spec))
     at = 0

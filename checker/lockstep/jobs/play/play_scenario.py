@@ -1,6 +1,6 @@
 """Scenarios: the steps of a session as a file of JSON lines that a person can read, write, and play again.
 
-The first line tells what is played, each further line a step: its action, and its arguments as a trace has them.
+The first line names the spec that is played, each further line a step: its action, and its arguments as in a trace.
 
     {"kind":"scenario","format":"lockstep-scenario/1","spec":"LockService"}
     {"kind":"step","action":"Lock","args":{"c":"a"}}
@@ -32,7 +32,7 @@ from lockstep.trace.json_lines import (
 )
 from lockstep.trace.trace_format import Header
 
-__all__ = ["FORMAT", "Scenario", "ScenarioRefusedError", "Start", "play", "read_scenario", "scenario_lines"]
+__all__ = ["FORMAT", "Scenario", "ScenarioRefusedError", "ScenarioStart", "play", "read_scenario", "scenario_lines"]
 
 FORMAT = "lockstep-scenario/1"
 
@@ -41,12 +41,12 @@ _encoder = msgspec.json.Encoder()
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Start(
+class ScenarioStart(
     msgspec.Struct, tag="scenario", tag_field="kind", forbid_unknown_fields=True, frozen=True, omit_defaults=True
 ):
-    """What is played: a `model` of a manifest, a `spec` of the reader's own by its name, or what a `trace` is told in.
+    """The first line: a `model` of a manifest, a `spec` of the user's own by its name, or the header of a `trace`.
 
-    `trace` is the header of that trace. `initial` chooses among several initial states, from 0 on.
+    `initial` chooses among several initial states, from 0 on.
     """
 
     format: str
@@ -56,8 +56,10 @@ class Start(
     initial: _Count = 0
 
 
-class Step(msgspec.Struct, tag="step", tag_field="kind", forbid_unknown_fields=True, frozen=True, omit_defaults=True):
-    """A step; `choice` tells which it is of several with the same action and arguments, from 0 on."""
+class ScenarioStep(
+    msgspec.Struct, tag="step", tag_field="kind", forbid_unknown_fields=True, frozen=True, omit_defaults=True
+):
+    """A step; `choice` is its place among several with the same action and arguments, from 0 on."""
 
     action: str
     args: dict[str, Any] = {}
@@ -66,11 +68,11 @@ class Step(msgspec.Struct, tag="step", tag_field="kind", forbid_unknown_fields=T
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario that was read: its file, what it plays, and its steps with their lines."""
+    """A scenario that was read: its file, its first line, and its steps with the numbers of their lines."""
 
     source: str
-    start: Start
-    steps: tuple[tuple[int, Step], ...]
+    start: ScenarioStart
+    steps: tuple[tuple[int, ScenarioStep], ...]
 
 
 class ScenarioRefusedError(Exception):
@@ -85,21 +87,21 @@ class ScenarioRefusedError(Exception):
 def scenario_lines(game: Game, at: int) -> Iterator[bytes]:
     """Yield the lines of the scenario that leads to a state.
 
-    Raises BadInputError where JSON cannot tell an argument, NoSuchStateError where there is no such state.
+    Raises BadInputError where JSON cannot represent an argument, NoSuchStateError where there is no such state.
     """
     path = game.session.path(at)
     own = game.system.spec if game.is_own else ""
-    yield _encoder.encode(Start(FORMAT, game.model, own, game.header, path[0].choice)) + b"\n"
+    yield _encoder.encode(ScenarioStart(FORMAT, game.model, own, game.header, path[0].choice)) + b"\n"
     for visit in path[1:]:
         args = {name: _tree(game, value) for name, value in visit.args.items()}
-        yield _encoder.encode(Step(visit.action, args, visit.choice)) + b"\n"
+        yield _encoder.encode(ScenarioStep(visit.action, args, visit.choice)) + b"\n"
 
 
 def _tree(game: Game, value: Value) -> Any:
     words = game.interface.words
     tree = to_tree(value, words)
     if to_value(tree, words) != value:
-        raise BadInputError(f"{format_value(value)} cannot be told in a scenario: it would be read as another value")
+        raise BadInputError(f"{format_value(value)} cannot be written in a scenario: it would be read as another value")
     return tree
 
 
@@ -109,39 +111,38 @@ def read_scenario(path: Path) -> Scenario:
     Raises TraceError, naming file, line and field, where it is malformed, UnreadableError where it cannot be read.
     """
     source = source_name(path)
-    start: Start | None = None
-    steps: list[tuple[int, Step]] = []
+    start: ScenarioStart | None = None
+    steps: list[tuple[int, ScenarioStep]] = []
     for number, text in enumerate(file_lines(path), start=1):
         line = _line(text, source, number)
         if start is None:
-            if not isinstance(line, Start):
+            if not isinstance(line, ScenarioStart):
                 raise TraceError(source, number, "field `kind`: the first line must be that of the scenario")
             _refuse_start(line, source)
             start = line
-        elif isinstance(line, Start):
+        elif isinstance(line, ScenarioStart):
             raise TraceError(source, number, "field `kind`: a second first line")
         else:
             steps.append((number, line))
     if start is None:
-        raise TraceError(source, 1, "the file is empty: a scenario starts with a line that tells what is played")
+        raise TraceError(source, 1, "the file is empty: a scenario starts with a line that names what is played")
     return Scenario(source, start, tuple(steps))
 
 
-def _line(text: bytes, source: str, number: int) -> Start | Step:
+def _line(text: bytes, source: str, number: int) -> ScenarioStart | ScenarioStep:
     tree, plain = plain_object(text, source, number, "scenario", MIN_INTEGER)
-    line: Start | Step = converted(tree, Start | Step, source, number)
-    if isinstance(line, Step) and not plain:
+    line: ScenarioStart | ScenarioStep = converted(tree, ScenarioStart | ScenarioStep, source, number)
+    if isinstance(line, ScenarioStep) and not plain:
         problem = unreasonable(line.args, "args", MIN_INTEGER)
         if problem:
             raise TraceError(source, number, problem)
     return line
 
 
-def _refuse_start(start: Start, source: str) -> None:
+def _refuse_start(start: ScenarioStart, source: str) -> None:
     if start.format != FORMAT:
         raise TraceError(source, 1, f"field `format`: {start.format!r} is not {FORMAT!r}")
-    told = [name for name in ("model", "spec", "trace") if getattr(start, name)]
-    if len(told) != 1:
+    if sum(bool(getattr(start, name)) for name in ("model", "spec", "trace")) != 1:
         raise TraceError(source, 1, "it needs one of the fields `model`, `spec` and `trace`, to say what is played")
 
 
@@ -160,7 +161,7 @@ def play(game: Game, scenario: Scenario) -> Visit:
     for line, step in scenario.steps:
         args = _arguments(game, session, scenario.source, line, step)
         try:
-            visit = session.take(visit.number, session.asked(visit.number, step.action, args, step.choice))
+            visit = session.take(visit.number, session.step(visit.number, step.action, args, step.choice))
         except ArgumentError as error:
             raise TraceError(scenario.source, line, f"field `args.{error.name}`: {error}") from error
         except StepRefusedError as error:
@@ -171,15 +172,16 @@ def play(game: Game, scenario: Scenario) -> Visit:
 def _refuse_other_game(game: Game, scenario: Scenario) -> None:
     start = scenario.start
     own = game.system.spec if game.is_own else ""
-    for field, told, here in (("model", start.model, game.model), ("spec", start.spec, own)):
-        if told != here:
-            of = repr(told) if told else "something else"
-            raise TraceError(scenario.source, 1, f"field `{field}`: the scenario is of {of}, and {game.name} is played")
+    for field, wanted, here in (("model", start.model, game.model), ("spec", start.spec, own)):
+        if wanted != here:
+            subject = repr(wanted) if wanted else "something else"
+            problem = f"field `{field}`: the scenario is of {subject}, and {game.name} is played"
+            raise TraceError(scenario.source, 1, problem)
     if start.trace != game.header:
-        raise TraceError(scenario.source, 1, "field `trace`: the scenario is of another trace than is played")
+        raise TraceError(scenario.source, 1, "field `trace`: the scenario is of another trace than the one played")
 
 
-def _arguments(game: Game, session: Session, source: str, line: int, step: Step) -> dict[str, Value]:
+def _arguments(game: Game, session: Session, source: str, line: int, step: ScenarioStep) -> dict[str, Value]:
     action = session.spec.actions.get(step.action)
     if action is None:
         near = did_you_mean(step.action, session.spec.actions)
@@ -190,7 +192,7 @@ def _arguments(game: Game, session: Session, source: str, line: int, step: Step)
     for name in step.args:
         if name not in action.params:
             near = did_you_mean(name, action.params)
-            raise TraceError(source, line, f"field `args.{name}`: {step.action} has none such{near}")
+            raise TraceError(source, line, f"field `args.{name}`: {step.action} has no such parameter{near}")
     found = {}
     for name in action.params:
         try:

@@ -1,7 +1,7 @@
-"""A session: the tree of the states that somebody has reached, and what can be done in each of them.
+"""A session: the tree of the states that a player has reached, and the steps that can be taken from each of them.
 
-The tree only grows. A step from the last state goes on, one from an earlier state makes a branch, and to undo a step is
-to look at the state before it. No state is ever changed, and nothing here knows of pages or of the network.
+The tree only grows. A step from the last state goes on, one from an earlier state makes a branch, and undoing a step
+shows the state before it. No state is ever changed, and nothing here knows of pages or of the network.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lockstep.trace.trace_format import Event
 
 __all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Visit"]
 
-#: So many initial states can be chosen from, and so many steps are offered in a state.
-MOST_INITIAL, MOST_OFFERS = 200, 2_000
+#: Limits for the initial states to choose from, and for the steps that are offered in a state.
+MAX_INITIAL, MAX_OFFERS = 200, 2_000
 
-#: For so many arguments of an action the reason is told why it is not enabled.
-MOST_ARGUMENTS = 40
+#: Number of arguments of an action for which it is explained why the action is not enabled.
+MAX_ARGUMENTS = 40
 
 
 class CannotPlayError(BadInputError):
@@ -35,14 +35,14 @@ class CannotPlayError(BadInputError):
 
 
 class NoSuchStateError(BadInputError):
-    """A number is that of no state of the session."""
+    """The session has no state of this number."""
 
 
 class StepRefusedError(Exception):
-    """A step cannot be taken; `lines` say why: the first false conjunct of each branch, with both sides' values."""
+    """A step cannot be taken; `lines` name the first false conjunct of each branch, with the values of both sides."""
 
     def __init__(self, title: str, lines: Sequence[str] = ()) -> None:
-        """Say which step, and why."""
+        """Name the step, and the reasons."""
         super().__init__(title)
         self.lines = tuple(lines)
 
@@ -52,9 +52,9 @@ class Visit:
     """A state of the session, with the step that led to it.
 
     `number` is its place in the order in which the states were reached, `parent` that of the state before, None for an
-    initial state; `depth` counts the steps to it. `choice` tells which of several successors it is, where action and
-    arguments leave that open. `failed` names the properties that are false of the step or of the state. A step of a
-    trace has its `line` there, and its `event`.
+    initial state; `depth` counts the steps to it. `choice` is its place among several successors, where action and
+    arguments leave that open. `failed` names the properties that are false of the step or of the state. A step that
+    was read from a trace has its `line` there, and its `event`.
     """
 
     number: int
@@ -72,7 +72,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A step that the spec allows: action, arguments, the state after it, and which it is of several such states."""
+    """A step that the spec allows: action, arguments, the state after it, and its place among several such states."""
 
     action: str
     args: Mapping[str, Value]
@@ -82,7 +82,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The steps that the spec allows in a state; `notes` say what keeps others from being listed."""
+    """The steps that the spec allows in a state; `notes` name reasons why others are not listed."""
 
     steps: tuple[Offer, ...]
     notes: tuple[str, ...] = ()
@@ -97,14 +97,14 @@ class Session:
     """The states that were reached, and the steps between them."""
 
     def __init__(self, spec: Spec) -> None:
-        """Begin in the first initial state of a spec.
+        """Start in the first initial state of a spec.
 
         Raises CannotPlayError where there is none, and TlaError where a property has no value there.
         """
         self.spec = spec
         self.initial: tuple[State, ...] = ()
         if spec.has_behaviour:
-            self.initial = tuple(dict.fromkeys(islice(spec.initial_states(), MOST_INITIAL)))
+            self.initial = tuple(dict.fromkeys(islice(spec.initial_states(), MAX_INITIAL)))
         if not self.initial:
             raise CannotPlayError(f"{spec.name} has no initial state to play from")
         self.visits: list[Visit] = []
@@ -129,7 +129,7 @@ class Session:
         return tuple(reversed(found))
 
     def ends(self) -> tuple[Visit, ...]:
-        """Return the states from which no step was taken yet: the ends of the branches."""
+        """Return the ends of the branches: the states from which no step was taken yet."""
         inner = {each.parent for each in self.visits}
         return tuple(each for each in self.visits if each.number not in inner)
 
@@ -145,7 +145,7 @@ class Session:
     def take(self, at: int, offer: Offer, line: int | None = None, event: Event | None = None) -> Visit:
         """Take a step that the spec allows in a state; one that was taken there before leads to the same state.
 
-        Arguments: `line` and `event`, of a trace that tells the step.
+        Arguments: `line` and `event`, of a trace that the step was read from.
         Raises NoSuchStateError, and TlaError where a property has no value.
         """
         before = self.visit(at)
@@ -182,25 +182,25 @@ class Session:
             self.visits.append(made)
         return self.visits[self._children[key]]
 
-    # ---- What can be done ----
+    # ---- The steps that can be taken ----
 
     def offers(self, at: int) -> Offers:
         """Return the steps that the spec allows in a state, within the bounds of its cfg; raises NoSuchStateError."""
         if at not in self._offers:
-            self._offers[at] = self._found(self.visit(at).state)
+            self._offers[at] = self._offered(self.visit(at).state)
         return self._offers[at]
 
-    def _found(self, state: State) -> Offers:
+    def _offered(self, state: State) -> Offers:
         if not self.spec.constraint(state):
             return Offers((), ("the cfg's CONSTRAINT is false in this state: a search does not go on from it",))
         notes: list[str] = []
         try:
-            steps = list(islice(self.spec.successors(state), MOST_OFFERS + 1))
-        except TlaError:  # one action has no value, or a set without an end; the others are asked one by one
-            steps = list(islice(self._by_action(state, notes), MOST_OFFERS + 1))
-        if len(steps) > MOST_OFFERS:
-            notes.append(f"there are more than {MOST_OFFERS:,} steps; the first are offered")
-        return Offers(tuple(self._told_apart(state, steps[:MOST_OFFERS])), tuple(notes))
+            steps = list(islice(self.spec.successors(state), MAX_OFFERS + 1))
+        except TlaError:  # one action has no value, or an infinite set; the others are tried one by one
+            steps = list(islice(self._by_action(state, notes), MAX_OFFERS + 1))
+        if len(steps) > MAX_OFFERS:
+            notes.append(f"there are more than {MAX_OFFERS:,} steps; the first are offered")
+        return Offers(tuple(self._numbered(state, steps[:MAX_OFFERS])), tuple(notes))
 
     def _by_action(self, state: State, notes: list[str]) -> Iterator[tuple[str, dict[str, Value], State]]:
         for name in self.spec.actions:
@@ -213,7 +213,7 @@ class Session:
             except TlaError as error:
                 notes.append(f"{name} has no value here: {error}")
 
-    def _told_apart(self, state: State, steps: Sequence[tuple[str, Mapping[str, Value], State]]) -> Iterator[Offer]:
+    def _numbered(self, state: State, steps: Sequence[tuple[str, Mapping[str, Value], State]]) -> Iterator[Offer]:
         """Yield each step once, numbering the states after it where action and arguments leave them open."""
         afters: dict[tuple[str, tuple[Value, ...]], list[State]] = {}
         for action, args, after in steps:
@@ -223,12 +223,12 @@ class Session:
                 if self.spec.action_constraint(state, after):
                     yield Offer(action, args, after, len(known) - 1)
 
-    def asked(self, at: int, action: str, args: Mapping[str, Value], choice: int = 0) -> Offer:
+    def step(self, at: int, action: str, args: Mapping[str, Value], choice: int = 0) -> Offer:
         """Return the step of an action with given arguments.
 
-        Raises StepRefusedError where the spec does not allow it, or the cfg's constraints do not; ArgumentError where
-        an argument cannot be compared with the set that it is from; BadInputError where there is no such action, or
-        these are not its arguments.
+        Raises StepRefusedError where the spec or the cfg's constraints do not allow it; ArgumentError where an argument
+        cannot be compared with the set that it is from; BadInputError where there is no such action, or it has other
+        parameters.
         """
         state = self.visit(at).state
         self._refuse_unknown(action, args)
@@ -251,7 +251,7 @@ class Session:
         return Offer(action, {name: args[name] for name in self.spec.actions[action].params}, afters[choice], choice)
 
     def why_not(self, at: int, action: str, args: Mapping[str, Value]) -> Explanation:
-        """Say why an action is not enabled with given arguments; raises BadInputError as asked does."""
+        """Explain why an action is not enabled with given arguments; raises BadInputError as step does."""
         self._refuse_unknown(action, args)
         return self.spec.explain(self.visit(at).state, action, args)
 
@@ -263,11 +263,10 @@ class Session:
             raise BadInputError(f"{action} takes ({', '.join(known.params)}), not ({', '.join(args)})")
 
     def arguments(self, at: int, action: str) -> tuple[list[dict[str, Value]], bool]:
-        """List what an action may be asked with in a state, and tell whether there is more.
+        """Return arguments for which to explain why an action is not enabled, and whether there are more.
 
-        These are what its quantifiers bind. Where one of them ranges over nothing, such as the messages of an empty
-        channel, the name of the parameter stands for whatever might be there; that there is none is what the action
-        fails at.
+        They are the values that its quantifiers bind. Where one of them ranges over an empty set, such as the messages
+        of an empty channel, the name of the parameter stands for its value: the empty set is why the action fails.
         """
         state = self.visit(at).state
         self._refuse_unknown(action)
@@ -276,21 +275,21 @@ class Session:
             for args in self.spec.arguments(state, action):
                 if args not in listed:
                     listed.append(args)
-                if len(listed) > MOST_ARGUMENTS:
-                    return listed[:MOST_ARGUMENTS], True
-        return listed or list(self._made_up(state, action)), False
+                if len(listed) > MAX_ARGUMENTS:
+                    return listed[:MAX_ARGUMENTS], True
+        return listed or list(self._placeholders(state, action)), False
 
-    def _made_up(self, state: State, action: str) -> Iterator[dict[str, Value]]:
-        """Yield arguments in which a name stands for what there is none of; the first parameter is as in other actions.
+    def _placeholders(self, state: State, action: str) -> Iterator[dict[str, Value]]:
+        """Yield arguments in which the name of a parameter stands for its value, but for the first parameter.
 
-        Other actions that begin with the same parameter, such as the node, tell what it ranges over.
+        Its values are those that another action binds which has this parameter alone, such as the node.
         """
         params = self.spec.actions[action].params
         first = dict.fromkeys(self._first_arguments(state, params[0])) if params else {}
         rest = {name: ModelValue(name) for name in params}
         if not first:
             yield rest
-        for value in islice(first, MOST_ARGUMENTS):
+        for value in islice(first, MAX_ARGUMENTS):
             yield {**rest, params[0]: value}
 
     def _first_arguments(self, state: State, name: str) -> Iterator[Value]:

@@ -1,8 +1,8 @@
-"""A path through a session as a trace of the format that `lockstep check` reads.
+"""A path through a session as a trace in the format that `lockstep check` reads.
 
-Not every path has one. A trace begins in the one initial state of the system's spec, each of its steps is that of a
-node, and it is checked without the bounds of a model. So the trace is checked before it is handed out, against the spec
-and the cfg that it will be checked with: if that says anything else than the session shows, there is no trace.
+Not every path has one. A trace begins in the one initial state of the system's spec, each of its steps is taken by a
+node, and it is checked without the bounds of a model. So the trace is checked before it is saved, against the spec
+and the cfg that it will be checked with: if the verdict differs from what the session shows, there is no trace.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_session import Visit
-from lockstep.systems.system import System
 from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
-__all__ = ["NoTraceError", "SavedTrace", "as_trace"]
+__all__ = ["NoTraceError", "SavedTrace", "save_trace"]
 
-#: How the header of a trace calls what no system ran, and how many nodes it may name.
-_VERSION, MOST_NODES = "model", 64
+#: The version in the header of a trace that no system ran, and the most nodes that it may name.
+_VERSION, MAX_NODES = "model", 64
 
 
 class NoTraceError(BadInputError):
-    """A path has no form as a trace; the message says why."""
+    """A path cannot be written as a trace; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedTrace:
-    """The text of a trace, and what `lockstep check` says of it; `notes` name what that does not evaluate."""
+    """The text of a trace, and the verdict of `lockstep check`; `notes` name what the check does not evaluate."""
 
     text: bytes
     verdict: TraceVerdict
     notes: tuple[str, ...] = ()
 
 
-def as_trace(game: Game, at: int) -> SavedTrace:
+def save_trace(game: Game, at: int) -> SavedTrace:
     """Return the path to a state as a trace, with the verdict that its check gives.
 
     The verdict is the session's: the same properties fail first at the same steps, but for those of a model's own cfg.
@@ -85,10 +84,10 @@ def _header(game: Game, path: Sequence[Visit]) -> Header:
 
 
 def _names(game: Game, path: Sequence[Visit]) -> tuple[str, ...]:
-    """Return who takes the steps of a spec of the reader's own: the first arguments, which must be names."""
+    """Return the nodes of a spec of the user's own: the first arguments of its steps, which must be names."""
     names = {_node(game, visit) for visit in path[1:]}
-    if len(names) > MOST_NODES:
-        raise NoTraceError(f"{len(names)} nodes take steps, and a trace has at most {MOST_NODES}")
+    if len(names) > MAX_NODES:
+        raise NoTraceError(f"{len(names)} nodes take steps, and a trace has at most {MAX_NODES}")
     return tuple(sorted(names))
 
 
@@ -96,13 +95,13 @@ def _node(game: Game, visit: Visit) -> str:
     """Return the node that takes a step, as a trace names it; raises NoTraceError where none does."""
     params = game.session.spec.actions[visit.action].params
     if not params:
-        return game.name  # whoever it is, it is no argument
+        return game.name
     node = visit.args[params[0]]
-    told = to_tree(node, game.interface.words) if isinstance(node, str | ModelValue) else None
-    if not isinstance(told, str) or not told:
+    name = to_tree(node, game.interface.words) if isinstance(node, str | ModelValue) else None
+    if not isinstance(name, str) or not name:
         what = f"the first argument of {visit.action} is {format_value(node)}"
-        raise NoTraceError(f"{what}, which names no node, and in a trace each step is one of a node")
-    return told
+        raise NoTraceError(f"{what}, which names no node, and in a trace each step is taken by a node")
+    return name
 
 
 def _spec_of_traces(game: Game, header: Header) -> Spec:
@@ -120,35 +119,33 @@ def _spec_of_traces(game: Game, header: Header) -> Spec:
 
 
 def _refuse_other_states(game: Game, spec: Spec, header: Header) -> None:
-    """Raise NoTraceError where a model has other variables than traces are told in, or begins in another state."""
+    """Raise NoTraceError where a model has other variables than the spec of traces, or begins in another state."""
     if spec is game.session.spec:
         return
     if set(spec.variables) != set(game.session.spec.variables):
-        raise NoTraceError(f"{game.name} has other variables than {game.system.title}, so that it has no traces")
-    here, there = _seen(game.system, game, header), _seen_at_first(game.system, spec, header)
+        raise NoTraceError(f"{game.name} has other variables than {game.system.title}: it has no traces")
+    here = _initial_observation(game, game.session.spec, header)
+    there = _initial_observation(game, spec, header)
     if here != there:
         raise NoTraceError(f"{game.name} does not begin as a trace does: its Init sets up a later state")
 
 
-def _seen(system: System, game: Game, header: Header) -> list[object]:
-    words, state = game.interface.words, game.session.visit(0).state
-    nodes = [words.strings.get(node, node) for node in header.nodes]
-    return [to_tree(game.session.spec.evaluate(system.observe, state, node), words) for node in nodes]
-
-
-def _seen_at_first(system: System, spec: Spec, header: Header) -> list[object]:
-    state, words = next(iter(spec.initial_states())), system.interface(spec).words
-    return [to_tree(spec.evaluate(system.observe, state, node), words) for node in header.nodes]
+def _initial_observation(game: Game, spec: Spec, header: Header) -> list[object]:
+    """Return what each node shows in the first initial state of a spec of the game's system."""
+    is_played = spec is game.session.spec
+    interface = game.interface if is_played else game.system.interface(spec)
+    state = game.session.visit(0).state if is_played else next(iter(spec.initial_states()))
+    nodes = [interface.words.strings.get(node, node) for node in header.nodes]
+    return [to_tree(spec.evaluate(game.system.observe, state, node), interface.words) for node in nodes]
 
 
 def _events(game: Game, header: Header, path: Sequence[Visit]) -> Iterator[Event]:
-    """Yield the events: a step of a trace as it was told, another with what its node shows, and what it sent."""
+    """Yield the events: a step of a trace unchanged, any other with what its node shows, and what it sent."""
     check = TraceCheck(_Listed(game.name, ()), game.session.spec, game.interface)
     shown: dict[str, dict[str, object]] = {}
     for number, visit in enumerate(path[1:]):
         if visit.event is not None:
-            told = visit.event
-            yield msgspec.structs.replace(told, seq=number, line=None)
+            yield msgspec.structs.replace(visit.event, seq=number, line=None)
         else:
             yield _event(check, game, path[number], visit, number, shown)
 
@@ -156,13 +153,13 @@ def _events(game: Game, header: Header, path: Sequence[Visit]) -> Iterator[Event
 def _event(
     check: TraceCheck, game: Game, before: Visit, visit: Visit, number: int, shown: dict[str, dict[str, object]]
 ) -> Event:
-    """Make the event of a step: what its node shows is what has changed since that was told."""
+    """Return the event of a step; its node shows the fields that changed since they were shown last."""
     words, node = check.reading.words, _node(game, visit)
     if visit.choice:
         problem = f"the arguments of {visit.action} leave open what it does, as no trace may"
         raise NoTraceError(f"step {visit.depth}: {problem}")
     params = game.session.spec.actions[visit.action].params
-    args = {name: _told(value, check) for name, value in visit.args.items() if name != params[0]}
+    args = {name: _as_json(value, check) for name, value in visit.args.items() if name != params[0]}
     event = Event(number, node, visit.action, args)
     try:
         seen = check.observable(visit.state, 0, event)
@@ -181,20 +178,20 @@ def _event(
     return Event(number, node, visit.action, args, shows, sent)
 
 
-def _told(value: Value, check: TraceCheck) -> object:
+def _as_json(value: Value, check: TraceCheck) -> object:
     """Return a value as JSON of a trace; raises NoTraceError where that would be read as another value."""
     tree = to_tree(value, check.reading.words)
     if check.reading.value(tree, 0, "args") != value:
-        raise NoTraceError(f"{format_value(value)} is told in a trace as another value, too")
+        raise NoTraceError(f"{format_value(value)} is written in a trace like another value")
     return tree
 
 
 def _notes(path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator[str]:
-    """Yield what the check does not evaluate; raise NoTraceError where its verdict is not what the session shows."""
+    """Yield what the check does not evaluate; raise NoTraceError where its verdict differs from the session."""
     if verdict.deviation is not None:
         found = verdict.deviation
-        said = f"step {found.seq + 1}, {found.action}, is none there ({found.code} {found.name})"
-        raise NoTraceError(f"the spec that traces are checked with says something else: {said}")
+        step = f"step {found.seq + 1}, {found.action} ({found.code} {found.name})"
+        raise NoTraceError(f"the spec that traces are checked against does not allow {step}")
     here: dict[str, int] = {}
     for visit in path:
         for name in sorted(visit.failed):
@@ -203,12 +200,12 @@ def _notes(path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator
     evaluated = {*spec.invariants, *spec.action_properties, *spec.initial_properties}
     for name, depth in here.items():
         if name not in evaluated:
-            alone = "it is a property of this model alone, and `lockstep check` does not evaluate it"
+            alone = "only this model has the property, and `lockstep check` does not evaluate it"
             yield f"note: {name} is false after step {depth}; {alone}"
     common = {name: depth for name, depth in here.items() if name in evaluated}
     own = {*here, *there} & evaluated
     differing = sorted(name for name in own if name in common and there.get(name) != common[name])
     if differing:
-        raise NoTraceError(f"the check of traces finds {differing[0]} false elsewhere than this session")
+        raise NoTraceError(f"the check of the trace finds {differing[0]} false at another step than this session")
     for name in sorted(there.keys() - here.keys()):
         yield f"note: `lockstep check` finds {name} false after step {there[name]}; this model's cfg does not have it"

@@ -1,9 +1,9 @@
-"""The page: one HTML file, whose policy lets the browser run and load only what is written here.
+"""Builds the page: one HTML file, whose policy lets the browser run and load only what is written here.
 
 Nothing of a trace is ever markup. It stands in one block of JSON, in which no character can end the block, and the
-script puts it into the page as text. Were a mistake in that, the Content-Security-Policy is there still: it names the
-page's scripts and style sheets by their hashes, and allows nothing else; a page that is played may also ask the server
-that it comes from.
+script puts it into the page as text. As a second line of defence the Content-Security-Policy names the page's scripts
+and style sheets by their hashes, and allows nothing else; a page that is played may also ask the server that it comes
+from.
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from lockstep.base.extras import extra
-from lockstep.report.page.page_content import Tree, as_json
+from lockstep.report.page.page_content import Tree, json_for_html
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def page(tree: Tree) -> str:
-    """Return the page that shows a behaviour; raises MissingExtraError where the package that fills it is missing."""
+def build_page(tree: Tree) -> str:
+    """Return the page that shows a behaviour.
+
+    Raises MissingExtraError where the package that fills its template is missing.
+    """
     return _filled(tree, _policy(("page.js",), ("page.css",)), ("page.js",), ("page.css",), "")
 
 
-def live_page(tree: Tree) -> str:
-    """Return the page on which a behaviour is played: it asks the server that it comes from; raises as page does."""
+def build_live_page(tree: Tree) -> str:
+    """Return the page on which a behaviour is played: it asks the server that it comes from; raises as build_page."""
     return _filled(tree, live_policy(), _LIVE_SCRIPTS, _LIVE_STYLES, _static("play.html"))
 
 
 def live_policy() -> str:
-    """Return the policy of that page: it may ask where it comes from, and may stand in no frame."""
+    """Return the policy of that page: it may ask the server that it comes from, and may stand in no frame."""
     return f"{_policy(_LIVE_SCRIPTS, _LIVE_STYLES)}; connect-src 'self'; frame-ancestors 'none'"
 
 
@@ -48,11 +51,11 @@ def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
 def _filled(tree: Tree, policy: str, scripts: Sequence[str], styles: Sequence[str], controls: str) -> str:
     return _template().render(
         title=tree["title"],
-        policy=policy.partition("; frame-ancestors")[0],  # which only a header may say
+        policy=policy.partition("; frame-ancestors")[0],  # only a header may have that part
         scripts=list(map(_static, scripts)),
         styles=list(map(_static, styles)),
         controls=controls,
-        data=as_json(tree),
+        data=json_for_html(tree),
     )
 
 

@@ -1,4 +1,4 @@
-"""The messages of a behaviour: by which step each is sent, and what becomes of it."""
+"""The messages of a behaviour: the step that sends each, and the step that receives or loses it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lockstep.report.page.shown_behaviour import Step
+from lockstep.report.page.shown_behaviour import ShownStep
 from lockstep.systems.node_picture import Picture, shown
 from lockstep.tla.values.kinds import Fcn, Value
 
-#: What becomes of a message.
+#: The fates of a message.
 UNDER_WAY, RECEIVED, LOST = "under way", "received", "lost"
 
 
@@ -31,52 +31,54 @@ class Flight:
     is_copy: bool = False
 
 
-def flights(steps: Sequence[Step], network: str, picture: Picture) -> list[Flight]:
+def flights(steps: Sequence[ShownStep], network: str, picture: Picture) -> list[Flight]:
     """Follow every message from its sender to where it ends.
 
     Of equal messages in one channel the oldest arrives first. Arguments: `network`, the variable that holds the
     channels, `[src][dst]`, each a sequence or a bag of messages.
     """
-    following = _Following(picture)
+    tracker = _FlightTracker(picture)
     channels: dict[tuple[str, str], Value] = {}
     for at, step in enumerate(steps):
         for key, channel in _channels(step.state[network]):
             before = channels.get(key, ())
             if channel is not before:
-                following.changed(key, _counted(before), _counted(channel), None if at == 0 else step)
+                tracker.record(key, _counted(before), _counted(channel), None if at == 0 else step)
                 channels[key] = channel
-    return following.found
+    return tracker.flights
 
 
-class _Following:
+class _FlightTracker:
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
-        self.found: list[Flight] = []
+        self.flights: list[Flight] = []
         self._under_way: dict[tuple[str, str], list[Flight]] = {}
 
-    def changed(self, key: tuple[str, str], before: Counter[Value], after: Counter[Value], step: Step | None) -> None:
-        """Take down what a step did to one channel."""
-        here = self._under_way.setdefault(key, [])
+    def record(
+        self, key: tuple[str, str], before: Counter[Value], after: Counter[Value], step: ShownStep | None
+    ) -> None:
+        """Record what a step changed in one channel."""
+        flying = self._under_way.setdefault(key, [])
         gone, come = list((before - after).elements()), list((after - before).elements())
         for message in gone:
-            flight = next(each for each in here if each.message == message)
+            flight = next(each for each in flying if each.message == message)
             other = next((each for each in come if self._is_same(message, each)), None)
             if other is not None:
                 come.remove(other)
                 flight.message = other
                 continue
-            here.remove(flight)
+            flying.remove(flight)
             assert step is not None
             flight.ended = step.number
             flight.fate = RECEIVED if step.node == flight.dst and step.action not in self.picture.loses else LOST
         for message in come:
             is_copy = step is not None and step.action in self.picture.doubles
             flight = Flight(message, *key, None if step is None else step.number, is_copy=is_copy)
-            here.append(flight)
-            self.found.append(flight)
+            flying.append(flight)
+            self.flights.append(flight)
 
     def _is_same(self, message: Value, other: Value) -> bool:
-        """Tell whether two messages differ in nothing but what may change under way."""
+        """Return whether two messages differ only in fields that may change under way."""
         left, right = message.d, other.d
         return left.keys() == right.keys() and all(
             left[name] == right[name] for name in left if name not in self.picture.changes

@@ -1,9 +1,9 @@
-"""All that a page shows, as one tree that JSON can hold."""
+"""The content of a page: all that it shows, as one tree that JSON can hold."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import Any, TypeAlias
@@ -11,26 +11,28 @@ from typing import Any, TypeAlias
 from lockstep.base.characters import beginning, visible_tree
 from lockstep.base.errors import BadInputError
 from lockstep.report.page.message_flights import Flight, flights
-from lockstep.report.page.shown_behaviour import Said, Shown, Step
-from lockstep.report.page.source_lines import of_reference, of_spec
+from lockstep.report.page.shown_behaviour import Remark, ShownBehaviour, ShownStep
+from lockstep.report.page.source_lines import reference_lines, spec_lines
 from lockstep.systems.node_picture import Picture, shown
+from lockstep.systems.system import System
 from lockstep.tla.behaviour import changes
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, Value, format_beginning, format_value
+from lockstep.trace.trace_format import Header
 
 Tree: TypeAlias = dict[str, Any]
 
 #: A text longer than this is cut; the page says so with an ellipsis.
-LONG = 2_000
+MAX_TEXT = 2_000
 
-#: How many entries of a log are shown below the least last index that the log has in the steps that are shown.
+#: Number of entries of a log to show below the least last index that the log has in the steps that are shown.
 ENTRIES_BELOW = 100
 
-#: How many of the places that one step changes are listed, and how many lines of what is wrong.
+#: Limits for the places that one step changes, and for the lines of a remark.
 MAX_CHANGES, MAX_LINES = 200, 400
 
-#: The bytes of a page at most. They bound what its tree may take as JSON, to which scripts and styles come.
+#: The size of a page in bytes, and the share of its tree as JSON, to which scripts and styles are added.
 MAX_PAGE_BYTES = 8_000_000
 _MAX_TREE_BYTES = MAX_PAGE_BYTES - 500_000
 
@@ -39,61 +41,80 @@ class TooLargeError(BadInputError):
     """One state is too large for a page."""
 
 
-def fitting(behaviour: Shown, subject: Subject) -> tuple[Shown, Tree]:
+def fit_to_page(behaviour: ShownBehaviour, context: PageContext) -> tuple[ShownBehaviour, Tree]:
     """Return the part of a behaviour that fits into a page of MAX_PAGE_BYTES, and what the page shows of it.
 
-    It is the part around what is wrong first, or the end where nothing is. Where a few steps are too large, texts are
-    cut shorter.
+    It is the part around what is wrong first, or the end where nothing is. If only a few steps are left and do not fit,
+    texts are cut shorter.
     Raises TooLargeError where one state does not fit.
     """
-    longest = LONG
+    longest = MAX_TEXT
     while True:
-        tree = content(behaviour, subject, longest)
-        size, count = len(as_json(tree)), len(behaviour.steps)
+        tree = page_content(behaviour, context, longest)
+        size, count = len(json_for_html(tree)), len(behaviour.steps)
         if size <= _MAX_TREE_BYTES:
             return behaviour, tree
-        if count > _FEW_STEPS or (longest <= _SHORTEST and count > 1):
+        if count > _STEPS_TO_KEEP or (longest <= _MIN_TEXT and count > 1):
             behaviour = _narrowed(behaviour, max(1, int(count * 0.9 * _MAX_TREE_BYTES / size)))
-        elif longest > _SHORTEST:
+        elif longest > _MIN_TEXT:
             longest //= 4
         else:
             raise TooLargeError(f"a page has at most {MAX_PAGE_BYTES:,} bytes, and one state of {behaviour.title} more")
 
 
-#: Where so few steps do not fit, their texts are cut shorter, down to about this length, before steps are left out.
-_FEW_STEPS, _SHORTEST = 20, 40
+#: Up to this many steps, texts are cut shorter, down to about this length, before more steps are left out.
+_STEPS_TO_KEEP, _MIN_TEXT = 20, 40
 
 
-def _narrowed(behaviour: Shown, count: int) -> Shown:
+def _narrowed(behaviour: ShownBehaviour, count: int) -> ShownBehaviour:
     """Return a behaviour with `count` of its steps, three in four of them up to what is wrong first."""
     steps = behaviour.steps
-    numbers = [said.number for said in behaviour.said]
+    numbers = [remark.number for remark in behaviour.remarks]
     wrong = min(numbers, default=steps[-1].number) - steps[0].number
     end = min(len(steps), max(wrong + 1 + count // 4, count))
     return replace(behaviour, steps=steps[max(0, end - count) : end])
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What a behaviour is of: the compiled spec, the text of its modules by name, and what is known of the system.
+class PageContext:
+    """The system and the compiled spec that a behaviour belongs to, and the text of the spec's modules by name.
 
-    `locate` tells where the reference implements an action. Without `picture` there are no lanes and no logs;
-    `network` is the variable that holds the messages under way.
+    `header` is that of the trace, where the behaviour is one of a system that lockstep knows.
     """
 
+    system: System
     spec: Spec
     texts: dict[str, str]
-    locate: Callable[[str], str]
-    picture: Picture | None = None
-    network: str | None = None
+    header: Header | None = None
+
+    @property
+    def picture(self) -> Picture | None:
+        """How states are drawn; None where the spec is a part of the system without nodes, or the user's own."""
+        picture = self.system.picture
+        return picture if picture is not None and picture.nodes in self.spec.variables else None
+
+    @property
+    def network(self) -> str | None:
+        """The variable that holds the messages under way, if there are nodes to draw them between."""
+        return None if self.picture is None or self.system.outbox is None else self.system.outbox.network
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """The names of what is evaluated in each state and in each step."""
+        return tuple(dict.fromkeys([*self.spec.invariants, *self.spec.action_properties]))
+
+    def nodes(self, state: Mapping[str, Value]) -> list[Value]:
+        """Return the nodes of a state in the order in which they are drawn; none without a picture."""
+        table = None if self.picture is None else state[self.picture.nodes]
+        return sorted(table.d, key=format_value) if isinstance(table, Fcn) else []
 
 
-def content(behaviour: Shown, subject: Subject, longest: int = LONG) -> Tree:
+def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int = MAX_TEXT) -> Tree:
     """Return what a page shows of a behaviour; `longest` is the length at which texts are cut."""
-    picture, steps = subject.picture, behaviour.steps
-    names = [] if picture is None else [shown(node) for node in _nodes(behaviour.steps[0].state, picture)]
-    drawing = None if picture is None else _Drawing(picture, steps)
-    cut = Cut(longest)
+    picture, steps = context.picture, behaviour.steps
+    names = [shown(node) for node in context.nodes(steps[0].state)]
+    drawing = None if picture is None else _NodeDrawing(context, picture, steps)
+    printer = ValuePrinter(longest)
     actions = list(dict.fromkeys(step.action for step in steps))
     tree: Tree = {
         "title": behaviour.title,
@@ -102,23 +123,23 @@ def content(behaviour: Shown, subject: Subject, longest: int = LONG) -> Tree:
         "count": behaviour.count,
         "nodes": names,
         "properties": list(behaviour.properties),
-        "actions": [_action(name, subject) for name in actions],
+        "actions": [_action(name, context) for name in actions],
         "lowest": 0 if drawing is None else drawing.lowest_shown,
-        "steps": [*_steps(steps, names, actions, behaviour.properties, drawing, cut)],
-        "messages": [] if picture is None else [*_messages(steps, names, subject.network, picture, cut)],
-        "said": [_said(said, longest) for said in behaviour.said],
-        "initial": [[name, cut(value)] for name, value in steps[0].state.items()],
+        "steps": [*_steps(steps, names, actions, behaviour.properties, drawing, printer)],
+        "messages": [] if picture is None else [*_messages(steps, names, context.network, picture, printer)],
+        "remarks": [_remark(remark, longest) for remark in behaviour.remarks],
+        "initial": [[name, printer(value)] for name, value in steps[0].state.items()],
         "backTo": behaviour.back_to,
     }
     shown_tree: Tree = visible_tree(tree)
     return shown_tree
 
 
-class Cut:
-    """Prints values, long ones cut: each once, for a step has the value that the one before left behind."""
+class ValuePrinter:
+    """Prints values, long ones cut; each is printed once, since a step leaves most values as they are."""
 
     def __init__(self, longest: int) -> None:
-        """Cut at so many code points."""
+        """Cut texts at `longest` code points."""
         self.longest = longest
         self._texts: dict[int, tuple[Value, str]] = {}
 
@@ -130,7 +151,7 @@ class Cut:
         return found[1]
 
 
-def _said(said: Said, longest: int) -> Tree:
+def _remark(remark: Remark, longest: int) -> Tree:
     tables = [
         {
             "title": table.title,
@@ -138,134 +159,129 @@ def _said(said: Said, longest: int) -> Tree:
             "rows": [[beginning(cell, longest) for cell in row] for row in table.rows[:MAX_CHANGES]],
             "marked": sorted(table.marked),
         }
-        for table in said.tables
+        for table in remark.tables
     ]
-    lines = [beginning(line, longest) for line in said.lines[:MAX_LINES]]
-    if len(said.lines) > MAX_LINES:
-        lines.append(f"… and {len(said.lines) - MAX_LINES:,} more")
-    return {"number": said.number, "title": beginning(said.title, longest), "lines": lines, "tables": tables}
+    lines = [beginning(line, longest) for line in remark.lines[:MAX_LINES]]
+    if len(remark.lines) > MAX_LINES:
+        lines.append(f"… and {len(remark.lines) - MAX_LINES:,} more")
+    return {"number": remark.number, "title": beginning(remark.title, longest), "lines": lines, "tables": tables}
 
 
-def _action(name: str, subject: Subject) -> Tree:
-    known = subject.spec.actions.get(name)
-    place = subject.spec.init_place if name == "Init" else known.loc if known is not None else None
-    location = subject.locate(name)
+def _action(name: str, context: PageContext) -> Tree:
+    known = context.spec.actions.get(name)
+    place = context.spec.init_place if name == "Init" else known.loc if known is not None else None
+    location = context.system.locate(name)
     return {
         "name": name,
         "place": "" if place is None else str(place),
-        "tla": "" if place is None else of_spec(subject.texts, place),
+        "tla": "" if place is None else spec_lines(context.texts, place),
         "location": location,
-        "python": of_reference(location),
+        "python": reference_lines(location),
     }
 
 
-def _nodes(state: Mapping[str, Value], picture: Picture) -> list[Value]:
-    table = state[picture.nodes]
-    return sorted(table.d, key=format_value) if isinstance(table, Fcn) else []
-
-
 def _steps(
-    steps: Sequence[Step],
+    steps: Sequence[ShownStep],
     names: Sequence[str],
     actions: Sequence[str],
     properties: Sequence[str],
-    drawing: _Drawing | None,
-    cut: Cut,
+    drawing: _NodeDrawing | None,
+    printer: ValuePrinter,
 ) -> Iterator[Tree]:
-    before: Step | None = None
+    before: ShownStep | None = None
     picture = None if drawing is None else drawing.picture
     for step in steps:
         tree: Tree = {
             "number": step.number,
             "action": actions.index(step.action),
             "node": names.index(step.node) if step.node in names else -1,
-            "args": [[name, argument_text(value, picture, cut)] for name, value in step.args.items()],
-            "changed": [*_changed(before, step, cut)],
+            "args": [[name, argument_text(value, picture, printer)] for name, value in step.other_args.items()],
+            "changed": [*_changed(before, step, printer)],
             "failed": [properties.index(name) for name in properties if name in step.failed],
             "looks": {} if drawing is None else drawing.looks(before, step),
-            "values": _values(before, step, cut) if picture is None else {},
+            "values": _values(before, step, printer) if picture is None else {},
         }
         if step.line is not None:
             tree["line"] = f"{step.source}:{step.line}" if step.source else f"line {step.line}"
         elif step.is_hidden:
-            tree["line"] = "told by no line"
+            tree["line"] = "in no line"
         if step.is_refused:
             tree["refused"] = True
         yield tree
         before = step
 
 
-def argument_text(value: Value, picture: Picture | None, cut: Cut) -> str:
-    """Return an argument; of a message what it is called, for its fields are shown where it is drawn."""
+def argument_text(value: Value, picture: Picture | None, printer: ValuePrinter) -> str:
+    """Return an argument as text; a message only as its label, since its fields are shown where it is drawn."""
     if picture is not None and isinstance(value, Fcn) and value.d.keys() >= {"kind", "src", "dst"}:
         return f"{picture.label(value)} from {shown(value.d['src'])}"
-    return cut(value)
+    return printer(value)
 
 
-def _changed(before: Step | None, step: Step, cut: Cut) -> Iterator[list[str]]:
+def _changed(before: ShownStep | None, step: ShownStep, printer: ValuePrinter) -> Iterator[list[str]]:
     if before is None:
         return
     for count, change in enumerate(changes(before.state, step.state)):
         if count == MAX_CHANGES:
             yield ["… and more", "", ""]
             return
-        yield [change.path, *_both(change.old, change.new, cut)]
+        yield [change.path, *_both(change.old, change.new, printer)]
 
 
-def _both(old: Value, new: Value, cut: Cut) -> tuple[str, str]:
-    """Return two values that differ; of sequences that are too long to print, what follows their common beginning."""
+def _both(old: Value, new: Value, printer: ValuePrinter) -> tuple[str, str]:
+    """Return two values that differ; sequences that are too long to print without their common beginning."""
     if not _is_sequence(old) or not _is_sequence(new):
-        return cut(old), cut(new)
-    is_long = max(len(old), len(new)) * _LEAST_ELEMENT > cut.longest
-    if not is_long and not any(text.endswith("…") for text in (cut(old), cut(new))):
-        return cut(old), cut(new)
+        return printer(old), printer(new)
+    is_long = max(len(old), len(new)) * _MIN_ELEMENT > printer.longest
+    if not is_long and not any(text.endswith("…") for text in (printer(old), printer(new))):
+        return printer(old), printer(new)
     alike = min(len(old), len(new))
     if not all(map(is_, old, new)):
         alike = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), alike)
     rest_of_old, rest_of_new = (
-        f"the first {alike:,}, then {format_beginning(tuple(each[alike:]), cut.longest)}" for each in (old, new)
+        f"the first {alike:,}, then {format_beginning(tuple(each[alike:]), printer.longest)}" for each in (old, new)
     )
     return rest_of_old, rest_of_new
 
 
 #: An element of a sequence is at least a digit, a comma and a space.
-_LEAST_ELEMENT = 3
+_MIN_ELEMENT = 3
 
 
 def _is_sequence(value: Value) -> bool:
     return isinstance(value, tuple | GrowingSeq)
 
 
-def _values(before: Step | None, step: Step, cut: Cut) -> dict[str, str]:
-    """Return the variables that a step changes, with their values after it: of the first state all."""
+def _values(before: ShownStep | None, step: ShownStep, printer: ValuePrinter) -> dict[str, str]:
+    """Return the variables that a step changes, with their values after it; all variables of the first state."""
     old = {} if before is None else before.state
-    return {name: cut(value) for name, value in step.state.items() if old.get(name) is not value}
+    return {name: printer(value) for name, value in step.state.items() if old.get(name) is not value}
 
 
-class _Drawing:
-    """Draws the nodes, step by step; of a log only what differs from the one that was drawn last."""
+class _NodeDrawing:
+    """Draws the nodes, step by step; a log as its difference from the log that was drawn last."""
 
-    def __init__(self, picture: Picture, steps: Sequence[Step]) -> None:
-        """Find the entries that are shown: a long log is not, but for what the steps change and a little below."""
-        self.picture = picture
-        nodes = _nodes(steps[0].state, picture)
+    def __init__(self, context: PageContext, picture: Picture, steps: Sequence[ShownStep]) -> None:
+        """Find the lowest entry to show of each log: a long log is cut a little below what the steps change."""
+        self.context, self.picture = context, picture
+        nodes = context.nodes(steps[0].state)
         ends = {node: min(picture.end(step.state, node) for step in steps) for node in nodes}
         self._lowest = {node: max(0, end - ENTRIES_BELOW) for node, end in ends.items()}
         self._logs: dict[Value, list[list[Any]]] = {}
         self.lowest_shown = max(self._lowest.values(), default=0)
 
-    def looks(self, before: Step | None, step: Step) -> Tree:
-        """Return how the nodes are drawn of which anything changed, by their places in the list of nodes."""
+    def looks(self, before: ShownStep | None, step: ShownStep) -> Tree:
+        """Return how each node is drawn that a step changed, by its place in the list of nodes."""
         found: Tree = {}
-        for place, node in enumerate(_nodes(step.state, self.picture)):
+        for place, node in enumerate(self.context.nodes(step.state)):
             now = step.state[self.picture.nodes].d[node]
             if before is None or before.state[self.picture.nodes].d[node] is not now:
                 found[str(place)] = self._look(step, node)
         return found
 
-    def _look(self, step: Step, node: Value) -> Tree:
+    def _look(self, step: ShownStep, node: Value) -> Tree:
         look = self.picture.look(step.state, node, self._lowest[node])
-        log = [[entry.index, entry.term, beginning(entry.text, LONG), entry.is_committed] for entry in look.log]
+        log = [[entry.index, entry.term, beginning(entry.text, MAX_TEXT), entry.is_committed] for entry in look.log]
         old = self._logs.get(node, [])
         self._logs[node] = log
         return {
@@ -279,7 +295,7 @@ class _Drawing:
 
 
 def _spliced(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    """Return what makes one list of another: where, how many elements of the old one go, and those that come."""
+    """Return the difference of two lists: a place, the number of old elements to remove there, and the new ones."""
     shorter = min(len(old), len(new))
     begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
@@ -287,16 +303,16 @@ def _spliced(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
 
 
 def _messages(
-    steps: Sequence[Step], names: Sequence[str], network: str | None, picture: Picture, cut: Cut
+    steps: Sequence[ShownStep], names: Sequence[str], network: str | None, picture: Picture, printer: ValuePrinter
 ) -> Iterator[Tree]:
     if network is None:
         return
     for flight in flights(steps, network, picture):
         if flight.src in names and flight.dst in names:
-            yield _message(flight, names, picture, cut)
+            yield _message(flight, names, picture, printer)
 
 
-def _message(flight: Flight, names: Sequence[str], picture: Picture, cut: Cut) -> Tree:
+def _message(flight: Flight, names: Sequence[str], picture: Picture, printer: ValuePrinter) -> Tree:
     return {
         "label": picture.label(flight.message),
         "src": names.index(flight.src),
@@ -305,11 +321,11 @@ def _message(flight: Flight, names: Sequence[str], picture: Picture, cut: Cut) -
         "ended": flight.ended,
         "fate": flight.fate,
         "copy": flight.is_copy,
-        "fields": [[str(name), cut(value)] for name, value in flight.message.d.items()],
+        "fields": [[str(name), printer(value)] for name, value in flight.message.d.items()],
     }
 
 
-def as_json(tree: Tree) -> str:
+def json_for_html(tree: Tree) -> str:
     """Write JSON that can stand within an element: what could end it or begin another is escaped."""
     text = json.dumps(tree, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

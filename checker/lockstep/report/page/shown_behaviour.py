@@ -1,15 +1,25 @@
-"""What a page shows: steps with the states that they lead to, and what is said of them."""
+"""A behaviour as a page shows it: steps, the states that they lead to, and remarks on what is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.systems.node_picture import shown
 from lockstep.tla.values.kinds import Value
 
 
+class NothingToShowError(BadInputError):
+    """There is no behaviour to show; the message says why."""
+
+
+class NoVerdictError(GaveUpError):
+    """The check of a trace came to no verdict; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class ShownTable:
     """A table with a title; `marked` are the numbers of the rows that matter."""
 
     title: str
@@ -19,14 +29,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ShownStep:
     """A step, and the state that it leads to.
 
-    `number` is its place in the whole behaviour; that of the initial state is 0. `action` is empty where nobody tells.
-    `args` are its arguments; `node` is the node that takes it, if one does. `line` is that of the trace, of
-    the file `source` where there are several. `failed` names the properties that are false there: invariants of the
-    state, others of the step. `is_refused`: the spec does not allow it, and the state is that before it.
-    `is_hidden`: no line of a log tells of it. `tables` tell of a step that the spec does not allow.
+    `number` is its place in the whole behaviour; the initial state has number 0. `action` is empty where it is unknown.
+    `args` are its arguments; `node` is the node that takes it, if one does. `line` is its line in the trace, or in the
+    file `source` where there are several. `failed` names the properties that are false there: invariants of the
+    state, others of the step. `is_refused`: the spec does not allow it, and the state is the one before it.
+    `is_hidden`: no line of a log describes it. `tables` explain why the spec does not allow it.
     """
 
     number: int
@@ -39,34 +49,52 @@ class Step:
     is_refused: bool = False
     source: str = ""
     is_hidden: bool = False
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ShownTable, ...] = ()
+
+    @property
+    def other_args(self) -> dict[str, Value]:
+        """The arguments but for the node, which is shown as such."""
+        return {name: value for name, value in self.args.items() if not self.node or shown(value) != self.node}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What is wrong, at a step by its number: a title, lines of text, and tables."""
+class Remark:
+    """What is wrong at a step, which has this number: a title, lines of text, and tables."""
 
     number: int
     title: str
     lines: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ShownTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A behaviour, or the part of it around what is wrong, with what is said of it.
+class ShownBehaviour:
+    """A behaviour, or the part of it around what is wrong, with remarks.
 
     `count` is the number of the last step of the whole. `properties` names what was evaluated in each state and step.
-    `back_to` is the number of the step to which a behaviour without end goes back. `deviates`: what it is of leaves the
-    spec behind the last step.
+    `back_to` is the number of the step to which an infinite behaviour goes back. `deviates`: the trace leaves the
+    spec after the last step.
     """
 
     title: str
     verdict: str
     reason: str
-    steps: tuple[Step, ...]
+    steps: tuple[ShownStep, ...]
     count: int
     properties: tuple[str, ...]
-    said: tuple[Said, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     back_to: int | None = None
     deviates: bool = False
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict with its reason."""
+        return f"{self.verdict}: {self.reason}"
+
+    def last_steps(self, count: int | None) -> tuple[ShownStep, ...]:
+        """Return the last `count` steps up to the first remark, or up to the end, after the one that they begin in."""
+        if count is None:
+            return self.steps
+        numbers = {remark.number for remark in self.remarks}
+        end = next((at for at, step in enumerate(self.steps) if step.number in numbers), len(self.steps) - 1)
+        return self.steps[max(0, end - count) : end + 1]

@@ -1,4 +1,4 @@
-"""The lines of an action: in the spec, and in the Python reference."""
+"""The source lines of an action: in the spec, and in the Python reference."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from lockstep.tla.syntax.tree import Location
 
 
-def of_spec(texts: dict[str, str], place: Location) -> str:
-    """Return the lines of a definition, with the comment above it; "" where they are not known.
+def spec_lines(texts: dict[str, str], place: Location) -> str:
+    """Return the lines of a definition, with the comment above it; "" where they are unknown.
 
     Arguments: `texts`, the text of each module by its name.
     """
@@ -24,12 +24,10 @@ def of_spec(texts: dict[str, str], place: Location) -> str:
 
 
 @cache
-def of_reference(location: str) -> str:
+def reference_lines(location: str) -> str:
     """Return the lines of the function at FILE:LINE, a file of the reference; "" where there is none."""
     name, _, line = location.rpartition(":")
-    if not name:
-        return ""
-    file = _found(Path(name))
+    file = _reference_file(Path(name)) if name else None
     if file is None:
         return ""
     text = file.read_text(encoding="utf-8")
@@ -43,7 +41,7 @@ def of_reference(location: str) -> str:
     return ""
 
 
-def _found(name: Path) -> Path | None:
+def _reference_file(name: Path) -> Path | None:
     """Find a file of the reference, in a checkout or where the package is installed."""
     import raftref
 

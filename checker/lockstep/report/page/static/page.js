@@ -9,7 +9,7 @@
   const paper = matchMedia("print");
   const at = (id) => document.getElementById(id);
   // What the page shows, and what is derived from it: `load` sets all of it.
-  let content, steps, nodes, messages, actions, properties, said, first, last;
+  let content, steps, nodes, messages, actions, properties, remarks, first, last;
   let looks, variables, wrong, firstWrong, height, gaps, panels, texts, room;
   let current = -1, hits = [], chosen = null, drawn = null, onPaper = false;
   const listeners = [];  // called with the step that is shown
@@ -104,10 +104,10 @@
 
   function findWrong() {
     wrong = [...new Set([
-      ...said.map((each) => each.number - first),
+      ...remarks.map((each) => each.number - first),
       ...steps.flatMap((step, place) => (step.failed.length || step.refused ? [place] : [])),
     ])].filter((place) => place >= 0 && place <= last).sort((a, b) => a - b);
-    firstWrong = said.length ? placeOf(Math.min(...said.map((each) => each.number))) : wrong[0];
+    firstWrong = remarks.length ? placeOf(Math.min(...remarks.map((each) => each.number))) : wrong[0];
   }
 
   // ---- The diagram ----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@
     return [x1, y1, x1 + COLUMN, y1 + (y2 - y1) * 0.4];
   }
 
-  function told(message) {
+  function messageText(message) {
     const copy = message.copy ? ", a copy that the network made" : "";
     const late = message.late ? ", overtaken by a later one" : "";
     const sent = message.sent === null ? "" : `, sent by step ${message.sent}`;
@@ -160,7 +160,7 @@
     const aside = message.late ? 26 : 0;
     if (glyph) group.append(draw("text", { x: x2 - aside, y: y2 + 4 - aside / 2, class: "glyph" }, glyph));
     if (message.copy) group.append(draw("text", { x: (x1 + x2) / 2, y: (y1 + y2) / 2, class: "glyph" }, "×2"));
-    const hit = titled(draw("line", { x1, y1, x2, y2, class: "hit" }), told(message));
+    const hit = titled(draw("line", { x1, y1, x2, y2, class: "hit" }), messageText(message));
     hit.addEventListener("click", () => choose(message));
     group.append(hit);
     return group;
@@ -259,7 +259,7 @@
   function choose(message) {
     chosen = message;
     const fields = message.fields.map(([name, value]) => `${name} = ${value}`).join(", ");
-    at("message").textContent = `${told(message)}: ${fields}`;
+    at("message").textContent = `${messageText(message)}: ${fields}`;
     drawWindow();
   }
 
@@ -457,7 +457,7 @@
   }
 
   function showSaid(step) {
-    const found = said.filter((each) => each.number === step.number);
+    const found = remarks.filter((each) => each.number === step.number);
     const parts = found.flatMap((each) => [make("p", each.title, "bad"), make("pre", each.lines.join("\n")), ...each.tables.map(drawTable)]);
     const names = step.failed.map((index) => properties[index]).filter((name) => !found.some((each) => each.title.includes(name)));
     if (names.length) parts.push(make("p", `false here: ${names.join(", ")}`, "bad"));
@@ -465,7 +465,7 @@
       const stays = content.backTo === step.number;
       parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to step ${content.backTo}, for ever.`));
     }
-    at("said").replaceChildren(...parts);
+    at("remarks").replaceChildren(...parts);
   }
 
   function headRow(titles) {
@@ -622,7 +622,7 @@
     const found = steps.map((step) => [called(step), nodeOf(step), step.line ?? "", ...step.args.flat(),
       ...step.changed.flat(), ...Object.entries(step.values).flat(), ...step.failed.map((index) => properties[index])]);
     found[0].push(...content.initial.flat());
-    for (const { number, title, lines, tables } of said) {
+    for (const { number, title, lines, tables } of remarks) {
       if (number < first || number > first + last) continue;  // it is left out
       found[placeOf(number)].push(title, ...lines, ...tables.flatMap((table) => [table.title, ...table.heads, ...table.rows.flat()]));
     }
@@ -692,7 +692,7 @@
   // Show a behaviour, at the place of one of its steps.
   function load(next, place) {
     content = next;
-    ({ steps, nodes, messages, actions, properties, said } = content);
+    ({ steps, nodes, messages, actions, properties, remarks } = content);
     first = steps[0].number;
     last = steps.length - 1;
     height = nodes.length * LANE + 34;

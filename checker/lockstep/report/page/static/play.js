@@ -20,12 +20,12 @@
       answer = { ok: false, tree: { error: "lockstep play does not answer: was it stopped?", lines: [] } };
     }
     if (mine !== asked) return null;
-    tell(answer.ok ? "" : [answer.tree.error, ...answer.tree.lines].join("\n"));
+    notify(answer.ok ? "" : [answer.tree.error, ...answer.tree.lines].join("\n"));
     return answer.ok ? answer.tree : null;
   }
 
-  function tell(text) {
-    at("told").textContent = text;
+  function notify(text) {
+    at("notice").textContent = text;
   }
 
   // Go to a path that the server tells, and stand where it ends.
@@ -41,7 +41,7 @@
 
   const here = () => path[place()];
   const undo = () => {
-    if (play.parent === null) tell("This is an initial state: there is no step to undo.");
+    if (play.parent === null) notify("This is an initial state: there is no step to undo.");
     else go({ type: "show", at: play.parent });
   };
 
@@ -109,49 +109,49 @@
   // ---- Why not? -------------------------------------------------------------------------------------
 
   async function why(action, args) {
-    const told = await ask({ type: "why", at: play.at, action, ...(args ? { args } : {}) });
-    if (!told) return;
+    const answer = await ask({ type: "why", at: play.at, action, ...(args ? { args } : {}) });
+    if (!answer) return;
     at("why").hidden = false;
-    at("why-title").textContent = `${action}  ${told.place}`;
+    at("why-title").textContent = `${action}  ${answer.place}`;
     const choose = at("why-args");
-    choices(choose, told.asked.map((each, index) => [index, each.label || "none"]), 0);
-    at("why-choice").hidden = told.asked.length < 2;
-    const nearest = Math.max(0, told.asked.findIndex((each) => !each.enabled));
+    choices(choose, answer.explanations.map((each, index) => [index, each.label || "none"]), 0);
+    at("why-choice").hidden = answer.explanations.length < 2;
+    const nearest = Math.max(0, answer.explanations.findIndex((each) => !each.enabled));
     choose.value = String(nearest);
-    choose.onchange = () => showWhy(told, told.asked[Number(choose.value)]);
-    showWhy(told, told.asked[nearest]);
+    choose.onchange = () => showWhy(answer, answer.explanations[Number(choose.value)]);
+    showWhy(answer, answer.explanations[nearest]);
     at("why-title").focus();
     at("why").scrollIntoView({ block: "nearest" });
   }
 
-  function showWhy(told, asked_) {
+  function showWhy(answer, explanation) {
     const parts = [];
-    if (asked_.enabled) parts.push(make("p", "It is enabled with these arguments."));
-    else if (asked_.branches.length) parts.push(make("p", "It is not enabled; the first conjunct that is false:"));
+    if (explanation.enabled) parts.push(make("p", "It is enabled with these arguments."));
+    else if (explanation.branches.length) parts.push(make("p", "It is not enabled; the first conjunct that is false:"));
     else parts.push(make("p", "It is not enabled."));
-    if (!asked_.enabled) parts.push(...asked_.branches.map((lines) => make("pre", lines.join("\n"))));
-    if (told.more) parts.push(make("p", "There are more arguments than are listed; write others below."));
+    if (!explanation.enabled) parts.push(...explanation.branches.map((lines) => make("pre", lines.join("\n"))));
+    if (answer.more) parts.push(make("p", "There are more arguments than are listed; write others below."));
     at("why-lines").replaceChildren(...parts);
-    showForm(told, asked_);
+    showForm(answer, explanation);
   }
 
   // Arguments as a person writes them, in TLA+.
-  function showForm(told, asked_) {
-    const inputs = told.params.map((name) => {
+  function showForm(answer, explanation) {
+    const inputs = answer.params.map((name) => {
       const label = make("label", `${name} = `), input = make("input");
       input.type = "text";
       input.name = name;
       input.autocomplete = "off";
       input.spellcheck = false;
-      input.value = asked_.args[name];
+      input.value = explanation.args[name];
       label.append(input);
       return [name, label, input];
     });
     const args = () => Object.fromEntries(inputs.map(([name, , input]) => [name, input.value]));
     const row = make("div", undefined, "row");
-    row.append(button("take", () => go({ type: "ask", at: play.at, action: told.action, args: args() }),
-      `Take ${told.action} with these arguments`));
-    if (inputs.length) row.append(button("why not with these?", () => why(told.action, args())));
+    row.append(button("take", () => go({ type: "step", at: play.at, action: answer.action, args: args() }),
+      `Take ${answer.action} with these arguments`));
+    if (inputs.length) row.append(button("why not with these?", () => why(answer.action, args())));
     at("why-form").replaceChildren(...inputs.map(([, label]) => label), row);
   }
 
@@ -165,14 +165,14 @@
     link.download = saved.name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);  // the browser reads it after the click
-    tell(saved.said.join("\n"));
+    notify(saved.notes.join("\n"));
   }
 
   // ---- Going from step to step ----------------------------------------------------------------------
 
   async function look() {
     if (here() === play.at) { asked += 1; return; }  // an answer under way is of another state
-    const tree = await ask({ type: "look", at: here() });
+    const tree = await ask({ type: "list", at: here() });
     if (!tree) return;
     play = tree;
     showPlay();
