@@ -63,7 +63,7 @@ def test_a_property_is_explained_by_the_spec_and_the_models_that_break_it(folder
     reported = lockstep("explain", "DL105", cwd=folder)
     assert reported.returncode == 0
     assert reported.stdout.startswith("DL105 LeaderCompleteness\n")
-    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model figure8_bug"):
+    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model prior_term_commit_bug"):
         assert part in reported.stdout
     assert lockstep("explain", "leadercompleteness", cwd=folder).stdout == reported.stdout
 

@@ -89,11 +89,15 @@ def _regression_test(words: Sequence[str], options: SpecOptions, output: Path | 
     from lockstep.report.regression_test import regression_test
     from lockstep.report.verdict_text import verdict_text
     from lockstep.systems.file_check import check
+    from lockstep.systems.registry import model_named
     from lockstep.trace.itf_reader import is_itf
 
     path = Path(words[0])
     if not path.exists():
-        raise NotExportedError(f"there is no file {words[0]!r}, and a regression test holds a trace")
+        _, model = model_named(words[0])
+        raise NotExportedError(
+            f"{model.name} is a model, and a regression test holds a trace; `lockstep model {model.name}` checks it again"
+        )
     if options.mapping is not None or is_itf(path):
         raise NotExportedError(f"{path}: a regression test holds a trace, whose lines name the actions")
     if options.library or options.jar:
