@@ -95,9 +95,8 @@ def _regression_test(words: Sequence[str], options: SpecOptions, output: Path | 
     path = Path(words[0])
     if not path.exists():
         _, model = model_named(words[0])
-        raise NotExportedError(
-            f"{model.name} is a model, and a regression test holds a trace; `lockstep model {model.name}` checks it again"
-        )
+        again = f"`lockstep model {model.name}` checks it again"
+        raise NotExportedError(f"{model.name} is a model, and a regression test holds a trace; {again}")
     if options.mapping is not None or is_itf(path):
         raise NotExportedError(f"{path}: a regression test holds a trace, whose lines name the actions")
     if options.library or options.jar:
