@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import lockstep.models.spec_search
+import lockstep.models.tlc_search
 from browsers import CHROMIUM, NO_CHROMIUM
 from lockstep.tlc import TlcOptions
 from nightly_sample import (  # noqa: F401 - pytest takes a conftest's names for hooks
@@ -33,7 +33,7 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
     Those for longer runs cost half a second more, and are those of every `lockstep model` that runs as a process.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lockstep.models.spec_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
+        patched.setattr(lockstep.models.tlc_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
         yield
 
 

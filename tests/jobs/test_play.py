@@ -20,6 +20,7 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.project import module_texts
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.values.kinds import ArgumentError, ModelValue
 from lockstep.trace.format import TraceError
 from plays import (
@@ -347,7 +348,7 @@ def test_a_trace_whose_check_says_something_else_is_not_handed_out() -> None:
 )
 def test_the_counterexample_of_every_model_is_a_trace_with_its_violation_or_says_why_not(name: str) -> None:
     game = of_model(name)
-    found = explore(game.session.spec, check_deadlock=False, max_states=60_000)
+    found = explore(game.session.spec, SearchOptions(check_deadlock=False, max_states=60_000))
     if found.violation is None or found.violation.back_to is not None:
         pytest.skip("no violation of a state or a step within the bound")
     last = walked(game, [(step.action or "", step.args) for step in found.violation.trace[1:]])
@@ -366,7 +367,7 @@ def test_the_counterexample_of_every_model_is_a_trace_with_its_violation_or_says
 
 @pytest.mark.nightly
 def test_the_scenario_of_the_docs_is_the_shortest_way_to_the_violation() -> None:
-    found = explore(flawed().session.spec, check_deadlock=False)
+    found = explore(flawed().session.spec, SearchOptions(check_deadlock=False))
     assert found.violation is not None
     assert (found.violation.label, len(found.violation.trace)) == (VIOLATED, STEPS + 1)
 

@@ -17,6 +17,7 @@ from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
 from lockstep.tla.values import equality, growing
@@ -302,7 +303,7 @@ def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tupl
 @pytest.mark.parametrize("model", sampled(["ordered", "late_truncate", "batches"], ["ordered"]))
 def test_a_model_has_the_pinned_counts_where_every_set_and_sequence_is_long(model: str) -> None:
     pinned = manifest().model(model)
-    found = explore(load_spec(*manifest().files(pinned)), check_deadlock=False)
+    found = explore(load_spec(*manifest().files(pinned)), SearchOptions(check_deadlock=False))
     assert found.violation is None
     assert (found.distinct, found.generated) == (pinned.distinct, pinned.generated)
 

@@ -59,7 +59,7 @@ def command(
     (the limit was reached, a property cannot be checked, a tool or a package is missing); 4 an
     internal error.
     """
-    from lockstep.models.counterexample import of_search
+    from lockstep.models.counterexample import behaviour_of_violation
     from lockstep.models.counterexample_picture import draw
     from lockstep.report.steps import counterexample_record
     from lockstep.systems.models import model_named
@@ -79,7 +79,7 @@ def command(
         spec = load_spec(module, config, search_path=manifest.library, jar=tla_tools)
         called, deadlock = model.name, model.deadlock
     violation, line = draw(spec, output, title=called, limit=limit, check_deadlock=deadlock)
-    behaviour = of_search(spec, violation)
+    behaviour = behaviour_of_violation(spec, violation)
     if form == "json":
         told = {"drawn": str(output), "property": violation.label, **counterexample_record(behaviour, full=full)}
         click.echo(json.dumps(told, indent=2))

@@ -100,7 +100,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
-    """How many behaviours explain some logs, and what would tell them apart.
+    """ProcessEnd many behaviours explain some logs, and what would tell them apart.
 
     `states` is the largest number of states after a line, `explanations` how many ends explain all lines, `hidden` the
     number of hidden steps by action in the first of these; `entropy`, of each variable that was not always the same,

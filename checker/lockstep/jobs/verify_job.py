@@ -25,6 +25,7 @@ from lockstep.jobs.spark.check import verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.models.pinned_models import run_models
 from lockstep.models.proofs.lemmas import ProofVerdict, run_proofs
+from lockstep.models.search_result import Engine
 from lockstep.report.text import Column, finding_text, heads, row, table
 from lockstep.systems.models import models_of_tier
 from lockstep.systems.opening import open_trace
@@ -62,7 +63,7 @@ class Job:
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
-    engine: str | None = None
+    engine: Engine | None = None
     checks: list[Row] = field(default_factory=list)
     floors: list[FloorVerdict] = field(default_factory=list)
 
@@ -119,10 +120,10 @@ class Job:
             for outcome in outcomes:
                 result = outcome.result
                 if not begun:  # TLC says itself which version it is
-                    self._begin(f"Models, checked by TLC {result.tlc_version or ''} on Java {java.version}", columns)
+                    self._begin(f"Models, checked by TLC {result.tool_version or ''} on Java {java.version}", columns)
                     begun = True
                 self._record("model", outcome.entry.name, outcome.verdict, outcome.found)
-                counts = (result.distinct, result.generated, _seconds(result.wall_seconds))
+                counts = (result.distinct, result.generated, _seconds(result.seconds))
                 self.say(row(columns, (outcome.entry.name, *counts, outcome.found)))
         self.say("")
 

@@ -28,7 +28,7 @@ _COVERAGE_INTERVAL_MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """How to simulate: random behaviours instead of the whole state space.
+    """ProcessEnd to simulate: random behaviours instead of the whole state space.
 
     `behaviours` is how many each worker takes (None: until the budget is spent), `depth` the most states in
     each, `seed` and `aril` make a run repeatable with one worker.
@@ -42,7 +42,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlcOptions:
-    """How TLC is run.
+    """ProcessEnd TLC is run.
 
     `workers` are threads of TLC ("auto": one a processor); `deadlock_check`, whether a state without successor is a
     violation; `simulation`, to simulate instead of check; `coverage`, to count each action; `dump`, a file (.dot) for

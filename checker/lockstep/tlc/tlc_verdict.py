@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockstep.base.verdict import of_no_state, of_violation
-from lockstep.tlc.supervised_process import Ended, How, killed_by
+from lockstep.tlc.supervised_process import FinishedProcess, ProcessEnd, killed_by
 from lockstep.tlc.tlc_messages import Code, Message, Severity
 from lockstep.tlc.tlc_output import OutputReader, cfg_properties, parse_state
 from lockstep.tlc.tlc_result import (
@@ -70,7 +70,7 @@ class Request:
     is_simulation: bool
 
 
-def judge(request: Request, reader: OutputReader, ended: Ended) -> TlcResult:
+def judge(request: Request, reader: OutputReader, ended: FinishedProcess) -> TlcResult:
     """Turn the output and the end of a run into its result.
 
     Arguments: `request`, what was asked; `reader`, which has read the whole output; `ended`, how the process
@@ -87,7 +87,7 @@ def judge(request: Request, reader: OutputReader, ended: Ended) -> TlcResult:
     )
 
 
-def _with_facts(reader: OutputReader, ended: Ended) -> TlcResult:
+def _with_facts(reader: OutputReader, ended: FinishedProcess) -> TlcResult:
     """A result with all that was read and no verdict of its own yet (inconclusive, to be safe)."""
     progress = None if reader.simulation is not None else reader.progress
     return TlcResult(
@@ -113,18 +113,18 @@ def _inconclusive(partial: TlcResult, cause: Cause, reason: str) -> TlcResult:
     return replace(partial, verdict=TlcVerdict.INCONCLUSIVE, cause=cause, reason=reason)
 
 
-def _judge_interruption(ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_interruption(ended: FinishedProcess, partial: TlcResult) -> TlcResult | None:
     """A run that did not end by itself is inconclusive, whatever it had printed."""
-    if ended.how is How.TIMED_OUT:
+    if ended.end is ProcessEnd.TIMED_OUT:
         return _inconclusive(partial, Cause.TIMED_OUT, f"the budget of {ended.spent} was spent before TLC finished")
-    if ended.how is How.CANCELLED:
+    if ended.end is ProcessEnd.CANCELLED:
         return _inconclusive(partial, Cause.CANCELLED, "the run was cancelled before TLC finished")
     if (name := killed_by(ended.status)) is not None:
         return _inconclusive(partial, Cause.KILLED, f"the JVM was killed by {name}")
     return None
 
 
-def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_memory(reader: OutputReader, ended: FinishedProcess, partial: TlcResult) -> TlcResult | None:
     """Memory and stack that ran out are limits of the run, not of the model."""
     texts = [message.text for message in reader.errors]
     codes = {code for message in reader.errors for code in message.codes()}
@@ -141,7 +141,9 @@ def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> Tlc
     return None
 
 
-def _judge_malformed(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_malformed(
+    request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
+) -> TlcResult | None:
     """A spec or cfg that TLC cannot use is an error of its author."""
     error: SpecError | None = None
     first = reader.errors[0] if reader.errors else None
@@ -235,7 +237,9 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     return SpecError(file, int(position["line"]), int(position["column"]), message)
 
 
-def _judge_violation(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_violation(
+    request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
+) -> TlcResult | None:
     """TLC reported an error about the model and ended with a status that fits."""
     message = next((candidate for candidate in reader.errors if candidate.code in _KINDS), None)
     if message is None or message is not reader.errors[0]:
@@ -328,7 +332,7 @@ def _initial_state(text: str) -> Counterexample | None:
     return Counterexample((TlcStep(1, None, None, variables, body),)) if variables else None
 
 
-def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult:
+def _judge_end(request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult) -> TlcResult:
     """No violation and no error to report: success, if TLC says so itself, and else inconclusive."""
     if reader.errors:
         first = reader.errors[0]

@@ -12,7 +12,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
 from lockstep.conformance.incremental import Branching
 from lockstep.jobs.view.window import Window, evaluated, taken
-from lockstep.models.counterexample import of_search
+from lockstep.models.counterexample import behaviour_of_violation
 from lockstep.models.model_manifest import Manifest, ModelEntry
 from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.content import Subject
@@ -27,9 +27,10 @@ from lockstep.systems.system import System
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.tables.compiled_search import explore_compiled
 from lockstep.tla.values.kinds import TlaError, Value
 
 
@@ -134,14 +135,16 @@ def counterexample(manifest: Manifest, model: ModelEntry, say: Say = silent) -> 
     """
     module, cfg = manifest.files(model)
     spec = load_spec(module, cfg, search_path=manifest.library)
-    found = explore_either(
+    found = explore_compiled(
         spec,
-        check_deadlock=model.deadlock,
-        on_states=lambda distinct: say(f"{model.name}: {distinct:,} distinct states"),
+        SearchOptions(
+            check_deadlock=model.deadlock,
+            on_progress=lambda search: say(f"{model.name}: {search.distinct:,} distinct states"),
+        ),
     )
     if found.violation is None:
         raise NothingToViewError(f"{model.name} has no violation to view")
-    return spec, of_search(spec, found.violation), found.violation.label
+    return spec, behaviour_of_violation(spec, found.violation), found.violation.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from lockstep.jobs.view.known import (
 from lockstep.jobs.view.window import AFTER, BEFORE, Window
 from lockstep.logs.check import explain_logs, told_best
 from lockstep.logs.search import Run
-from lockstep.models.spec_search import explore_compiled
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.text import verdict_text
@@ -36,6 +37,7 @@ from lockstep.systems.own.traces import check_own, of_own
 from lockstep.systems.specs import Switches, compiled, system_of
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.trace.itf import ItfTrace, is_itf, read_itf
 
@@ -49,12 +51,10 @@ def of_own_spec(
     told how many states were found.
     Raises NothingToViewError where nothing is wrong, NoVerdictError where the search gave up, and as load_spec does.
     """
-    found = explore_compiled(
-        spec,
-        cfg,
-        search_path=search_path,
-        jar=jar,
-        on_progress=lambda distinct: say(f"{spec.name}: {distinct:,} distinct states"),
+    found = explore_spec(
+        SpecFiles(spec, cfg, library=tuple(search_path), jar=jar),
+        Engine.COMPILED,
+        SearchOptions(on_progress=lambda search: say(f"{spec.name}: {search.distinct:,} distinct states")),
     )
     if found.counterexample is None:
         error = NoVerdictError if found.verdict is Verdict.INCONCLUSIVE else NothingToViewError

@@ -13,7 +13,7 @@ from lockstep.tla.values.kinds import TlaError, Value, format_value
 from lockstep.tla.values.operators.next_state import NextState, UnassignedError
 
 if TYPE_CHECKING:
-    from lockstep.tla.explore import Step
+    from lockstep.tla.exploration import SearchStep
 
 __all__ = ["SpecFault", "blamed", "place_of", "place_of_line", "placed"]
 
@@ -35,14 +35,19 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
         trace: the steps to the state in which it was evaluated, of a search; empty otherwise.
     """
 
-    def __init__(self, code: str, place: str, what: str, trace: tuple[Step, ...] = ()) -> None:
+    def __init__(self, code: str, place: str, what: str, trace: tuple[SearchStep, ...] = ()) -> None:
         """Make the error of what is told."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
         self.code, self.place, self.what, self.trace = code, place, what, trace
 
 
 def blamed(
-    error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Step, ...] = ()
+    error: TlaError,
+    source: str,
+    what: str,
+    args: Mapping[str, Value],
+    place: str = "",
+    trace: tuple[SearchStep, ...] = (),
 ) -> SpecFault:
     """Say where in the spec an evaluation failed.
 

@@ -13,8 +13,10 @@ from lockstep.base.text_files import text_of
 from lockstep.jobs.play.course.exercise import WriteGuard
 from lockstep.jobs.play.course.graded import Graded
 from lockstep.jobs.play.course.rule import Difference, difference, printed
-from lockstep.tla.explore import Exploration, Violation, explore
+from lockstep.tla.exploration import Exploration, Violation
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value, format_value
 
@@ -50,10 +52,10 @@ def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Graded:
 
     try:
         spec = loaded(text)
-        graded = _graded(spec, exercise, explore(spec, check_deadlock=False, max_states=MOST_STATES))
+        graded = _graded(spec, exercise, explore(spec, SearchOptions(check_deadlock=False, max_states=MOST_STATES)))
         rule, distinct = _with_rule(template, exercise.rule), 0
         for changed in ((), exercise.other_model) if graded.solved else ():
-            meant = explore(loaded(rule, changed), check_deadlock=False, keep_edges=True)
+            meant = explore(loaded(rule, changed), SearchOptions(check_deadlock=False, keep_edges=True))
             assert meant.complete, "the rule that is meant violates nothing"
             distinct += meant.distinct
             if (found := difference(meant, loaded(text, changed))) is not None:
