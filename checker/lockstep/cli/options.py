@@ -1,4 +1,4 @@
-"""What the commands share: options, exit codes, progress on a terminal."""
+"""Options, exit codes and progress on a terminal, which the commands share."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def cfg_of(spec: Path, cfg: Path | None) -> Path:
 
 
 def note_translation(spec: Path, jar: Path | None) -> None:
-    """Say on standard error that the PlusCal of a spec was changed after it was translated, if it was."""
+    """Print on standard error that the PlusCal of a spec was changed after it was translated, if it was."""
     from lockstep.tla.loading.pluscal import note_of_translation
 
     note = note_of_translation(spec, jar)

@@ -1,4 +1,4 @@
-"""What the compiled spec says of a mistake that TLC met: in the words of every command, with its place and a code."""
+"""The mistakes that TLC met as the compiled spec finds them: in the words of every command, with a place and a code."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _found_in_states(
         spec.refuse_false_constants()
         return None
     if result.error is not None:
-        if any(said in result.error.message for said in _CONSTANT_ENTRY):
+        if any(each in result.error.message for each in _CONSTANT_ENTRY):
             spec.refuse_false_constants()
         if not result.error.parsed:
             return None
@@ -110,14 +110,14 @@ def _fault_finding(spec: Spec, fault: SpecFault) -> SpecFinding:
 
 def _temporal_reason(spec: Spec, error: SpecError) -> str:
     """Report a temporal formula that TLC does not check; it seldom says which: then all that it may be are named."""
-    said = f"{NOT_CHECKED} {' '.join(error.message.split())}"
+    problem = f"{NOT_CHECKED} {' '.join(error.message.split())}"
     if error.line is not None:
-        return f"{Path(error.file).name}:{error.line}:{error.column}: {said}"
+        return f"{Path(error.file).name}:{error.line}:{error.column}: {problem}"
     names = [*(["the SPECIFICATION"] if spec.temporal_formulas[0] else []), *spec.temporal]
     if len(names) == 1 and names[0] in spec.property_places:
-        return f"{spec.property_places[names[0]]}: {said}"
+        return f"{spec.property_places[names[0]]}: {problem}"
     which = f" ({' or '.join(names)})" if names else ""
-    return f"{Path(error.file).name}: {said}{which}"
+    return f"{Path(error.file).name}: {problem}{which}"
 
 
 def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> SpecFinding | None:
@@ -134,7 +134,7 @@ def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> SpecF
     return None
 
 
-#: What is no mistake, and what TLC may tell without its name or its steps.
+#: Violations, which are no mistakes, and which TLC may report without a name or steps.
 _VIOLATED = (PropertyKind.ASSERTION, PropertyKind.INITIAL, PropertyKind.ACTION)
 
 

@@ -9,7 +9,7 @@ from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpEr
 from lockstep.models.search_result import SpecFiles
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.exploration import SearchStep, Violation
-from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.liveness.lasso_replay import FairnessMet
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.text import parse_value
@@ -24,7 +24,7 @@ def behaviour_of_violation(spec: Spec, violation: Violation) -> Behaviour:
 
 
 def behaviour_of_steps(
-    spec: Spec, steps: Sequence[SearchStep], back_to: int | None = None, met: tuple[Met, ...] = ()
+    spec: Spec, steps: Sequence[SearchStep], back_to: int | None = None, met: tuple[FairnessMet, ...] = ()
 ) -> Behaviour:
     """Return the behaviour of some steps of a search; see :class:`Violation` for the rest."""
     taken = tuple(

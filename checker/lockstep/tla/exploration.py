@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.liveness.lasso_replay import FairnessMet
 from lockstep.tla.state import State
 from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import Value
@@ -44,7 +44,7 @@ class Violation:
     name: str
     trace: tuple[SearchStep, ...]
     back_to: int | None = None
-    met: tuple[Met, ...] = ()
+    met: tuple[FairnessMet, ...] = ()
     message: str = ""
 
     @property

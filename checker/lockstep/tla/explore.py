@@ -356,13 +356,13 @@ class LiteralSearch:
             raise
 
     def _fails_early(self) -> bool:
-        """Tell whether a part of a temporal formula has no value in one of the first states; perhaps it is guarded."""
+        """Return whether a part of a temporal formula has no value in one of the first states; perhaps it is guarded."""
         for _, leaf in self.leaves():
             try:
                 for state in self.result.states[: _FORMULA_CHECK * _FORMULA_CHECK]:
                     leaf.test(state, state)
             except UnassignedError:
-                continue  # nobody can tell whether such an action is enabled, and that is no fault
+                continue  # whether such an action is enabled is unknown, and that is no fault
             except TlaError:
                 return True
         return False
@@ -417,7 +417,7 @@ class LiteralSearch:
                     try:
                         leaf.test(state, states[target])
                     except UnassignedError:
-                        continue  # of an action that leaves a variable open nobody can tell whether it is enabled
+                        continue  # whether an action is enabled that leaves a variable open is unknown
                     except TlaError as error:
                         self.evaluated = name, number, None
                         return self.fault(error)
@@ -475,7 +475,7 @@ def fault_in(spec: Spec, values: Mapping[str, Value], *, initial: bool) -> SpecF
 
 
 def fault_or_violation(spec: Spec, max_states: int) -> SpecFault | Violation | None:
-    """Search until there are so many states; return the evaluation that fails, or the violation, if there is one.
+    """Search up to a number of states; return the evaluation that fails, or the violation, if there is one.
 
     Temporal formulas are evaluated in each state, as TLC evaluates them while it searches.
 

@@ -72,8 +72,8 @@ def _permutations(spec: Spec, name: str) -> list[Permutation]:
         raise blamed(error, spec.source, name, {}, place) from error
     tables = [function.d if isinstance(function, Fcn) else {} for function in _elements(listed)]
     if not isinstance(listed, frozenset) or not all(map(_is_permutation, tables)):
-        said = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"
-        raise SpecFault(WRONG_CFG, place, said)
+        problem = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"
+        raise SpecFault(WRONG_CFG, place, problem)
     return [{key: image for key, image in table.items() if key is not image} for table in tables]
 
 

@@ -16,7 +16,7 @@ from lockstep.base.scratch import lacks_room, scratch
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.module_files import project_files
-from lockstep.tlc.newer_tlc import lacking_modules, told_of_entries, told_of_modules
+from lockstep.tlc.newer_tlc import explain_missing_operator, explain_unknown_entry, lacking_modules
 from lockstep.tlc.supervised_process import NO_LIMIT, Budget, Lines, ToolMissing, run_supervised
 from lockstep.tlc.tlc_output import OutputReader
 from lockstep.tlc.tlc_result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
@@ -113,7 +113,7 @@ def run_tlc(
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)
     jar = find_tla2tools(options.jar)
-    result = told_of_modules(told_of_entries(result, cfg, jar), jar)
+    result = explain_missing_operator(explain_unknown_entry(result, cfg, jar), jar)
     if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
         reason = f"TLC cannot write its temporary files: {lacking}"
         result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)

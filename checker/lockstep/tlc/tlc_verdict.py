@@ -63,7 +63,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked of TLC, as far as it matters for judging the answer."""
+    """The request to TLC, as far as it matters for judging the result."""
 
     spec: Path
     cfg: Path
@@ -184,11 +184,11 @@ _SANY_NOISE = re.compile(
 _SANY_POSITION = re.compile(r"(?:at |^)line (?P<line>\d+), col(?:umn)? (?P<column>\d+)", re.IGNORECASE | re.MULTILINE)
 
 
-#: What SANY says of a character that begins no token.
+#: SANY's message on a character that begins no token.
 _LEXICAL = re.compile(r'(?P<place>Lexical error at line \d+, column \d+)\.  Encountered: "\\u(?P<code>[0-9a-f]{4})".*')
 
 
-#: What SANY says of a module that it does not find.
+#: SANY's message on a module that it does not find.
 _NO_MODULE = re.compile(r"Cannot find source file for module (?P<name>\w+) imported in module \w+")
 
 #: Where modules are that many specs extend and no TLC has.
@@ -206,12 +206,12 @@ _ELSEWHERE = {
 }
 
 
-def _of_module(found: re.Match[str]) -> str:
+def _with_home_of_module(found: re.Match[str]) -> str:
     where = _ELSEWHERE.get(found["name"])
     return found[0] if where is None else f"{found[0]}: {where}"
 
 
-def _of_character(found: re.Match[str]) -> str:
+def _with_character(found: re.Match[str]) -> str:
     character = chr(int(found["code"], 16))
     what = f"{character} (U+{found['code'].upper()}) is no symbol of TLA+"
     return f"{found['place']}: {what}{hint_at(character)}"
@@ -224,8 +224,8 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     """
     files = [line.removeprefix("Parsing file ") for line in lines if line.startswith("Parsing file ")]
     message = "\n".join(line for line in lines if not _SANY_NOISE.match(line)) or "SANY rejected the module"
-    message = _LEXICAL.sub(_of_character, message)
-    message = _NO_MODULE.sub(_of_module, message)
+    message = _LEXICAL.sub(_with_character, message)
+    message = _NO_MODULE.sub(_with_home_of_module, message)
     position = _SANY_POSITION.search(message)
     location = TlcLocation.parse(message)
     is_parse_error = "***Parse Error***" in lines or "Lexical error" in message
@@ -268,12 +268,12 @@ def _judge_violation(
 
 
 def _is_evaluation(message: Message) -> bool:
-    """True for the messages that TLC sends when it cannot evaluate an expression."""
+    """Return whether this is one of the messages that TLC sends when it cannot evaluate an expression."""
     return _KINDS[Code(message.code)][0] in (PropertyKind.EVALUATION, PropertyKind.ASSERTION)
 
 
 def _violation(message: Message, request: Request, reader: OutputReader) -> TlcViolation | None:
-    """What a message of TLC says is violated; None when TLC itself failed instead."""
+    """Return what a message of TLC says is violated; None when TLC itself failed instead."""
     kind, pattern = _KINDS[Code(message.code)]
     codes = set(message.codes())
     if codes & _SYSTEM_CODES:
@@ -292,7 +292,7 @@ def _violation(message: Message, request: Request, reader: OutputReader) -> TlcV
 
 
 def _is_failure_of_tlc(message: Message) -> bool:
-    """True when an exception ended TLC that no evaluation of the spec throws."""
+    """Return whether an exception ended TLC that no evaluation of the spec throws."""
     if message.code == Code.GENERAL and _FILE_TROUBLE.search(message.text):
         return True
     thrown = message.text.partition("The exception was a ")[2].partition("\n")[0]
@@ -314,15 +314,15 @@ def _sentence(violation: TlcViolation) -> str:
     return of_violation(kind.value, violation.name, message)
 
 
-#: What TLC says before the second argument of a false Assert.
+#: TLC's words before the second argument of a false Assert.
 _OF_ASSERT = "The first argument of Assert evaluated to FALSE; the second argument was: "
 
 
 def _complaint(message: str) -> str:
-    """What TLC objects to, on one line, without the preamble that it puts before every exception."""
-    said = message.partition("The exception was a ")[2].partition("\n")[2] or message
-    said = " ".join(said.removeprefix(": ").split())
-    return said.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or said
+    """Return TLC's objection, on one line, without the preamble that it puts before every exception."""
+    complaint = message.partition("The exception was a ")[2].partition("\n")[2] or message
+    complaint = " ".join(complaint.removeprefix(": ").split())
+    return complaint.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or complaint
 
 
 def _initial_state(text: str) -> Counterexample | None:
@@ -342,8 +342,8 @@ def _judge_end(request: Request, reader: OutputReader, ended: FinishedProcess, p
             partial, Cause.TOOL_FAILED, f"{bug} (message {first.code}, exit status {ended.status}): {line}"
         )
     if ended.status != 0:
-        said = next((line for line in reversed(ended.stderr_tail) if line.strip()), "")
-        detail = f": {said.strip()}" if said else ""
+        last = next((line for line in reversed(ended.stderr_tail) if line.strip()), "")
+        detail = f": {last.strip()}" if last else ""
         return _inconclusive(
             partial, Cause.UNKNOWN_EXIT, f"the JVM ended with status {ended.status} and no verdict{detail}"
         )

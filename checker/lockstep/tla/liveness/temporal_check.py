@@ -37,8 +37,8 @@ def refuse_symmetry_and_view(spec: Spec) -> None:
     """Raise LivenessRefusedError where a cfg has temporal properties, and SYMMETRY or VIEW besides."""
     found = liveness_obstacle(spec)
     if found is not None:
-        place, said = found
-        raise LivenessRefusedError(f"{place}: {WRONG_CFG} {said}")
+        place, problem = found
+        raise LivenessRefusedError(f"{place}: {WRONG_CFG} {problem}")
 
 
 def liveness_obstacle(spec: Spec) -> tuple[str, str] | None:
@@ -80,7 +80,7 @@ def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> tu
             try:
                 lasso = find_violation(graph, valuation, assumed, promised)
             except UnassignedError as error:
-                if not valuation.is_of(error, promised):
+                if not valuation.raised_by(error, promised):
                     raise
                 unchecked.append(name)
                 break

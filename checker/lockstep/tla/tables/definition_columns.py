@@ -181,7 +181,7 @@ class DefinitionColumns:
 
 
 def padded(rows: Rows, width: int) -> Rows:
-    """Return rows with room for definitions after their columns, of which nothing is known yet."""
+    """Return rows with further columns for definitions, which are unknown."""
     if rows.shape[1] > width:
         return rows
     return np.concatenate([rows, np.full((len(rows), MAX_DEFINITIONS), UNKNOWN, rows.dtype)], axis=1)

@@ -27,7 +27,7 @@ ERROR = -1
 
 #: The most times that one evaluation begins anew.
 MAX_BEGUN = 10_000
-#: Of so many evaluations the first few are audited.
+#: The first few evaluations of each batch of this size are audited.
 _AUDIT_EVERY, _AUDITED = 257, 3
 
 

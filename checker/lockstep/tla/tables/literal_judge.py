@@ -98,7 +98,7 @@ class LiteralJudge:
 
         Args:
             trace: the steps to the state.
-            known: tells whether a state was seen before.
+            known: returns whether a state was seen before.
 
         Raises:
             SpecFault: if evaluation fails.

@@ -280,7 +280,7 @@ class _TableSearch:
         self.complete()
 
     def expand_level(self, count: int) -> bool:
-        """Expand a level of so many states, in chunks; return whether the search goes on."""
+        """Expand a level, in chunks; return whether the search goes on. `count` is the number of its states."""
         first = self.result.distinct - count
         size, next_first = self.expander.size, self.result.distinct
         for begin in range(0, count, size):
