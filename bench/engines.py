@@ -14,15 +14,18 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tlc
+from lockstep.models.pinned_models import files_of
+from lockstep.models.search_result import Engine, SearchResult
+from lockstep.models.spec_search import explore_spec
 from lockstep.report.text_table import table
 from lockstep.systems.registry import manifest
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.symmetry import sameness
+from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.trace_format import FORMAT, Header
 
@@ -61,10 +64,12 @@ def engines_table() -> str:
 
 def _engines_row(name: str) -> tuple[object, ...]:
     pinned = manifest()
-    files = pinned.files(pinned.model(name))
-    explore_literally(files[0], files[1], max_states=1)  # compiled and cached before the clock starts
-    compiled = explore_literally(*files, deadlock=False)
-    one, two = (explore_with_tlc(*files, deadlock=False, workers=workers) for workers in (1, 2))
+    files = files_of(pinned, pinned.model(name))
+    explore_spec(files, Engine.LITERAL, SearchOptions(max_states=1))  # compiled and cached before the clock starts
+    compiled = explore_spec(files, Engine.LITERAL, SearchOptions(check_deadlock=False))
+    one, two = (
+        explore_spec(files, Engine.TLC, SearchOptions(check_deadlock=False, tlc_workers=workers)) for workers in (1, 2)
+    )
     counts = {(found.distinct, found.generated) for found in (compiled, one, two)}
     if len(counts) != 1:
         raise SystemExit(f"{name}: the engines disagree: {sorted(counts, key=str)}")
@@ -85,8 +90,8 @@ def shares_table() -> str:
 def _shares_row(name: str) -> tuple[object, ...]:
     pinned = manifest()
     spec = load_spec(*pinned.files(pinned.model(name)))
-    found = explore(spec, check_deadlock=False)
-    same, seen, clock = sameness(spec), set[Value](), time.perf_counter
+    found = explore(spec, SearchOptions(check_deadlock=False))
+    same, seen, clock = state_equivalence(spec), set[Value](), time.perf_counter
     spent = dict.fromkeys(("next", "properties", "symmetry", "seen"), 0.0)
     for state in found.states:
         begin = clock()

@@ -18,12 +18,13 @@ from typing import Any
 from lockstep.report.text_table import table
 from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables import table_search
 from lockstep.tla.tables.decision_trees import Trees
 from lockstep.tla.tables.expander import Expander
-from lockstep.tla.tables.fingerprint_set import Seen
-from lockstep.tla.tables.predicate_trees import OfStates, OfSteps
-from lockstep.tla.tables.successor_groups import Groups
+from lockstep.tla.tables.fingerprint_set import FingerprintSet
+from lockstep.tla.tables.predicate_trees import StatePredicates, StepPredicates
+from lockstep.tla.tables.successor_groups import SuccessorGroups
 
 PHASES = ("look up", "generate", "fingerprint", "properties", "duplicates", "evaluate")
 
@@ -91,12 +92,12 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
     clock, levels = Clock(), [Level(0, 0, 0, 0, 0, Counter())]
     for phase, owner, name in (
         ("look up", Expander, "_ask"),
-        ("generate", Groups, "generate"),
+        ("generate", SuccessorGroups, "generate"),
         ("fingerprint", Expander, "_stepped"),
-        ("properties", OfSteps, "told"),
-        ("properties", OfStates, "told_after"),
-        ("duplicates", Seen, "has"),
-        ("duplicates", Seen, "add"),
+        ("properties", StepPredicates, "told"),
+        ("properties", StatePredicates, "told_after"),
+        ("duplicates", FingerprintSet, "has"),
+        ("duplicates", FingerprintSet, "add"),
         ("duplicates", table_search, "first_ones"),
         ("evaluate", Trees, "_evaluate"),
     ):
@@ -114,7 +115,7 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
 
     table_search._Search.expand = noted  # type: ignore[method-assign]  # the only place that knows where a level ends
     begin = time.process_time()
-    table_search.explore_by_tables(loaded, check_deadlock=deadlock)
+    table_search.explore_by_tables(loaded, SearchOptions(check_deadlock=deadlock))
     whole = time.process_time() - begin
     levels[-1].spent["other"] = whole - sum(levels[-1].spent.values())
     return levels

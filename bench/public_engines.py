@@ -19,9 +19,11 @@ from public_rows import Found, Outcome, Row, compared
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.text_files import text_of
-from lockstep.models.memory_budget import most_of_the_memory
-from lockstep.tla.explore import Exploration, explore
+from lockstep.models.memory_budget import default_memory_budget
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.tables.state_layout import UnsuitedError
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
@@ -79,13 +81,13 @@ def _without_standard(library: Iterable[Path], folder: Path) -> Path:
 def _by_tables(spec: Spec, most_states: int) -> tuple[Exploration | TableExploration, str]:
     """Search by tables, or where these are unsuited state by state; answer what is found, and a note."""
     try:
-        return explore_by_tables(spec, max_states=most_states, most_memory=most_of_the_memory()), ""
+        return explore_by_tables(spec, SearchOptions(max_states=most_states, memory_budget=default_memory_budget())), ""
     except UnsuitedError as error:
-        return explore(spec, max_states=most_states), f"state by state: {error}"
+        return explore(spec, SearchOptions(max_states=most_states)), f"state by state: {error}"
 
 
 def _literally(spec: Spec, most_states: int) -> tuple[Exploration | TableExploration, str]:
-    return explore(spec, max_states=most_states), ""
+    return explore(spec, SearchOptions(max_states=most_states)), ""
 
 
 _Search: TypeAlias = Callable[[Spec, int], tuple[Exploration | TableExploration, str]]

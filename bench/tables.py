@@ -21,15 +21,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.pinned_models import files_of
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.report.text_table import table
 from lockstep.systems.registry import model_named
-from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import explore_by_tables
 
 MODELS = (
@@ -48,12 +50,10 @@ LITERALLY = 25_000
 
 
 class Subject(NamedTuple):
-    """A model as it is explored: its files, and whether it is one with SYMMETRY."""
+    """A model as it is explored: its files, whether a deadlock is a violation, and whether it has SYMMETRY."""
 
     name: str
-    spec: Path
-    cfg: Path
-    library: list[Path]
+    files: SpecFiles
     deadlock: bool
     symmetry: bool
 
@@ -105,22 +105,19 @@ def main() -> None:
 def _subjects(name: str, symmetry: str, folder: Path) -> Iterator[Subject]:
     """Yield a model as it stands, without its SYMMETRY, or both."""
     manifest, entry = model_named(name)
-    spec, cfg = manifest.files(entry)
-    library = [manifest.path.parent / each for each in manifest.library]
-    subject = Subject(name, spec, cfg, library, entry.deadlock, symmetry=entry.symmetry)
+    files = files_of(manifest, entry)
+    subject = Subject(name, files, entry.deadlock, symmetry=entry.symmetry)
     if symmetry != "without" or not entry.symmetry:
         yield subject
     if symmetry != "with" and entry.symmetry:
-        lines = cfg.read_text(encoding="utf-8").splitlines()
+        lines = files.cfg.read_text(encoding="utf-8").splitlines()
         plain = folder / f"{name}.cfg"
         plain.write_text("\n".join(each for each in lines if not each.startswith("SYMMETRY")) + "\n", encoding="utf-8")
-        yield subject._replace(name=f"{name}, no SYMMETRY", cfg=plain, symmetry=False)
+        yield subject._replace(name=f"{name}, no SYMMETRY", files=replace(files, cfg=plain), symmetry=False)
 
 
 def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: int) -> tuple[str | int | None, ...]:
-    explore_literally(
-        subject.spec, subject.cfg, search_path=subject.library, max_states=1
-    )  # compiled before the clock starts
+    explore_spec(subject.files, Engine.LITERAL, SearchOptions(max_states=1))  # compiled before the clock starts
     counts: set[_Counts] = set()
     taken: dict[str, Time | None] = {}
     for way, search in _ways(subject, jars, literally).items():
@@ -160,20 +157,21 @@ def _depth_of(counts: set[_Counts]) -> int | None:
 def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dict[str, Search | None]:
     """Return the ways of exploring a model, by name; the first tell how many states it has."""
 
+    options = SearchOptions(check_deadlock=subject.deadlock)
+
     def tlc(workers: int, jar: Path | None) -> Search:
-        return lambda: explore_with_tlc(
-            subject.spec, subject.cfg, deadlock=subject.deadlock, workers=workers, search_path=subject.library, jar=jar
-        )
+        files = replace(subject.files, jar=jar)
+        return lambda: explore_spec(files, Engine.TLC, replace(options, tlc_workers=workers))
 
     def tables() -> SearchResult:
-        return explore_with_tables(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
+        return explore_spec(subject.files, Engine.TABLES, options)
 
     def cold() -> SearchResult:
         with _empty_cache():
             return tables()
 
     def state_by_state() -> SearchResult:
-        return explore_literally(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
+        return explore_spec(subject.files, Engine.LITERAL, options)
 
     return {
         "tables, cold": cold,
@@ -226,8 +224,8 @@ def _processor() -> float:
 
 def _inside(subject: Subject) -> tuple[int, int]:
     """Answer how many evaluations there are, and the bytes of arrays for each distinct state."""
-    loaded = load_spec(subject.spec, subject.cfg, search_path=subject.library)
-    found = explore_by_tables(loaded, check_deadlock=subject.deadlock and loaded.check_deadlock)
+    loaded = subject.files.load()
+    found = explore_by_tables(loaded, SearchOptions(check_deadlock=subject.deadlock and loaded.check_deadlock))
     return found.evaluations, found.memory // max(1, found.distinct)
 
 

@@ -10,16 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import lockstep.models.spec_search
+import lockstep.models.tlc_search
 from lockstep.tlc import TlcOptions
-from tests.support.nightly_sample import (  # noqa: F401 - pytest takes a conftest's names for hooks
-    pytest_addoption,
-    pytest_collection_modifyitems,
-    pytest_configure,
-    pytest_runtest_protocol,
-    pytest_sessionfinish,
-    pytest_terminal_summary,
-)
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 
 # Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
@@ -33,7 +25,7 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
     Those for longer runs cost half a second more, and are those of every `lockstep model` that runs as a process.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lockstep.models.spec_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
+        patched.setattr(lockstep.models.tlc_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
         yield
 
 

@@ -19,6 +19,7 @@ from lockstep.systems.registry import SYSTEMS, manifests
 from lockstep.systems.system import System
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.spec_project import module_texts
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.values.kinds import ArgumentError, ModelValue
 from lockstep.trace.json_lines import TraceError
 from tests.support.programs.plays import (
@@ -346,7 +347,7 @@ def test_a_trace_whose_check_disagrees_with_the_session_is_not_saved() -> None:
 )
 def test_the_counterexample_of_every_model_is_a_trace_with_its_violation_or_says_why_not(name: str) -> None:
     game = play_model(name)
-    found = explore(game.session.spec, check_deadlock=False, max_states=60_000)
+    found = explore(game.session.spec, SearchOptions(check_deadlock=False, max_states=60_000))
     if found.violation is None or found.violation.back_to is not None:
         pytest.skip("no violation of a state or a step within the bound")
     last = walked(game, [(step.action or "", step.args) for step in found.violation.trace[1:]])
@@ -365,7 +366,7 @@ def test_the_counterexample_of_every_model_is_a_trace_with_its_violation_or_says
 
 @pytest.mark.nightly
 def test_the_scenario_of_the_docs_is_the_shortest_way_to_the_violation() -> None:
-    found = explore(flawed().session.spec, check_deadlock=False)
+    found = explore(flawed().session.spec, SearchOptions(check_deadlock=False))
     assert found.violation is not None
     assert (found.violation.label, len(found.violation.trace)) == (VIOLATED, STEPS + 1)
 

@@ -18,14 +18,13 @@ from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.spark_session import SparkStartError, spark_session
 from lockstep.jobs.verify_job import Job
-from lockstep.models.model_manifest import compare
-from lockstep.models.pinned_models import ModelOutcome
+from lockstep.models.pinned_models import ModelOutcome, compare, files_of
+from lockstep.models.search_result import Engine, SearchResult
 from lockstep.systems.dledger.plans import FLAWED, KEPT, PLANS, VERIFIED, fault_plan
 from lockstep.systems.registry import SYSTEMS, manifest
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_specs import trace_spec
-from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.trace_reader import read_trace
 from raftref.dledger.choices import IN_0_2_7
 from tests.support.systems.dledger import check_dledger
@@ -126,11 +125,13 @@ def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_mu
 # ---- The run as a whole ----
 
 
-def found(name: str, verdict: TlcVerdict, reason: str = "") -> ModelOutcome:
-    """What TLC found in a model, as if it had run."""
+def found(name: str, verdict: Verdict, reason: str = "") -> ModelOutcome:
+    """The outcome of a model, as if TLC had run."""
     entry = manifest().model(name)
-    result = TlcResult(verdict, reason, distinct=entry.distinct, generated=entry.generated, depth=entry.depth)
-    return ModelOutcome(entry, result, tuple(compare(entry, result)))
+    files = files_of(manifest(), entry)
+    counts = {"distinct": entry.distinct, "generated": entry.generated, "depth": entry.depth}
+    result = SearchResult(spec=str(files.module), engine=Engine.TLC, verdict=verdict, reason=reason, **counts)
+    return ModelOutcome(entry, files, result, tuple(compare(entry, result)))
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ BUDGET = "the budget of 300 s of processor time was spent before TLC finished"
 
 
 def test_the_last_line_says_that_all_was_as_expected(models: list[ModelOutcome]) -> None:
-    models += [found("quorum", TlcVerdict.HOLDS), found("unordered", TlcVerdict.HOLDS)]
+    models += [found("quorum", Verdict.HOLDS), found("unordered", Verdict.HOLDS)]
     printed: list[str] = []
     assert Job(printed.append, lambda text: None, tier="deep").run() is Verdict.HOLDS
     assert re.fullmatch(r"verify: holds \(2 checks, \d+ s\)", printed[-1])
@@ -154,9 +155,9 @@ def test_the_last_line_says_that_all_was_as_expected(models: list[ModelOutcome])
 
 def test_the_last_line_names_what_was_not_as_expected(models: list[ModelOutcome]) -> None:
     models += [
-        found("quorum", TlcVerdict.HOLDS),
-        found("replication", TlcVerdict.INCONCLUSIVE, BUDGET),
-        found("unordered", TlcVerdict.HOLDS),
+        found("quorum", Verdict.HOLDS),
+        found("replication", Verdict.INCONCLUSIVE, BUDGET),
+        found("unordered", Verdict.HOLDS),
     ]
     printed: list[str] = []
     assert Job(printed.append, lambda text: None, tier="deep").run() is Verdict.INCONCLUSIVE
@@ -168,7 +169,7 @@ def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(
     models: list[ModelOutcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model with another result than pinned is a violation, whatever becomes of the rest."""
-    models.append(found("quorum", TlcVerdict.VIOLATED, "invariant Same is violated"))
+    models.append(found("quorum", Verdict.VIOLATED, "invariant Same is violated"))
 
     def missing(*_: object, **_named: object) -> None:
         raise SparkStartError("Spark did not start: no Java")
@@ -193,10 +194,10 @@ import lockstep.jobs.verify_job as v
 go = Path(sys.argv.pop(1))
 
 def outcomes(*_, **__):
-    yield found("quorum", TlcVerdict.HOLDS)
+    yield found("quorum", Verdict.HOLDS)
     while not go.exists():
         time.sleep(0.02)
-    yield found("unordered", TlcVerdict.HOLDS)
+    yield found("unordered", Verdict.HOLDS)
 
 v.lemmas, v.run_models = dict, outcomes
 from lockstep.cli.command_line import main

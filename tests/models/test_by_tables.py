@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,12 +14,14 @@ from click.testing import CliRunner
 
 from lockstep.base.verdict import Verdict
 from lockstep.cli.command_line import cli
-from lockstep.models.by_tables import run_by_tables
 from lockstep.models.model_manifest import Manifest, ManifestError, ModelEntry, load_manifest
-from lockstep.models.pinned_models import ModelOutcome, behaviour_of, run_models
+from lockstep.models.pinned_models import ModelOutcome, files_of, run_models
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.search_worker import explore_in_worker
 from lockstep.systems.registry import manifest, models_of_tier
 from lockstep.tla.loading.load_spec import load_spec
-from lockstep.tlc import TLC_DEFAULTS, Cause, TlcResult, TlcVerdict
+from lockstep.tla.search_options import SearchOptions
+from lockstep.tlc import Budget, Cause, TlcResult, TlcVerdict
 
 #: Models that `make verify` explores by tables, since they take TLC long.
 BY_TABLES = [each for each in manifest().models if each.engine == "tables" and each.tier == "quick"]
@@ -33,7 +35,7 @@ def printed(*words: str) -> str:
     return CliRunner().invoke(cli, ["model", *words]).output
 
 
-def outcome(entry: ModelEntry, engine: str | None = "tables") -> ModelOutcome:
+def outcome(entry: ModelEntry, engine: Engine | None = Engine.TABLES) -> ModelOutcome:
     (found,) = run_models([(manifest(), entry)], parallel=1, engine=engine)
     return found
 
@@ -52,7 +54,7 @@ def test_a_violation_is_the_pinned_one_and_as_deep() -> None:
 
 
 def test_a_counterexample_is_told_with_the_arguments_of_its_steps() -> None:
-    behaviour = behaviour_of(manifest(), outcome(manifest().model("late_truncate_bug")))
+    behaviour = outcome(manifest().model("late_truncate_bug")).counterexample
     assert behaviour is not None
     assert len(behaviour.steps) == manifest().model("late_truncate_bug").depth
     spec = load_spec(*manifest().files(manifest().model("late_truncate_bug")), search_path=manifest().library)
@@ -62,11 +64,14 @@ def test_a_counterexample_is_told_with_the_arguments_of_its_steps() -> None:
 
 
 def test_the_command_takes_the_engine_of_the_manifest_or_the_one_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tried(engine: str) -> Callable[..., TlcResult]:
-        return lambda *_, **__: TlcResult(TlcVerdict.INCONCLUSIVE, f"asked {engine}", cause=Cause.CANCELLED)
+    def by_tables(files: SpecFiles, engine: Engine, *_: object) -> SearchResult:
+        return SearchResult(spec="", engine=engine, verdict=Verdict.INCONCLUSIVE, reason=f"asked {engine}")
 
-    monkeypatch.setattr("lockstep.models.pinned_models.run_by_tables", tried("tables"))
-    monkeypatch.setattr("lockstep.models.pinned_models.run_model", tried("TLC"))
+    def by_tlc(*_: object, **__: object) -> TlcResult:
+        return TlcResult(TlcVerdict.INCONCLUSIVE, "asked TLC", cause=Cause.CANCELLED)
+
+    monkeypatch.setattr("lockstep.models.pinned_models.explore_in_worker", by_tables)
+    monkeypatch.setattr("lockstep.models.pinned_models.run_model", by_tlc)
     assert "asked tables" in printed("three_terms")
     assert "asked TLC" in printed("quorum")
     assert "asked TLC" in printed("three_terms", "--engine", "tlc")
@@ -88,36 +93,43 @@ def test_another_count_than_the_pinned_one_is_no_pass(pin: str) -> None:
     ("program", "reason"),
     [
         ("import os; os._exit(9)", "the search by tables died: exit status 9"),
-        ("print('{')", "the search by tables died: exit status 0"),
-        (
-            "import json, os; print(json.dumps({'verdict': 'holds', 'reason': '', 'distinct': 683, 'generated': 3409,"
-            " 'depth': 18, 'counterexample': None}), flush=True); os._exit(4)",
-            "the search by tables died: exit status 4",
-        ),
+        ("pass", "the search by tables died: exit status 0"),
+        ("import sys; open(sys.argv[2], 'wb').write(b'half')", "the search by tables died: exit status 0"),
+        ("import os, pickle, sys; pickle.dump('holds', open(sys.argv[2], 'wb'))", "died: exit status 0"),
         ("raise SystemExit('no memory')", "the search by tables died: no memory"),
-        (
-            "import json; print(json.dumps({'verdict': 'holds', 'reason': ''}))",
-            "the search by tables died: exit status 0",
-        ),
     ],
 )
 def test_a_search_that_died_is_inconclusive(monkeypatch: pytest.MonkeyPatch, program: str, reason: str) -> None:
-    def command(*_: object) -> Sequence[str]:
-        return [sys.executable, "-c", program]
+    def command(*files: Path) -> Sequence[str]:
+        return [sys.executable, "-c", program, *map(str, files)]
 
-    monkeypatch.setattr("lockstep.models.by_tables._command", command)
+    monkeypatch.setattr("lockstep.models.search_worker._command", command)
     found = outcome(manifest().model("ordered"))
     assert (found.verdict, found.result.cause) == (Verdict.INCONCLUSIVE, Cause.TOOL_FAILED)
-    assert found.found == f"inconclusive: {reason}, by tables"
+    assert found.found.startswith("inconclusive: ")
+    assert found.found.endswith(f"{reason}, by tables")
+
+
+def test_a_result_that_is_written_by_a_worker_that_fails_afterwards_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = "import os; from lockstep.models import search_worker; search_worker.main(); os._exit(4)"
+
+    def command(*files: Path) -> Sequence[str]:
+        return [sys.executable, "-c", program, *map(str, files)]
+
+    monkeypatch.setattr("lockstep.models.search_worker._command", command)
+    assert "the search by tables died" in outcome(manifest().model("ordered")).found
 
 
 def test_a_budget_that_is_spent_and_a_cancelled_search_are_inconclusive() -> None:
-    entry = msgspec.structs.replace(manifest().model("prior_term_commit"), budget_seconds=1)
-    spent = run_by_tables(manifest(), entry, TLC_DEFAULTS)
-    assert (spent.verdict, spent.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
+    files = files_of(manifest(), manifest().model("prior_term_commit"))
+    spent = explore_in_worker(files, Engine.TABLES, SearchOptions(), Budget(cpu_seconds=1))
+    assert (spent.verdict, spent.cause) == (Verdict.INCONCLUSIVE, Cause.TIMED_OUT)
     cancel = threading.Event()
     cancel.set()
-    assert run_by_tables(manifest(), entry, TLC_DEFAULTS, cancel=cancel).cause is Cause.CANCELLED
+    cancelled = explore_in_worker(files, Engine.TABLES, SearchOptions(), Budget(cpu_seconds=60), cancel)
+    assert cancelled.cause is Cause.CANCELLED
 
 
 def test_a_model_outside_the_language_is_an_error_and_no_pass(tmp_path: Path) -> None:
@@ -148,13 +160,13 @@ def test_what_tables_cannot_do_is_refused_in_the_manifest(tmp_path: Path, more: 
 @pytest.mark.parametrize("entry", BY_TABLES, ids=lambda each: each.name)
 def test_what_verify_explores_by_tables_tlc_finds_as_pinned(entry: ModelEntry) -> None:
     """TLC is the authority: in `make verify` it does not see these models."""
-    assert outcome(entry, "tlc").verdict is outcome(entry).verdict is Verdict.HOLDS
+    assert outcome(entry, Engine.TLC).verdict is outcome(entry).verdict is Verdict.HOLDS
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("pinned", "entry"), [pytest.param(*each, id=each[1].name) for each in DEEP])
 def test_a_deep_model_is_as_pinned(pinned: Manifest, entry: ModelEntry) -> None:
     """Whoever changes the spec sees in `make verify` what becomes of the quick models, and nothing of these."""
-    (found,) = run_models([(pinned, entry)], parallel=1, engine="tables")
+    (found,) = run_models([(pinned, entry)], parallel=1, engine=Engine.TABLES)
     assert found.mismatches == ()
     assert found.verdict is Verdict.HOLDS

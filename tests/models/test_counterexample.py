@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.cli.command_line import cli
-from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.report.counterexample_steps import itf, steps_text
 from lockstep.systems.registry import manifest
 from lockstep.tla.behaviour import Behaviour, changes
@@ -23,7 +24,7 @@ from tests.support.places import ROOT, SPECS
 from tests.support.sampling import sampled
 
 LOCK_SERVICE = ROOT / "docs" / "lock_service" / "LockService.tla"
-ENGINES = {"tlc": explore_with_tlc, "compiled": explore_compiled}
+ENGINES = ("tlc", "compiled")
 
 #: Systems of all kinds with a cfg in which something is violated.
 VIOLATED = {
@@ -46,7 +47,7 @@ def run(*words: object) -> str:
 
 
 def found_by(engine: str, module: Path, cfg: Path) -> tuple[SearchResult, Behaviour]:
-    found = ENGINES[engine](module, cfg)
+    found = explore_spec(SpecFiles(module, cfg), Engine(engine))
     assert found.counterexample is not None
     return found, found.counterexample
 

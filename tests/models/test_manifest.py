@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.model_manifest import ManifestError, ModelEntry, compare, load_manifest, run_model
-from lockstep.tlc import TlcResult
+from lockstep.models.model_manifest import ManifestError, ModelEntry, load_manifest, run_model
+from lockstep.models.pinned_models import compare, files_of
+from lockstep.models.search_result import SearchResult
+from lockstep.models.tlc_search import result_of_tlc
 from tests.support.places import SPECS
 
 MODULES = SPECS / "tlc"
@@ -62,9 +64,10 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def ran(folder: Path, text: str) -> tuple[ModelEntry, TlcResult]:
+def ran(folder: Path, text: str) -> tuple[ModelEntry, SearchResult]:
     manifest = load_manifest(written(folder, text))
-    return manifest.models[0], run_model(manifest, manifest.models[0])
+    entry = manifest.models[0]
+    return entry, result_of_tlc(files_of(manifest, entry), run_model(manifest, entry))
 
 
 def test_the_models_of_a_manifest_are_read_in_order_and_by_tier(tmp_path: Path) -> None:

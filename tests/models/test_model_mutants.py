@@ -20,6 +20,7 @@ from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.registry import manifest
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcVerdict
 from lockstep.tlc.tlc_output import cfg_section
@@ -533,7 +534,9 @@ def checking(copy: Manifest, model: str, name: str | None) -> Path:
 
 def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> TableExploration:
     module, _ = copy.files(copy.model(model))
-    return explore_by_tables(load_spec(module, cfg, search_path=copy.library, cache_dir=cache), check_deadlock=False)
+    return explore_by_tables(
+        load_spec(module, cfg, search_path=copy.library, cache_dir=cache), SearchOptions(check_deadlock=False)
+    )
 
 
 #: What every run tries: the first mutant of the first chapter that has one.

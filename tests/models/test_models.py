@@ -14,7 +14,7 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings_manifest import Recording, RecordingsError, load_recordings, mismatches
-from lockstep.models.model_manifest import ModelEntry, compare, run_model
+from lockstep.models.model_manifest import ModelEntry
 from lockstep.models.pinned_models import ModelOutcome, run_models
 from lockstep.systems.registry import SYSTEMS, manifest
 from lockstep.systems.trace_files import imported_file
@@ -139,8 +139,7 @@ def test_an_expected_violation_counts_as_expected() -> None:
 
 def test_a_changed_pin_is_unexpected_and_no_pass() -> None:
     entry = msgspec.structs.replace(manifest().model("unordered"), distinct=454)
-    result = run_model(manifest(), entry)
-    found = ModelOutcome(entry, result, tuple(compare(entry, result)))
+    (found,) = run_models([(manifest(), entry)], parallel=1)
     assert found.verdict is Verdict.VIOLATED
     assert found.found.startswith("UNEXPECTED: ")
 
@@ -148,8 +147,8 @@ def test_a_changed_pin_is_unexpected_and_no_pass() -> None:
 @pytest.mark.nightly
 def test_a_model_whose_budget_is_spent_is_inconclusive() -> None:
     entry = msgspec.structs.replace(manifest().model("two_messages"), budget_seconds=3)
-    result = run_model(manifest(), entry)
-    assert ModelOutcome(entry, result, tuple(compare(entry, result))).verdict is Verdict.INCONCLUSIVE
+    (found,) = run_models([(manifest(), entry)], parallel=1)
+    assert found.verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_whole_is_as_bad_as_its_worst_part_and_nothing_checked_is_no_pass() -> None:

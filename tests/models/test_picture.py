@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.cli.command_line import cli
-from lockstep.models.spec_search import explore_compiled
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 
@@ -86,7 +87,7 @@ def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> 
     error = CliRunner().invoke(cli, words, standalone_mode=False).exception
     assert isinstance(error, GaveUpError)
     assert str(error) == "Count: no violation was found, but no search checks Reaches"
-    searched = explore_compiled(spec, spec.with_suffix(".cfg"))
+    searched = explore_spec(SpecFiles(spec, spec.with_suffix(".cfg")), Engine.COMPILED)
     assert (searched.verdict, searched.reason) == (Verdict.INCONCLUSIVE, "not checked by this engine: Reaches")
     said, _ = drawn(own(tmp_path, "Count", body % 3, f"{COUNTED_CFG}PROPERTY Reaches\n"))
     assert "Low is violated in step 4" in said.output
@@ -98,7 +99,7 @@ def test_what_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
     error = CliRunner().invoke(cli, words, standalone_mode=False).exception
     assert isinstance(error, BadInputError)
     assert str(error) == "the ASSUME at Count.tla:9:1 is false"
-    searched = explore_compiled(spec, spec.with_suffix(".cfg"))
+    searched = explore_spec(SpecFiles(spec, spec.with_suffix(".cfg")), Engine.COMPILED)
     assert (searched.verdict, searched.reason) == (Verdict.VIOLATED, "the ASSUME at Count.tla:9:1 is false")
 
 

@@ -12,10 +12,12 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.registry import manifest, manifests, model_named
 from lockstep.systems.system import System
-from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
-from lockstep.tla.symmetry import sameness
+from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcGraph, dump_state_graph
 from tests.support.places import SPECS
@@ -102,7 +104,7 @@ def files(name: str) -> tuple[Path, Path]:
 @functools.cache
 def compiled(name: str) -> tuple[Spec, Exploration]:
     spec = load_spec(*files(name))
-    return spec, explore(spec, keep_edges=True, check_deadlock=False)
+    return spec, explore(spec, SearchOptions(keep_edges=True, check_deadlock=False))
 
 
 @functools.cache
@@ -114,7 +116,7 @@ def dumped(name: str) -> TlcGraph:
 def numbered(name: str) -> dict[int, int]:
     """TLC's states as numbers of ours: TLC keeps one state of those that SYMMETRY makes the same."""
     spec, found = compiled(name)
-    same = sameness(spec)
+    same = state_equivalence(spec)
     numbers = {key: number for number, state in enumerate(found.states) for key in same.keys(state)}
     names = tuple(spec.model_values)
     printed = dumped(name).nodes.items()
@@ -150,7 +152,7 @@ def test_the_compiled_spec_has_the_counts_that_the_manifest_pins(name: str) -> N
 
 @pytest.mark.parametrize("name", VIOLATED)
 def test_the_compiled_spec_finds_the_pinned_violation_at_the_pinned_depth(name: str) -> None:
-    found = explore(load_spec(*files(name)), check_deadlock=False)
+    found = explore(load_spec(*files(name)), SearchOptions(check_deadlock=False))
     _, entry = model_named(name)
     assert found.violation is not None
     assert found.violation.name == entry.violates

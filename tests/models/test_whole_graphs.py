@@ -15,6 +15,7 @@ import pytest
 
 from lockstep.systems.registry import manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
 from tests.scripts.sensitivity import asking
@@ -45,7 +46,7 @@ def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
             cfg = Path(folder, cfg.name)
             cfg.write_text(bare, encoding="utf-8")
         spec = load_spec(module, cfg, search_path=[manifest.path.parent / each for each in manifest.library])
-        found = explore_by_tables(spec, check_deadlock=False, keep_edges=True)
+        found = explore_by_tables(spec, SearchOptions(check_deadlock=False, keep_edges=True))
         ours = of_tables(found, spec, actions)
         with dumped_graph(module, cfg, TlcOptions(deadlock_check=False)) as (lines, result):
             theirs = of_tlc(read_dot(lines), found, spec, actions)

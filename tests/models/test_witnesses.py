@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.model_manifest import Manifest, compare, load_manifest, run_model
-from lockstep.models.pinned_models import ModelOutcome, run_models
+from lockstep.models.model_manifest import Manifest, load_manifest, run_model
+from lockstep.models.pinned_models import ModelOutcome, compare, files_of, run_models
+from lockstep.models.tlc_search import result_of_tlc
 from lockstep.models.witness_runs import run_together, together
 from lockstep.systems.registry import manifest
 from lockstep.tlc import TLC_DEFAULTS, TlcVerdict
@@ -79,7 +80,9 @@ def test_each_witness_of_a_group_is_reached_as_deep_as_in_a_run_of_its_own(witne
     assert groups(pinned) == [list(PINS)]
     for entry, result in zip(pinned.models, run_together(pinned, pinned.models, TLC_DEFAULTS), strict=True):
         assert result.verdict is TlcVerdict.VIOLATED
-        assert compare(entry, result) == compare(entry, run_model(pinned, entry)) == []
+        files = files_of(pinned, entry)
+        alone, shared = result_of_tlc(files, run_model(pinned, entry)), result_of_tlc(files, result)
+        assert compare(entry, shared) == compare(entry, alone) == []
 
 
 def outcomes(pinned: Manifest) -> dict[str, ModelOutcome]:
@@ -116,7 +119,7 @@ def test_a_witness_beside_another_property_is_run_by_itself(lists: str, witnesse
     assert groups(pinned) == [["NeverTwo"], ["NeverThree"]]
 
 
-def test_the_counts_of_a_shared_run_are_told_of_none_of_its_witnesses(witnesses: Write) -> None:
+def test_the_counts_of_a_shared_run_are_those_of_none_of_its_witnesses(witnesses: Write) -> None:
     results = run_together(pinned := witnesses({"NeverTwo": 4, "NeverThree": 4}), pinned.models, TLC_DEFAULTS)
     assert [(each.distinct, each.generated) for each in results] == [(None, None)] * 2
     assert results[0].wall_seconds > 0 == results[1].wall_seconds
@@ -125,7 +128,8 @@ def test_the_counts_of_a_shared_run_are_told_of_none_of_its_witnesses(witnesses:
 def test_a_witness_that_lies_elsewhere_than_pinned_is_named(witnesses: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PINS, "NeverTwo", ("INVARIANTS", 5))
     pinned = witnesses({"NeverTwo": 4, "NeverThree": 4})
-    found = run_together(pinned, pinned.models, TLC_DEFAULTS)
+    runs = run_together(pinned, pinned.models, TLC_DEFAULTS)
+    found = [result_of_tlc(files_of(pinned, each), run) for each, run in zip(pinned.models, runs, strict=True)]
     assert compare(pinned.models[0], found[0]) == ["NeverTwo: depth: pinned 5, found 3"]
     assert compare(pinned.models[1], found[1]) == []
 

@@ -13,7 +13,7 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, OF_QUORUMS, Proof, ProofVerdict, run_proofs
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, QUORUM_LEMMAS, Proof, ProofVerdict, run_proofs
 from lockstep.models.proofs.quorum_rules_equal import counted, element, majority, middle, quorum_rules_equal
 from lockstep.models.proofs.quorum_rules_equal_any_size import quorum_rules_equal_any_size
 from lockstep.models.proofs.quorums_intersect import quorums_intersect
@@ -104,7 +104,7 @@ def test_a_timeout_of_nothing_is_an_error() -> None:
 
 def test_a_lemma_that_fails_does_not_keep_the_next_from_running() -> None:
     right = "quorums_intersect_any_size"
-    two = {"half_is_enough": "tests.support.tla.wrong_lemma", right: OF_QUORUMS[right]}
+    two = {"half_is_enough": "tests.support.tla.wrong_lemma", right: QUORUM_LEMMAS[right]}
     assert [proof.verdict for proof in run_proofs(two)] == [ProofVerdict.REFUTED, ProofVerdict.PROVED]
 
 

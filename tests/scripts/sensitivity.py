@@ -18,8 +18,10 @@ from pathlib import Path
 from lockstep.models.model_manifest import ModelEntry
 from lockstep.report.text_table import table
 from lockstep.systems.registry import SYSTEMS, manifest
-from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tlc.tlc_output import cfg_section
 
@@ -109,13 +111,13 @@ def search(system: str, name: str, largest: int = LARGEST) -> Found:
             return load_spec(module, path)
 
         spec = load(asked.states, [*asked.steps, *asked.behaviours])
-        found = explore(spec, check_deadlock=False, max_states=largest)
+        found = explore(spec, SearchOptions(check_deadlock=False, max_states=largest))
         if found.violation is None or found.violation.kind == OF_BEHAVIOURS:  # which is asked at the end
             return ended(found)
-        graph = explore(load(), keep_edges=True, check_deadlock=False, max_states=largest)
+        graph = explore(load(), SearchOptions(keep_edges=True, check_deadlock=False, max_states=largest))
         violated = violated_in(spec, graph) if graph.complete else frozenset()
         if asked.behaviours and graph.complete:
-            violated |= ended(explore(load(properties=asked.behaviours), check_deadlock=False)).violated
+            violated |= ended(explore(load(properties=asked.behaviours), SearchOptions(check_deadlock=False))).violated
     return Found(graph.distinct if graph.complete else 0, violated)
 
 

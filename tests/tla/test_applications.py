@@ -12,6 +12,7 @@ import pytest
 
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import AmbiguousStep
 from lockstep.tla.values.kinds import TlaError, format_value
 from lockstep.tlc import TlcOptions, TlcVerdict, dump_state_graph, run_tlc
@@ -335,7 +336,7 @@ def project(folder: Path, body: str) -> tuple[Path, Path]:
 def is_as_tlc_has_it(body: str, generated: int, tmp_path: Path) -> None:
     module, cfg = project(tmp_path, body)
     result = run_tlc(module, cfg, TlcOptions(deadlock_check=False, is_short=True))
-    found = explore(load_spec(module, cfg, cache_dir=tmp_path / "cache"), check_deadlock=False)
+    found = explore(load_spec(module, cfg, cache_dir=tmp_path / "cache"), SearchOptions(check_deadlock=False))
     counts = (found.generated, found.distinct, found.depth)
     assert counts == (result.generated, result.distinct, result.depth)
     assert found.generated == generated
@@ -359,7 +360,7 @@ def test_successors_are_those_of_tlc_in_its_order(name: str, tmp_path: Path) -> 
     module, cfg = project(tmp_path, MODULES[name])
     options = TlcOptions(deadlock_check=False, is_short=True)
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
-    found, result = explore(spec, check_deadlock=False), run_tlc(module, cfg, options)
+    found, result = explore(spec, SearchOptions(check_deadlock=False)), run_tlc(module, cfg, options)
     assert (found.generated, found.distinct, found.depth) == (result.generated, result.distinct, result.depth)
     theirs = [tuple(nodes.values()) for nodes in dump_state_graph(module, cfg, options).nodes.values()]
     assert [tuple(map(format_value, state)) for state in found.states] == theirs
@@ -392,5 +393,5 @@ def test_a_function_taken_apart_outside_its_domain_is_an_error(tmp_path: Path) -
     module, cfg = project(tmp_path, steps("LET f[i \\in 0..1] == i = 0 \\/ i = 1 IN f[x]"))
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     with pytest.raises(TlaError, match="not in its domain"):
-        explore(spec, check_deadlock=False)
+        explore(spec, SearchOptions(check_deadlock=False))
     assert run_tlc(module, cfg, TlcOptions(deadlock_check=False, is_short=True)).verdict is TlcVerdict.VIOLATED

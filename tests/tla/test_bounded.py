@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.errors import GaveUpError
-from lockstep.models.spec_search import explore_with_tables
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
+from lockstep.tla import explore as explore_module
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
-from lockstep.tla.tables import bounded
-from lockstep.tla.tables.bounded import explore_within
-from lockstep.tla.tables.compiled_search import explore_either
-from lockstep.tla.tables.table_search import Progress, explore_by_tables
+from lockstep.tla.search_options import SearchOptions, SearchProgress
+from lockstep.tla.tables.compiled_search import explore_compiled
+from lockstep.tla.tables.table_search import explore_by_tables
 
 GIVEN_UP = r"the search would need more than 1e-06 GB of memory, with 1,?\d\d\d distinct states"
 
@@ -28,40 +29,41 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         "Next == x <= 1000 /\\ x' = x + 1000\n====\n"
     )
     cfg.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
-    monkeypatch.setattr(bounded, "_ASK_EVERY", 100)
+    monkeypatch.setattr(explore_module, "_MEMORY_CHECK", 100)
     grown = count(step=100)
-    monkeypatch.setattr(bounded, "_resident", lambda: next(grown))
+    monkeypatch.setattr(explore_module, "_resident_memory", lambda: next(grown))
     return module, cfg
 
 
 def test_within_enough_memory_it_finds_what_a_search_without_a_bound_finds(files: tuple[Path, Path]) -> None:
     spec = load_spec(*files, cache_dir=files[0].parent)
     looks: list[int] = []
-    found = explore_within(spec, most_memory=10**6, on_states=lambda each: looks.append(each.result.distinct))
+    found = explore(spec, SearchOptions(memory_budget=10**6, on_progress=lambda each: looks.append(each.distinct)))
     assert found == explore(spec)
-    assert looks == list(range(100, 2_001, 100))
+    assert sorted({*looks}) == list(range(100, 2_001, 100))
 
 
 def test_beyond_its_memory_it_gives_up(files: tuple[Path, Path]) -> None:
     spec = load_spec(*files, cache_dir=files[0].parent)
-    for explored in (explore_within, explore_either):
+    options = SearchOptions(memory_budget=1_000, states_before_tables=10**6)
+    for search in (explore, explore_compiled):
         with pytest.raises(GaveUpError, match=GIVEN_UP):
-            explored(spec, most_memory=1_000, **({} if explored is explore_within else {"few": 10**6}))
+            search(spec, options)
 
 
 def test_initial_states_that_take_too_much_memory_end_a_search_by_tables(files: tuple[Path, Path]) -> None:
     spec = load_spec(*files, cache_dir=files[0].parent)
     with pytest.raises(GaveUpError, match="more than 5e-07 GB of memory, with 600 distinct states"):
-        explore_by_tables(spec, most_memory=500)
+        explore_by_tables(spec, SearchOptions(memory_budget=500))
 
 
 def test_where_tables_cannot_be_used_the_search_keeps_to_its_memory_and_tells_how_far_it_is(
     files: tuple[Path, Path],
 ) -> None:
     files[0].write_text(files[0].read_text().replace("x <= 1000", 'TLCGet("level") > 0 /\\ x <= 1000'))
-    told: list[Progress] = []
-    found = explore_with_tables(*files, on_progress=told.append)
+    told: list[SearchProgress] = []
+    found = explore_spec(SpecFiles(*files), Engine.TABLES, SearchOptions(on_progress=told.append))
     assert any("state by state, not by tables" in note for note in found.notes)
-    assert (found.distinct, told[-1].distinct, told[-1].looked_up) == (2_000, 2_000, 0)
+    assert (found.distinct, told[-1].distinct, told[-1].lookups) == (2_000, 2_000, 0)
     with pytest.raises(GaveUpError, match=GIVEN_UP):
-        explore_with_tables(*files, most_memory=1_000)
+        explore_spec(SpecFiles(*files), Engine.TABLES, SearchOptions(memory_budget=1_000))

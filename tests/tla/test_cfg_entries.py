@@ -9,9 +9,11 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import Engine, SearchResult, explore_compiled, explore_with_tlc, without_search
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles, refused
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from tests.support.sampling import sampled
 
 ROOT = """---- MODULE Root ----
@@ -120,11 +122,11 @@ OFTEN = [(cfg, said) for cfg, said in CFGS.items() if "SYMMETRY Id" in cfg or "N
 def asked(engine: Engine, cfg: str, folder: Path) -> SearchResult:
     for name, text in (("Root.tla", ROOT), ("Other.tla", OTHER), ("Root.cfg", cfg)):
         (folder / name).write_text(text)
-    search = explore_with_tlc if engine is Engine.TLC else explore_compiled
+    files = SpecFiles(folder / "Root.tla", folder / "Root.cfg")
     try:
-        return search(folder / "Root.tla", folder / "Root.cfg")
+        return explore_spec(files, engine)
     except BadInputError as error:
-        return without_search(folder / "Root.tla", engine, Verdict.MALFORMED, str(error))
+        return refused(files, engine, error)
 
 
 TAKEN = {**CFGS, **{GIVEN + added + "\n": said for added, said in LATER.items()}}
@@ -185,8 +187,8 @@ def test_what_is_false_in_every_state_and_no_constant_of_tlc_is_looked_at_in_sta
     (tmp_path / "Root.tla").write_text(FALSE_IN_STATES)
     (tmp_path / "Root.cfg").write_text(f"{START}CONSTANT Max = 3\n{entry}\n")
     tlc, ours = (
-        each(tmp_path / "Root.tla", tmp_path / "Root.cfg", deadlock=False)
-        for each in (explore_with_tlc, explore_compiled)
+        explore_spec(SpecFiles(tmp_path / "Root.tla", tmp_path / "Root.cfg"), each, SearchOptions(check_deadlock=False))
+        for each in (Engine.TLC, Engine.COMPILED)
     )
     assert tlc.verdict is not Verdict.MALFORMED
     assert (tlc.verdict, tlc.reason) == (ours.verdict, ours.reason)
@@ -196,10 +198,10 @@ def test_what_is_false_in_every_state_and_no_constant_of_tlc_is_looked_at_in_sta
 def test_a_constant_that_recurs_too_deeply_is_left_to_who_evaluates_it(tmp_path: Path) -> None:
     (tmp_path / "Base.tla").write_text(BASE)
     (tmp_path / "Root.tla").write_text(FALSE_IN_STATES)
-    for entry, refused in (("INVARIANT Deep", False), ("INVARIANT No", True)):
+    for entry, wrong in (("INVARIANT Deep", False), ("INVARIANT No", True)):
         (tmp_path / "Root.cfg").write_text(f"{START}CONSTANT Max = 3\n{entry}\n")
         spec = load_spec(tmp_path / "Root.tla", tmp_path / "Root.cfg")
-        with pytest.raises(SpecFault, match="No speaks of no variable") if refused else nullcontext():
+        with pytest.raises(SpecFault, match="No speaks of no variable") if wrong else nullcontext():
             spec.refuse_false_constants()
 
 
@@ -218,7 +220,10 @@ def test_a_module_without_variables_has_no_behaviour_whatever_it_calls_init(
     (tmp_path / "Root.tla").write_text(f"---- MODULE Root ----\n{text}====\n")
     (tmp_path / "Root.cfg").write_text(cfg)
     if not said:
-        assert explore_compiled(tmp_path / "Root.tla", tmp_path / "Root.cfg").verdict is Verdict.HOLDS
+        assert (
+            explore_spec(SpecFiles(tmp_path / "Root.tla", tmp_path / "Root.cfg"), Engine.COMPILED).verdict
+            is Verdict.HOLDS
+        )
         return
     with pytest.raises((BadInputError, SpecFault), match=said):
         load_spec(tmp_path / "Root.tla", tmp_path / "Root.cfg").refuse_false_constants()

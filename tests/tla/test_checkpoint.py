@@ -18,13 +18,14 @@ import pytest
 
 from lockstep.base.errors import BadInputError, EnvironmentFailedError
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import table_search
-from lockstep.tla.tables.confirmed_count import confirm
+from lockstep.tla.tables.confirmed_count import explore_until_confirmed
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.frontier import Frontier
-from lockstep.tla.tables.search_checkpoint import Checkpoint
-from lockstep.tla.tables.table_search import Progress, TableExploration, explore_by_tables
+from lockstep.tla.tables.search_checkpoint import CheckpointFile
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from tests.support.places import SPECS
 
 CFGS: dict[str, tuple[str, ...]] = {
@@ -61,8 +62,8 @@ class _InterruptedError(Exception):
     pass
 
 
-def _interrupt_at(level: int) -> Callable[[Progress], None]:
-    def tell(far: Progress) -> None:
+def _interrupt_at(level: int) -> Callable[[SearchProgress], None]:
+    def tell(far: SearchProgress) -> None:
         if far.depth == level:
             raise _InterruptedError
 
@@ -74,13 +75,13 @@ def test_a_search_goes_on_from_its_checkpoint(
     what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(tmp_path, *CFGS[what])
-    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
     monkeypatch.setattr(Expander, "size", 37)
     with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5)))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
-    begun: list[Progress] = []
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
+    begun: list[SearchProgress] = []
+    found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=begun.append))
     assert begun[0].depth == 5
     assert told(found) == told(explore_by_tables(spec))
 
@@ -90,6 +91,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables import table_search
 
 module, cfg, folder, file, level, when = sys.argv[1:]
@@ -109,13 +111,11 @@ def fsync(number):
     if depth == int(level):
         die()
 
-table_search._SAY_EVERY = 0.0
+table_search._REPORT_SECONDS = 0.0
 if when == "writing":
     os.fsync = fsync
-table_search.explore_by_tables(
-    load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), checkpoint=Path(file), checkpoint_seconds=0,
-    on_progress=tell,
-)
+table_options = SearchOptions(checkpoint=Path(file), checkpoint_seconds=0, on_progress=tell)
+table_search.explore_by_tables(load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), options)
 """
 
 
@@ -129,9 +129,9 @@ def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     command = [sys.executable, "-c", KILLED, *map(str, words)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "6\n")
-    begun: list[Progress] = []
-    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
+    begun: list[SearchProgress] = []
+    monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
+    found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=begun.append))
     assert begun[0].depth == 6
     assert told(found) == told(explore_by_tables(spec))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
@@ -143,37 +143,37 @@ def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, m
     right = Frontier.parts
     monkeypatch.setattr(Expander, "size", 5)
     monkeypatch.setattr(Frontier, "parts", lambda self: islice(right(self), 1))
-    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
     with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5)))
     with pytest.raises(BadInputError, match="the checkpoint lacks states"):
-        explore_by_tables(spec, checkpoint=file)
+        explore_by_tables(spec, SearchOptions(checkpoint=file))
 
 
 def test_a_confirmation_goes_on_from_its_checkpoints(tmp_path: Path, file: Path) -> None:
     spec = post(tmp_path, "SYMMETRY Symmetry")
-    found = [confirm(spec, checkpoint=file, checkpoint_seconds=0) for _ in range(2)]
+    found = [explore_until_confirmed(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0)) for _ in range(2)]
     assert {each.name for each in file.parent.iterdir()} == {file.name + end for end in ("", ".again", ".whole")}
-    assert found[0].said == found[1].said
-    assert (len(found[1].said), found[1].found.doubt) == (2, "")
+    assert found[0].confirmed == found[1].confirmed
+    assert (len(found[1].confirmed), found[1].doubt) == (2, "")
 
 
 def test_a_search_whose_file_cannot_be_written_goes_on_and_says_so(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(tmp_path)
-    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
     with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5)))
     before = file.read_bytes()
     monkeypatch.setattr(os, "fsync", _full)
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
+    found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0))
     assert found.complete
-    assert found.unkept == f"level {found.depth} was not kept in {file}: No space left on device"
+    assert found.unsaved == f"level {found.depth} was not kept in {file}: No space left on device"
     assert [each.read_bytes() for each in file.parent.iterdir()] == [before]
     monkeypatch.undo()
-    again = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
-    assert (told(again), again.unkept) == (told(found), "")
+    again = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0))
+    assert (told(again), again.unsaved) == (told(found), "")
 
 
 def _full(*_: object) -> None:
@@ -183,19 +183,19 @@ def _full(*_: object) -> None:
 def test_a_search_does_not_begin_where_its_file_cannot_be_written(tmp_path: Path, file: Path) -> None:
     file.write_text("")
     with pytest.raises(EnvironmentFailedError, match=r"no checkpoint can be written: (File exists|Not a directory)"):
-        explore_by_tables(post(tmp_path), checkpoint=file / "post.checkpoint")
+        explore_by_tables(post(tmp_path), SearchOptions(checkpoint=file / "post.checkpoint"))
 
 
 def test_a_checkpoint_is_held_once_and_again_when_it_is_left(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = file.with_name(f"{file.name}.lock")
     lock.write_text("")  # as it is left by a search that was killed
-    one, other = (Checkpoint(file, {}, []) for _ in range(2))
-    with one.held():
-        with pytest.raises(BadInputError, match="another search is using this checkpoint"), other.held():
+    one, other = (CheckpointFile(file, {}, []) for _ in range(2))
+    with one.locked():
+        with pytest.raises(BadInputError, match="another search is using this checkpoint"), other.locked():
             pass
         assert lock.exists()
     assert not lock.exists()
-    with other.held():
+    with other.locked():
         assert lock.exists()
     right = fcntl.lockf
 
@@ -209,7 +209,7 @@ def test_a_checkpoint_is_held_once_and_again_when_it_is_left(file: Path, monkeyp
 
     for strange in (without, late):
         monkeypatch.setattr(fcntl, "lockf", strange)
-        with one.held():
+        with one.locked():
             assert lock.exists()
         assert not lock.exists()
 
@@ -218,10 +218,10 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
     """Each would write over what the other kept."""
     spec = post(tmp_path)
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "0", "expanding"]
-    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
     others = []
 
-    def while_it_runs(progress: Progress) -> None:
+    def while_it_runs(progress: SearchProgress) -> None:
         if len(others) < 2:
             others.append(
                 subprocess.run(
@@ -229,35 +229,35 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
                 )
             )
 
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=while_it_runs)
+    found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=while_it_runs))
     assert found.complete
     assert len(others) == 2
     said = f"{file}: another search is using this checkpoint"
     assert [each.stderr.splitlines()[-1].partition(": ")[2] for each in others] == [said, said]
     assert [each.name for each in file.parent.iterdir()] == [file.name]
-    assert told(explore_by_tables(spec, checkpoint=file)) == told(found)
+    assert told(explore_by_tables(spec, SearchOptions(checkpoint=file))) == told(found)
 
 
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:
     spec = post(tmp_path)
-    explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
+    explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0))
     for name, options in {"seed": {"seed": 1}, "orbits": {"orbits": True}}.items():
         with pytest.raises(BadInputError, match=f"{name}: the checkpoint is of another search"):
-            explore_by_tables(spec, checkpoint=file, **options)
+            explore_by_tables(spec, SearchOptions(checkpoint=file, **options))
     with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):
-        explore_by_tables(post(tmp_path, "CONSTRAINT Few"), checkpoint=file)
+        explore_by_tables(post(tmp_path, "CONSTRAINT Few"), SearchOptions(checkpoint=file))
     whole = file.read_bytes()
     file.write_bytes(whole[:1000])
     with pytest.raises(BadInputError, match="this is no checkpoint of a search by tables"):
-        explore_by_tables(spec, checkpoint=file)
+        explore_by_tables(spec, SearchOptions(checkpoint=file))
     number = np.frombuffer(whole, np.uint8).copy()
     number[whole.index(b"found.5.npy") + 170] ^= 1  # behind the array's head
     file.write_bytes(number.tobytes())
     with pytest.raises(BadInputError, match="or a damaged one"):
-        explore_by_tables(spec, checkpoint=file)
+        explore_by_tables(spec, SearchOptions(checkpoint=file))
     for name in (b"parents.1.npy", b"rows.0.npy"):  # an array of another name: its fellow has none beside it
         file.write_bytes(whole.replace(name, name.replace(b".npy", b".npx")))
         with pytest.raises(BadInputError, match="or a damaged one"):
-            explore_by_tables(spec, checkpoint=file)
+            explore_by_tables(spec, SearchOptions(checkpoint=file))
     with pytest.raises(BadInputError, match="temporal"):
-        explore_by_tables(post(tmp_path, "PROPERTY Ends"), checkpoint=file.with_name("other"))
+        explore_by_tables(post(tmp_path, "PROPERTY Ends"), SearchOptions(checkpoint=file.with_name("other")))

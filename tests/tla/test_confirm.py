@@ -9,11 +9,13 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import explore_with_tables
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import fingerprints
-from lockstep.tla.tables.confirmed_count import confirm
+from lockstep.tla.tables.confirmed_count import explore_until_confirmed
 from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.places import SPECS
 from tests.support.programs.lockstep_command import lockstep
@@ -53,52 +55,54 @@ def loaded(files: tuple[Path, Path], folder: Path) -> Spec:
 
 
 def test_functions_of_fingerprints_and_orbits_confirm_a_count(tmp_path: Path) -> None:
-    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path))
+    found = explore_until_confirmed(loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path), SearchOptions())
     whole = explore_by_tables(loaded(post(tmp_path), tmp_path))
-    assert found.found.doubt == ""
-    assert found.found.distinct < whole.distinct
+    assert found.doubt == ""
+    assert found.distinct < whole.distinct
     counts = (
         f"the orbits have {whole.distinct:,} states and {whole.generated:,} successors, as a search without SYMMETRY"
     )
-    assert found.said == (
+    assert found.confirmed == (
         "functions 0 and 1 of fingerprints come to the same",
         counts,
     )
-    assert found.found.orbits is not None
-    assert found.found.orbits.levels == whole.levels
+    assert found.orbits is not None
+    assert found.orbits.levels == whole.levels
 
 
 def test_orbits_are_counted_under_constraints_too(tmp_path: Path) -> None:
     lines = "CONSTRAINT Few", "ACTION_CONSTRAINT Slow"
-    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry", *lines), tmp_path))
-    assert (found.found.doubt, len(found.said)) == ("", 2)
+    found = explore_until_confirmed(loaded(post(tmp_path, "SYMMETRY Symmetry", *lines), tmp_path), SearchOptions())
+    assert (found.doubt, len(found.confirmed)) == ("", 2)
 
 
 def test_too_many_states_without_symmetry_are_not_explored_and_that_is_told(tmp_path: Path) -> None:
-    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path), affordable=10)
-    assert (found.found.doubt, found.said[1].split(", ")[-1]) == (
+    found = explore_until_confirmed(
+        loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path), SearchOptions(), max_without_symmetry=10
+    )
+    assert (found.doubt, found.confirmed[1].split(", ")[-1]) == (
         "",
         "which are too many to be explored without SYMMETRY",
     )
 
 
 def test_a_violation_is_confirmed(tmp_path: Path) -> None:
-    found = confirm(loaded(post(tmp_path, "INVARIANT NoneIsFull", most=2), tmp_path))
-    assert found.found.violation is not None
-    assert found.said == ("functions 0 and 1 of fingerprints come to the same",)
+    found = explore_until_confirmed(loaded(post(tmp_path, "INVARIANT NoneIsFull", most=2), tmp_path), SearchOptions())
+    assert found.violation is not None
+    assert found.confirmed == ("functions 0 and 1 of fingerprints come to the same",)
 
 
 def test_fingerprints_that_collide_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = fingerprints.Function.of
-    monkeypatch.setattr(fingerprints.Function, "of", lambda self, *told: right(self, *told) & 0xFF)
-    found = confirm(loaded(post(tmp_path), tmp_path))
-    assert found.said == ()
-    assert "functions 0 and 1 of fingerprints: distinct: " in found.found.doubt
+    right = fingerprints.FingerprintFunction.__call__
+    monkeypatch.setattr(fingerprints.FingerprintFunction, "__call__", lambda self, *told: right(self, *told) & 0xFF)
+    found = explore_until_confirmed(loaded(post(tmp_path), tmp_path), SearchOptions())
+    assert found.confirmed == ()
+    assert "functions 0 and 1 of fingerprints: distinct: " in found.doubt
 
 
 def test_a_spec_that_is_not_symmetric_is_not_confirmed_under_symmetry(tmp_path: Path) -> None:
-    found = confirm(loaded(lopsided(tmp_path), tmp_path))
-    assert found.found.doubt == "orbits, and no SYMMETRY: distinct: 32 and 16"
+    found = explore_until_confirmed(loaded(lopsided(tmp_path), tmp_path), SearchOptions())
+    assert found.doubt == "orbits, and no SYMMETRY: distinct: 32 and 16"
 
 
 def test_the_command_confirms_or_is_inconclusive(tmp_path: Path) -> None:
@@ -121,12 +125,14 @@ def test_what_tables_cannot_explore_is_not_confirmed(tmp_path: Path) -> None:
     )
     cfg.write_text("INIT Init NEXT Next\n")
     with pytest.raises(GaveUpError, match="no count can be confirmed that is not found by tables: Print"):
-        explore_with_tables(module, cfg, confirm=True)
+        explore_spec(SpecFiles(module, cfg), Engine.TABLES, SearchOptions(confirm=True))
 
 
 def test_a_search_that_gives_up_is_not_confirmed(tmp_path: Path) -> None:
     files = post(tmp_path)
-    found = explore_with_tables(*files, deadlock=False, most_memory=1, confirm=True)
+    found = explore_spec(
+        SpecFiles(*files), Engine.TABLES, SearchOptions(check_deadlock=False, memory_budget=1, confirm=True)
+    )
     assert (found.verdict, found.reason.startswith("given up")) == (Verdict.INCONCLUSIVE, True)
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.spec_search import explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 
 BRANCHES = """VARIABLE x
 Init == x \\in {0, 1, 2}
@@ -115,7 +116,9 @@ def test_a_deadlock_is_found_after_as_many_states_as_tlc_generates(name: str, tm
     module, config = tmp_path / "M.tla", tmp_path / "M.cfg"
     module.write_text(f"---- MODULE M ----\nEXTENDS Naturals, FiniteSets\n{text}\n====\n")
     config.write_text("\n".join(["INIT Init", "NEXT Next", *cfg, ""]))
-    ours, tables, theirs = (each(module, config) for each in (explore_literally, explore_with_tables, explore_with_tlc))
+    ours, tables, theirs = (
+        explore_spec(SpecFiles(module, config), each) for each in (Engine.LITERAL, Engine.TABLES, Engine.TLC)
+    )
     assert theirs.property == "deadlock"
     counts = theirs.property, theirs.distinct, theirs.generated, theirs.depth
     assert (ours.property, ours.distinct, ours.generated, ours.depth) == counts

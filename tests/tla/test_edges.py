@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.spec_search import explore_spec
+from lockstep.tla.search_options import SearchOptions
 from tests.support.sampling import sampled
 
 
@@ -227,8 +229,10 @@ def counted(found: SearchResult) -> tuple[int | None, ...]:
 
 @pytest.mark.parametrize("edge", sampled(EDGES, OFTEN), ids=lambda each: each.name)
 def test_both_engines_report_the_same_of_a_search_at_an_edge(edge: Edge, tmp_path: Path) -> None:
-    tlc = explore_with_tlc(*written(edge, tmp_path), deadlock=edge.deadlock)
-    compiled = explore_compiled(*written(edge, tmp_path), deadlock=edge.deadlock)
+    tlc = explore_spec(SpecFiles(*written(edge, tmp_path)), Engine.TLC, SearchOptions(check_deadlock=edge.deadlock))
+    compiled = explore_spec(
+        SpecFiles(*written(edge, tmp_path)), Engine.COMPILED, SearchOptions(check_deadlock=edge.deadlock)
+    )
     assert result(compiled) == result(tlc)
     # TLC counts nothing where it stops at an initial state.
     assert counted(tlc) == ((None, None, None) if "initial state that violates" in edge.name else counted(compiled))
@@ -236,7 +240,9 @@ def test_both_engines_report_the_same_of_a_search_at_an_edge(edge: Edge, tmp_pat
 
 @pytest.mark.parametrize("edge", sampled(EDGES, EDGES[::3]), ids=lambda each: each.name)
 def test_the_compiled_search_finds_what_the_table_names(edge: Edge, tmp_path: Path) -> None:
-    found = explore_compiled(*written(edge, tmp_path), deadlock=edge.deadlock)
+    found = explore_spec(
+        SpecFiles(*written(edge, tmp_path)), Engine.COMPILED, SearchOptions(check_deadlock=edge.deadlock)
+    )
     verdicts = {"nothing": Verdict.HOLDS, "": Verdict.INCONCLUSIVE}
     assert found.verdict is verdicts.get(edge.found, Verdict.VIOLATED), found.reason
     assert found.property == (None if edge.found in verdicts else edge.found)

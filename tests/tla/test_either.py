@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from lockstep.models.spec_search import Engine, explore_compiled, explore_literally
-from lockstep.tla.explore import Exploration, LiteralSearch, explore
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import LiteralSearch, explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import STATES_BEFORE_TABLES, SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import compiled_search, table_search
-from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.tables import table_search
+from lockstep.tla.tables.compiled_search import explore_compiled
 from lockstep.tla.tables.table_search import TableExploration
 from tests.support.places import SPECS
 
@@ -56,29 +59,33 @@ def told(found: Exploration | TableExploration) -> list[Any]:
 def test_it_makes_no_difference_when_tables_begin(few: int, lines: tuple[str, ...], cache: Path) -> None:
     spec = post(cache, *lines)
     theirs = explore(spec)
-    ours = explore_either(spec, few=few)
+    ours = explore_compiled(spec, SearchOptions(states_before_tables=few))
     assert told(ours) == told(theirs)
     if few != 20:
         assert isinstance(ours, TableExploration) is (few == 1)
-    assert explore_either(spec, few=few, max_states=7).distinct == explore(spec, max_states=7).distinct
+    assert (
+        explore_compiled(spec, SearchOptions(states_before_tables=few, max_states=7)).distinct
+        == explore(spec, SearchOptions(max_states=7)).distinct
+    )
 
 
 def test_a_small_search_never_begins_tables(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_search, "explore_by_tables", None)
     spec = post(cache, "CHECK_DEADLOCK FALSE")
-    assert explore(spec).distinct < compiled_search.FEW
-    assert isinstance(explore_either(spec), Exploration)
+    assert explore(spec).distinct < STATES_BEFORE_TABLES
+    assert isinstance(explore_compiled(spec), Exploration)
     with pytest.raises(TypeError):
-        explore_either(spec, few=20)
+        explore_compiled(spec, SearchOptions(states_before_tables=20))
 
 
-def test_the_compiled_engine_goes_on_by_tables_and_the_literal_one_never(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiled_search, "FEW", 20)
+def test_the_compiled_engine_goes_on_by_tables_and_the_literal_one_never(cache: Path) -> None:
     given = POST, cfg(cache, "CHECK_DEADLOCK FALSE")
-    seen: list[int] = []
-    ours, theirs = explore_compiled(*given, on_progress=seen.append), explore_literally(*given)
+    seen: list[SearchProgress] = []
+    options = SearchOptions(states_before_tables=20, on_progress=seen.append)
+    ours, theirs = (
+        explore_spec(SpecFiles(*given), Engine.COMPILED, options),
+        explore_spec(SpecFiles(*given), Engine.LITERAL),
+    )
     assert (ours.engine, theirs.engine) == (Engine.COMPILED, Engine.LITERAL)
     assert (ours.distinct, ours.generated, ours.depth) == (theirs.distinct, theirs.generated, theirs.depth)
     assert any("two distinct states had the same fingerprint" in note for note in ours.notes)
@@ -110,13 +117,13 @@ def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatc
     )
     config.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
     searches = counted(monkeypatch)
-    told: list[str] = []
     spec = load_spec(module, config, cache_dir=tmp_path)
-    assert explore_either(spec, few=5, on_unsuited=told.append).distinct == 31
-    assert searches == [31]
-    assert told == ["TLCGet or TLCSet make it matter how often a formula is evaluated"]
-    assert explore_either(spec, on_unsuited=told.append).distinct == 31
-    assert len(told) == 1  # so small a search asks for no tables
+    found = explore_compiled(spec, SearchOptions(states_before_tables=5))
+    assert (found.distinct, searches) == (31, [31])
+    (note,) = found.notes
+    assert note.endswith("not by tables: TLCGet or TLCSet make it matter how often a formula is evaluated")
+    small = explore_compiled(spec)
+    assert (small.distinct, small.notes) == (31, ())  # so small a search asks for no tables
 
 
 def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +134,10 @@ def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatc
     for name in [name for name in sys.modules if name.startswith(("numpy", "lockstep.tla.tables"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "numpy", None)
-    told: list[str] = []
-    found = explore_either(spec, few=5, on_unsuited=told.append)
+    found = explore_compiled(spec, SearchOptions(states_before_tables=5))
     assert isinstance(found, Exploration)
     assert searches == [found.distinct]
-    assert "numpy" in told[0]
+    assert "numpy" in found.notes[0]
 
 
 def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
@@ -143,9 +149,8 @@ def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
         "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
     )
     config.write_text("INIT Init NEXT Next\n")
-    monkeypatch.setattr(table_search, "_LOOK", 1_000)
-    monkeypatch.setattr(compiled_search, "FEW", 5)
-    found = explore_compiled(module, config)
+    monkeypatch.setattr(table_search, "_GAIN_CHECK", 1_000)
+    found = explore_spec(SpecFiles(module, config), Engine.COMPILED, SearchOptions(states_before_tables=5))
     assert (found.distinct, found.generated) == (256, 2049)
     (note,) = found.notes
     assert note.startswith(
@@ -153,13 +158,13 @@ def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
     )
 
 
-def test_a_note_of_both_searches_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_of_both_searches_stands_once(tmp_path: Path) -> None:
     module, config = tmp_path / "Misses.tla", tmp_path / "Misses.cfg"
     module.write_text(
         "---- MODULE Misses ----\nEXTENDS Naturals\nVARIABLES x, y\nInit == x = [a |-> 0] /\\ y = 0\n"
         "Miss(k) == y < 30 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
     )
     config.write_text("INIT Init NEXT Next\n")
-    monkeypatch.setattr(compiled_search, "FEW", 5)
-    notes = explore_compiled(module, config, deadlock=False).notes
+    options = SearchOptions(check_deadlock=False, states_before_tables=5)
+    notes = explore_spec(SpecFiles(module, config), Engine.COMPILED, options).notes
     assert len([note for note in notes if "EXCEPT" in note]) == 1

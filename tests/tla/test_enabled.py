@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lockstep.models.spec_search import explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.values.kinds import format_value
@@ -124,5 +125,5 @@ def test_fairness_of_an_instance_s_action_is_decided_where_expressions_stand_for
     for name, verdict in (("Goes", "holds"), ("Stuck", "violated")):
         cfg = tmp_path / f"{name}.cfg"
         cfg.write_text(f"SPECIFICATION Spec\nPROPERTY {name}\n")
-        assert explore_with_tlc(tmp_path / "Root.tla", cfg).verdict == verdict
-        assert explore_compiled(tmp_path / "Root.tla", cfg).verdict == verdict
+        assert explore_spec(SpecFiles(tmp_path / "Root.tla", cfg), Engine.TLC).verdict == verdict
+        assert explore_spec(SpecFiles(tmp_path / "Root.tla", cfg), Engine.COMPILED).verdict == verdict

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.tlc import PropertyKind, TlcOptions, TlcResult, run_tlc
@@ -82,7 +84,7 @@ def dumped(module: str) -> StateGraph:
 @functools.cache
 def checked(module: str, variant: str) -> tuple[Exploration, TlcResult]:
     deadlock = looks_for_deadlock(module)
-    found = explore(compiled(module, variant), check_deadlock=deadlock)
+    found = explore(compiled(module, variant), SearchOptions(check_deadlock=deadlock))
     return found, run_tlc(*files(module, variant), TlcOptions(deadlock_check=deadlock, is_short=True))
 
 

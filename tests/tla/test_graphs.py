@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.printed_values import parse_value
@@ -81,7 +83,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     module = MODELS[cfg]
     folder = tmp_path_factory.mktemp(cfg)
     spec = load_spec(MODULES / f"{module}.tla", MODULES / f"{cfg}.cfg", cache_dir=folder / "cache")
-    return spec, explore(spec, keep_edges=True, check_deadlock=False), dump(module, cfg, spec, folder)
+    return spec, explore(spec, SearchOptions(keep_edges=True, check_deadlock=False)), dump(module, cfg, spec, folder)
 
 
 def test_the_distinct_states_are_those_of_tlc(model: tuple[Spec, Exploration, Dump]) -> None:

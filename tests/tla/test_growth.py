@@ -16,6 +16,7 @@ from lockstep.systems.registry import manifest
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
 from lockstep.tla.values import constructed_sets, equality, frozen_values, growing_values, remembered_values
@@ -293,7 +294,7 @@ def verdict_lines(head: Header, events: list[Event], evaluation: EvaluationMode)
 @pytest.mark.parametrize("model", sampled(["ordered", "late_truncate", "batches"], ["ordered"]))
 def test_a_model_has_the_pinned_counts_where_every_set_and_sequence_is_long(model: str) -> None:
     pinned = manifest().model(model)
-    found = explore(load_spec(*manifest().files(pinned)), check_deadlock=False)
+    found = explore(load_spec(*manifest().files(pinned)), SearchOptions(check_deadlock=False))
     assert found.violation is None
     assert (found.distinct, found.generated) == (pinned.distinct, pinned.generated)
 

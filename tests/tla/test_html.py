@@ -8,7 +8,7 @@ import lockstep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.explore import Step, Violation
+from lockstep.tla.exploration import SearchStep, Violation
 from lockstep.tla.state import state_class
 from lockstep.tla.values.html_table import LONG
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
@@ -72,7 +72,9 @@ def test_a_behaviour_shows_what_each_step_changed() -> None:
     assert cells_of(Behaviour(steps, back_to=0)) == ["2 states, and back to 1", *expected]
     state = state_class(["x", "y"])
     found = Violation(
-        "invariant", HOSTILE, (Step(None, {}, state((0, 7))), Step(HOSTILE, {"n": HOSTILE}, state((HOSTILE, 7))))
+        "invariant",
+        HOSTILE,
+        (SearchStep(None, {}, state((0, 7))), SearchStep(HOSTILE, {"n": HOSTILE}, state((HOSTILE, 7)))),
     )
     assert cells_of(found) == [f"invariant {HOSTILE}", *expected]
 

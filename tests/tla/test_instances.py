@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.spec_search import explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError
@@ -62,8 +63,8 @@ def test_an_instance_within_an_instance_keeps_its_definitions_apart(
         middle = MIDDLE.replace("C == INSTANCE C\n", "").replace("====", "C == INSTANCE C\n====")
     written(tmp_path, C=INNER, V=middle, P=OUTER.format(modulus=modulus, refined=refined))
     (tmp_path / "P.cfg").write_text("SPECIFICATION Spec\nPROPERTY Refines\n")
-    ours = explore_compiled(tmp_path / "P.tla", tmp_path / "P.cfg")
-    theirs = explore_with_tlc(tmp_path / "P.tla", tmp_path / "P.cfg")
+    ours = explore_spec(SpecFiles(tmp_path / "P.tla", tmp_path / "P.cfg"), Engine.COMPILED)
+    theirs = explore_spec(SpecFiles(tmp_path / "P.tla", tmp_path / "P.cfg"), Engine.TLC)
     assert ours.verdict is theirs.verdict
     assert (ours.property is None) == holds
 
@@ -198,7 +199,9 @@ def test_a_lambda_that_stands_for_an_operator_knows_the_parameters_of_its_instan
     written(tmp_path, Adding=adding.removesuffix("\n"), Given=GIVEN_LAMBDAS.removesuffix("\n"))
     cfg = tmp_path / "Given.cfg"
     cfg.write_text("INIT Init\nNEXT Next\nINVARIANT Low\n")
-    ours, theirs = (engine(tmp_path / "Given.tla", cfg) for engine in (explore_compiled, explore_with_tlc))
+    ours, theirs = (
+        explore_spec(SpecFiles(tmp_path / "Given.tla", cfg), engine) for engine in (Engine.COMPILED, Engine.TLC)
+    )
     assert (ours.verdict, ours.distinct, ours.generated, ours.depth) == (
         theirs.verdict,
         theirs.distinct,

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.table_search import explore_by_tables
@@ -119,9 +120,13 @@ def said_by_tlc(module: Path, cfg: Path) -> str:
 def test_states_that_differ_in_kind_only_are_two_as_for_tlc(name: str, tmp_path: Path) -> None:
     text, cfg = APART[name]
     files = written(tmp_path, text, *cfg)
-    theirs = explore_with_tlc(*files)
+    theirs = explore_spec(SpecFiles(*files), Engine.TLC)
     assert theirs.distinct is not None and theirs.distinct >= 2
-    assert result(explore_literally(*files)) == result(explore_with_tables(*files)) == result(theirs)
+    assert (
+        result(explore_spec(SpecFiles(*files), Engine.LITERAL))
+        == result(explore_spec(SpecFiles(*files), Engine.TABLES))
+        == result(theirs)
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in APART if "quantifier" not in name])
@@ -138,8 +143,8 @@ def test_tables_themselves_keep_them_apart_and_find_the_same_states(name: str, t
 def test_values_that_tlc_cannot_compare_end_every_search(name: str, tmp_path: Path) -> None:
     files = written(tmp_path, FAILS[name])
     assert "Attempted to c" in said_by_tlc(*files)
-    for explored in (explore_literally, explore_with_tables):
-        found = explored(*files)
+    for engine in (Engine.LITERAL, Engine.TABLES):
+        found = explore_spec(SpecFiles(*files), engine)
         assert found.verdict is Verdict.MALFORMED
         assert "cannot be compared" in found.reason
 
@@ -148,8 +153,8 @@ def test_images_of_one_state_that_differ_in_kind_only_end_every_search(tmp_path:
     """TLC looks for the least image of a state, and compares them for it."""
     files = written(tmp_path, OWN_IMAGES, *SYMMETRIC)
     assert "Attempted to compare boolean TRUE with non-boolean: 1" in said_by_tlc(*files)
-    for explored in (explore_literally, explore_with_tables):
-        assert "two images of a state differ in kind only" in explored(*files).reason
+    for engine in (Engine.LITERAL, Engine.TABLES):
+        assert "two images of a state differ in kind only" in explore_spec(SpecFiles(*files), engine).reason
 
 
 def test_a_lasso_leads_from_one_of_them_to_the_other(tmp_path: Path) -> None:
@@ -160,5 +165,5 @@ Stays == [](ToString(x) = "TRUE" => [](ToString(x) = "TRUE"))
 Back == []<>(ToString(x) = "1")"""
     for name, verdict in (("Stays", Verdict.HOLDS), ("Back", Verdict.VIOLATED)):
         files = written(tmp_path, text, f"PROPERTY {name}")
-        found = [each(*files) for each in (explore_literally, explore_with_tables, explore_with_tlc)]
+        found = [explore_spec(SpecFiles(*files), each) for each in (Engine.LITERAL, Engine.TABLES, Engine.TLC)]
         assert [(each.verdict, each.distinct) for each in found] == [(verdict, 2)] * 3

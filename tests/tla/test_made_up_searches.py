@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.spec_search import explore_spec
+from lockstep.tla.search_options import SearchOptions
 from tests.support.tla.tla_models import Maker
 from tests.support.tla.tla_terms import SEED
 
@@ -27,8 +29,8 @@ def compare(seed: int, folder: Path) -> Verdict:
     """Ask both engines about a made-up model; answer the verdict of both."""
     maker = Maker(seed)
     files, deadlock = maker.write(folder), maker.random.random() < 0.6
-    ours = explore_compiled(*files, deadlock=deadlock, max_states=3_000)
-    theirs = explore_with_tlc(*files, deadlock=deadlock)
+    ours = explore_spec(SpecFiles(*files), Engine.COMPILED, SearchOptions(check_deadlock=deadlock, max_states=3_000))
+    theirs = explore_spec(SpecFiles(*files), Engine.TLC, SearchOptions(check_deadlock=deadlock))
     assert ours.verdict is theirs.verdict is not Verdict.MALFORMED, (ours.reason, theirs.reason)
     for one, other in (
         (ours.distinct, theirs.distinct),

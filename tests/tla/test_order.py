@@ -8,6 +8,7 @@ import pytest
 
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, dump_state_graph, run_tlc
@@ -147,7 +148,7 @@ def test_states_are_found_in_the_order_of_tlc(body: str, constants: str, tmp_pat
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     graph = dump_state_graph(module, cfg, TlcOptions(deadlock_check=False, is_short=True))
     theirs = [parse_value(variables["x"], tuple(spec.model_values)) for variables in graph.nodes.values()]
-    assert [state.x for state in explore(spec, check_deadlock=False).states] == theirs
+    assert [state.x for state in explore(spec, SearchOptions(check_deadlock=False)).states] == theirs
 
 
 UNIONS = (
@@ -209,7 +210,7 @@ def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) ->
     cfg.write_text("INIT Init\nNEXT Next\n")
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     options = TlcOptions(deadlock_check=False, is_short=True)
-    found, graph = explore(spec, check_deadlock=False), dump_state_graph(module, cfg, options)
+    found, graph = explore(spec, SearchOptions(check_deadlock=False)), dump_state_graph(module, cfg, options)
     result = graph.result
     assert result is not None
     assert (found.generated, found.distinct, found.depth) == (result.generated, result.distinct, result.depth)

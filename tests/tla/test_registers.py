@@ -8,6 +8,7 @@ import pytest
 
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import CompileError
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import TlcOptions, run_tlc
@@ -129,11 +130,11 @@ def test_a_search_prints_what_tlc_prints(name: str, tmp_path: Path, capfd: pytes
     printed = [" ".join(line.split()) for line in by_tlc.user_output if not line.startswith("Computing")]
     spec = load_spec(*files, cache_dir=tmp_path / "cache")
     capfd.readouterr()
-    found = explore(spec, check_deadlock=False)
+    found = explore(spec, SearchOptions(check_deadlock=False))
     assert capfd.readouterr().err.splitlines() == printed
     assert len(printed) > 7
     assert (found.distinct, found.generated) == (by_tlc.distinct, by_tlc.generated)
-    again = explore(spec, check_deadlock=False)
+    again = explore(spec, SearchOptions(check_deadlock=False))
     assert capfd.readouterr().err.splitlines() == printed
     assert again.states == found.states
 
@@ -143,7 +144,7 @@ def test_a_name_of_a_register_is_computed_when_tlc_computes_it(name: str, tmp_pa
     definitions, successors, distinct = NAMES[name]
     files = write(tmp_path, f"{HELD}{definitions}\nNext == {successors}", "")
     by_tlc = run_tlc(*files, TlcOptions(is_short=True, deadlock_check=False))
-    found = explore(load_spec(*files, cache_dir=tmp_path / "cache"), check_deadlock=False)
+    found = explore(load_spec(*files, cache_dir=tmp_path / "cache"), SearchOptions(check_deadlock=False))
     counts = by_tlc.distinct, by_tlc.generated, by_tlc.depth
     assert (found.distinct, found.generated, found.depth) == counts
     assert found.distinct == distinct

@@ -12,6 +12,7 @@ import pytest
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaAssertionError, TlaError
@@ -457,7 +458,10 @@ def test_a_change_in_any_module_or_in_the_configuration_is_noticed(tmp_path: Pat
 def test_a_specification_is_rebuilt_from_its_source_and_from_a_pickle(bag: Spec) -> None:
     for again in (Spec.from_source(bag.source), pickle.loads(pickle.dumps(bag))):
         assert again.spec_hash == bag.spec_hash
-        assert explore(again, check_deadlock=False).generated == explore(bag, check_deadlock=False).generated
+        assert (
+            explore(again, SearchOptions(check_deadlock=False)).generated
+            == explore(bag, SearchOptions(check_deadlock=False)).generated
+        )
     with pytest.raises(ValueError, match="not the source"):
         Spec.from_source("print(1)")
 
@@ -478,7 +482,7 @@ def test_the_arguments_of_an_action_are_what_its_quantifiers_bind_enabled_or_not
 
 def test_every_enabled_step_has_its_arguments_among_those_of_its_action(bag: Spec) -> None:
     """What a search of the model enables, all of it."""
-    for state in explore(bag, max_states=60).states:
+    for state in explore(bag, SearchOptions(max_states=60)).states:
         for action, args in bag.enabled(state):
             assert args in list(bag.arguments(state, action)), action
 

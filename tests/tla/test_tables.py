@@ -11,22 +11,25 @@ import numpy as np
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import Engine, explore_literally, explore_with_tables
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.systems.registry import manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
 from lockstep.tla.tables import definition_columns, evaluator, fingerprints, successor_groups, table_search
 from lockstep.tla.tables.decision_trees import Trees
-from lockstep.tla.tables.definition_columns import Definition
-from lockstep.tla.tables.evaluator import Evaluator, Lists
+from lockstep.tla.tables.definition_columns import DefinitionColumn
+from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.memberships import Membership
-from lockstep.tla.tables.predicate_trees import OfStates
+from lockstep.tla.tables.predicate_trees import StatePredicates
 from lockstep.tla.tables.state_layout import Layout, UnsuitedError
-from lockstep.tla.tables.step_kinds import Kinds
+from lockstep.tla.tables.step_kinds import StepKinds
 from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tla.tables.unread import Unread
+from lockstep.tla.tables.written_steps import IntLists
 from tests.support.places import SPECS
 from tests.support.tla.tables import differences, literally
 from tests.support.tla.tla_models import Maker
@@ -95,7 +98,7 @@ def test_a_definition_is_evaluated_once_for_what_it_reads(cache: Path, monkeypat
     spec = post(cache, *ASKING, following="AskingNext")
     with_columns = explore_by_tables(spec)
     for each in (definition_columns, evaluator):
-        monkeypatch.setattr(each, "ROOM", 0)
+        monkeypatch.setattr(each, "MAX_DEFINITIONS", 0)
     without = explore_by_tables(spec)
     assert with_columns.distinct == without.distinct
     assert with_columns.evaluations < without.evaluations
@@ -137,7 +140,7 @@ def test_a_conjunct_is_evaluated_only_where_those_before_it_hold(cache: Path) ->
 
 def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
     spec = post(cache, "SYMMETRY Symmetry", stations="a, b, c", most=1)
-    one, *others = (explore_by_tables(spec, seed=seed) for seed in range(3))
+    one, *others = (explore_by_tables(spec, SearchOptions(fingerprint_seed=seed)) for seed in range(3))
     for other in others:
         assert (one.distinct, one.generated, one.levels) == (other.distinct, other.generated, other.levels)
     assert one.distinct >= 100
@@ -151,16 +154,18 @@ def test_first_ones_are_in_order_and_each_fingerprint_has_one() -> None:
 
 def test_a_collision_is_as_probable_as_tlc_calculates() -> None:
     """TLC tells 1.0E-13 of the model `ordered`; the least of two numbers falls on another by 4/3 as often."""
-    assert f"{fingerprints.collision(683, 3409, 1):.1E}" == "1.0E-13"
-    assert fingerprints.collision(683, 3409, 2) == pytest.approx(4 / 3 * fingerprints.collision(683, 3409, 1))
+    assert f"{fingerprints.collision_probability(683, 3409, 1):.1E}" == "1.0E-13"
+    assert fingerprints.collision_probability(683, 3409, 2) == pytest.approx(
+        4 / 3 * fingerprints.collision_probability(683, 3409, 1)
+    )
 
 
 def test_orbits_under_symmetry_expand_to_the_states_without_it(cache: Path) -> None:
-    found = explore_by_tables(post(cache, "SYMMETRY Symmetry", most=1), keep_edges=True)
+    found = explore_by_tables(post(cache, "SYMMETRY Symmetry", most=1), SearchOptions(keep_edges=True))
     whole = explore_by_tables(post(cache, most=1))
     assert found.graph is not None
     swapped = Images(dict(_swap(found.graph.states[0])))
-    orbits = [{state, type(state)(map(swapped.of, state))} for state in found.graph.states]
+    orbits = [{state, type(state)(map(swapped.image, state))} for state in found.graph.states]
     assert sum(map(len, orbits)) == whole.distinct > found.distinct
 
 
@@ -190,21 +195,21 @@ def test_what_a_search_state_by_state_asks_of_each_successor_is_counted(
 ) -> None:
     spec = post(cache, *lines)
     layout = Layout(spec.variables, list(spec.initial_states()), ())
-    expander = Expander(spec, layout, check_deadlock=False, function=fingerprints.Function())
-    assert expander.asked_of(0, 10) == 10 * more
-    assert expander.asked_of(10, 0) == 10 * expander.groups.count
+    expander = Expander(spec, layout, check_deadlock=False, function=fingerprints.FingerprintFunction())
+    assert expander.literal_evaluations(0, 10) == 10 * more
+    assert expander.literal_evaluations(10, 0) == 10 * expander.groups.count
 
 
 def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -> None:
     spec = post(cache)
     whole = explore_by_tables(spec)
     most = 3 * whole.memory // 4
-    found = explore_by_tables(spec, most_memory=most)
+    found = explore_by_tables(spec, SearchOptions(memory_budget=most))
     assert (found.complete, found.violation) == (False, None)
     assert re.search("more than .* GB of memory", found.gave_up)
     assert 1 < found.distinct < whole.distinct
     cfg = max(cache.glob("*.cfg"), key=lambda each: each.stat().st_mtime)
-    told = explore_with_tables(POST, cfg, most_memory=most)
+    told = explore_spec(SpecFiles(POST, cfg), Engine.TABLES, SearchOptions(memory_budget=most))
     assert (told.verdict, told.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
 
 
@@ -212,7 +217,11 @@ def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -
 
 
 def test_what_cannot_be_explored_by_tables_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:
-    found = explore_with_tables(SPECS / "tla" / "Registers.tla", SPECS / "tla" / "Registers.cfg", deadlock=False)
+    found = explore_spec(
+        SpecFiles(SPECS / "tla" / "Registers.tla", SPECS / "tla" / "Registers.cfg"),
+        Engine.TABLES,
+        SearchOptions(check_deadlock=False),
+    )
     assert (found.engine, found.verdict) == (Engine.TABLES, Verdict.HOLDS)
     module = tmp_path / "Counting.tla"
     module.write_text(
@@ -223,7 +232,7 @@ def test_what_cannot_be_explored_by_tables_is_explored_state_by_state_and_a_note
     cfg.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
     with pytest.raises(UnsuitedError, match="TLCGet"):
         explore_by_tables(load_spec(module, cfg, cache_dir=tmp_path))
-    found = explore_with_tables(module, cfg, deadlock=False)
+    found = explore_spec(SpecFiles(module, cfg), Engine.TABLES, SearchOptions(check_deadlock=False))
     assert (found.distinct, found.verdict) == (4, Verdict.HOLDS)
     assert any("state by state, not by tables: TLCGet" in note for note in found.notes)
 
@@ -237,8 +246,8 @@ def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
         "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
     )
     cfg.write_text("INIT Init NEXT Next\n")
-    monkeypatch.setattr(table_search, "_LOOK", 1_000)
-    found = explore_with_tables(module, cfg)
+    monkeypatch.setattr(table_search, "_GAIN_CHECK", 1_000)
+    found = explore_spec(SpecFiles(module, cfg), Engine.TABLES)
     assert (found.distinct, found.generated, found.verdict) == (256, 2049, Verdict.HOLDS)
     assert any("state by state, not by tables: its actions" in note for note in found.notes)
 
@@ -248,7 +257,12 @@ def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
     patience: float, gives_up: bool, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time that tables may take is none, or any; what states take one by one is measured."""
-    for name, value in {"_LOOK": 20, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": patience}.items():
+    for name, value in {
+        "_GAIN_CHECK": 20,
+        "DOUBTFUL_EVALUATION_SHARE": 0.0,
+        "MAX_EVALUATION_SHARE": float("inf"),
+        "MAX_SLOWDOWN": patience,
+    }.items():
         monkeypatch.setattr(table_search, name, value)
     spec = post(cache, "INVARIANT TypeOK", "CHECK_DEADLOCK FALSE")
     if gives_up:
@@ -278,9 +292,12 @@ def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state
         "Miss(k) == y < 3 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
     )
     cfg.write_text("INIT Init NEXT Next\n")
-    noted = explore_literally(module, cfg, deadlock=False).notes
+    noted = explore_spec(SpecFiles(module, cfg), Engine.LITERAL, SearchOptions(check_deadlock=False)).notes
     assert noted != ()
-    assert explore_with_tables(module, cfg, deadlock=False).notes[: len(noted)] == noted
+    assert (
+        explore_spec(SpecFiles(module, cfg), Engine.TABLES, SearchOptions(check_deadlock=False)).notes[: len(noted)]
+        == noted
+    )
 
 
 # ---- Planted bugs ----
@@ -288,13 +305,13 @@ def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state
 
 def a_footprint_lacks_a_column(patch: pytest.MonkeyPatch) -> None:
     """Of what an evaluation read the last column is forgotten."""
-    right = Evaluator._asked
+    right = Evaluator._evaluated
 
-    def asked(self: Any, way: Any, *rest: Any) -> Any:
-        whole, found = right(self, way, *rest)
-        return whole[:-1] if len(whole) > len(way) else whole, found
+    def evaluated(self: Any, path: Any, *rest: Any, **named: Any) -> Any:
+        whole, found = right(self, path, *rest, **named)
+        return whole[:-1] if len(whole) > len(path) else whole, found
 
-    patch.setattr(Evaluator, "_asked", asked)
+    patch.setattr(Evaluator, "_evaluated", evaluated)
 
 
 def a_write_is_missed(patch: pytest.MonkeyPatch) -> None:
@@ -320,8 +337,8 @@ def a_guard_is_moved(patch: pytest.MonkeyPatch) -> None:
 
 
 class _Wrong(Images):
-    def of(self, value: Any) -> Any:
-        return value if type(value) is frozenset else super().of(value)
+    def image(self, value: Any) -> Any:
+        return value if type(value) is frozenset else super().image(value)
 
 
 def an_image_is_wrong(patch: pytest.MonkeyPatch) -> None:
@@ -338,44 +355,44 @@ def a_read_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
     """An evaluation gets values, and nobody notes which."""
 
     def value(self: Unread) -> Any:
-        number = self.reading.now.look(self.column)
-        return self.reading.now._values[self.column][number]
+        number = self.current.now.lookup(self.column)
+        return self.current.now._values[self.column][number]
 
     patch.setattr(Unread, "value", value)
 
 
-class _Once(Lists):
+class _Once(IntLists):
     def number(self, items: tuple[int, ...]) -> int:
         return super().number(tuple(dict.fromkeys(items)))
 
 
 def a_successor_counts_once(patch: pytest.MonkeyPatch) -> None:
     """What is generated twice is counted once."""
-    patch.setattr(successor_groups, "Lists", _Once)
+    patch.setattr(successor_groups, "IntLists", _Once)
 
 
 def the_last_way_to_a_state_counts(patch: pytest.MonkeyPatch) -> None:
     """Of states that are the same, another than the first one found stands for all."""
-    right = successor_groups.Groups.generate
+    right = successor_groups.SuccessorGroups.generate
 
     def generate(self: Any, *rest: Any) -> Any:
         found = right(self, *rest)
         order = np.lexsort((-found.places, found.rows))
         return successor_groups.Generated(found.rows, found.steps[order], found.places[order], found.failing)
 
-    patch.setattr(successor_groups.Groups, "generate", generate)
+    patch.setattr(successor_groups.SuccessorGroups, "generate", generate)
 
 
 def a_constraint_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A predicate of states is true."""
-    patch.setattr(OfStates, "told", lambda self, rows: np.ones(len(rows), np.int8))
-    patch.setattr(OfStates, "told_after", lambda self, rows, *_: np.ones(len(rows), np.int8))
+    patch.setattr(StatePredicates, "verdicts", lambda self, rows: np.ones(len(rows), np.int8))
+    patch.setattr(StatePredicates, "verdicts_after", lambda self, rows, *_: np.ones(len(rows), np.int8))
 
 
 def fingerprints_are_short(patch: pytest.MonkeyPatch) -> None:
     """A fingerprint has six bits."""
-    right = fingerprints.Function.of
-    patch.setattr(fingerprints.Function, "of", lambda self, *told: right(self, *told) & 0x3F)
+    right = fingerprints.FingerprintFunction.__call__
+    patch.setattr(fingerprints.FingerprintFunction, "__call__", lambda self, *place: right(self, *place) & 0x3F)
 
 
 def a_definition_stays_as_it_was(patch: pytest.MonkeyPatch) -> None:
@@ -397,24 +414,24 @@ def what_a_definition_reads_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def values_of_a_definition_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     """A definition has one value."""
-    right = Definition.number
-    patch.setattr(Definition, "number", lambda self, value: min(1, right(self, value)))
+    right = DefinitionColumn.number
+    patch.setattr(DefinitionColumn, "number", lambda self, value: min(1, right(self, value)))
 
 
 def nothing_matters_to_a_property_of_steps(patch: pytest.MonkeyPatch) -> None:
     """All steps from a state are of one kind."""
-    patch.setattr(Kinds, "note", lambda self, way: None)
+    patch.setattr(StepKinds, "record", lambda self, path: None)
 
 
 def what_is_not_asked_about_stays_as_it_was(patch: pytest.MonkeyPatch) -> None:
     """A property of steps is evaluated as if a step wrote nothing but what matters."""
-    patch.setattr(Kinds, "written", lambda self, kind: self._written[kind])
+    patch.setattr(StepKinds, "written", lambda self, kind: self._written[kind])
 
 
 def kinds_stay_as_they_were_when_more_matters(patch: pytest.MonkeyPatch) -> None:
     """Steps of one kind stay so though a property has come to ask about columns that one of them writes."""
-    right = Kinds._begin
-    patch.setattr(Kinds, "_begin", lambda self: None if hasattr(self, "_numbers") else right(self))
+    right = StepKinds._begin
+    patch.setattr(StepKinds, "_begin", lambda self: None if hasattr(self, "_numbers") else right(self))
 
 
 def whatever_is_met_later_is_in_the_set(patch: pytest.MonkeyPatch) -> None:
@@ -494,7 +511,7 @@ def model(name: str) -> tuple[Spec, Any]:
 def hold_to_pins(name: str) -> None:
     """Explore a model of the manifests, and compare with what TLC finds."""
     spec, entry = model(name)
-    found = explore_by_tables(spec, check_deadlock=entry.deadlock and spec.check_deadlock)
+    found = explore_by_tables(spec, SearchOptions(check_deadlock=entry.deadlock and spec.check_deadlock))
     if entry.result == "holds":
         counts = found.distinct, found.generated, found.depth
         assert (counts, found.violation, found.complete) == ((entry.distinct, entry.generated, entry.depth), None, True)
@@ -519,7 +536,7 @@ def test_tables_find_what_tlc_finds_in_every_quick_model(name: str) -> None:
 @pytest.mark.nightly
 def test_another_function_of_fingerprints_counts_a_large_model_alike() -> None:
     spec, entry = model("replication")
-    found = explore_by_tables(spec, check_deadlock=False, seed=1)
+    found = explore_by_tables(spec, SearchOptions(check_deadlock=False, fingerprint_seed=1))
     assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
 
 
@@ -544,7 +561,7 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models(first: int, tmp_p
         if spec.view is not None and spec.symmetry is not None:
             continue
         assert differences(spec, check_deadlock=maker.random.random() < 0.6, max_states=3_000) == []
-        violated += explore_by_tables(spec, max_states=3_000).violation is not None
+        violated += explore_by_tables(spec, SearchOptions(max_states=3_000)).violation is not None
     assert 0 < violated < 50
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import CompileError
 from lockstep.tla.syntax.standard_modules import REFUSED
 from lockstep.tla.values.kinds import ModelValue
@@ -21,7 +22,7 @@ from lockstep.tlc.java import find_tla2tools
 from lockstep.tlc.newer_tlc import lacking_modules
 from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 
-ENGINES = [explore_compiled, explore_with_tlc]
+ENGINES = [Engine.COMPILED, Engine.TLC]
 CFG = "INIT Init\nNEXT Next\n"
 
 
@@ -52,16 +53,17 @@ def test_both_engines_find_one_graph_with_the_operators_that_have_a_text(tmp_pat
 
 
 def test_what_is_not_equal_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = explore_compiled(
-        *written(tmp_path, SAME + "Low == AssertEq(x, x) /\\ AssertEq(y, {})", CFG + "INVARIANT Low")
+    found = explore_spec(
+        SpecFiles(*written(tmp_path, SAME + "Low == AssertEq(x, x) /\\ AssertEq(y, {})", CFG + "INVARIANT Low")),
+        Engine.COMPILED,
     )
     assert (found.verdict, found.property) == (Verdict.VIOLATED, "Low")
     assert capsys.readouterr().err.endswith('"Assertion failed"\n{2}\n{}\n')
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_invariant_of_unequal_values_is_violated(engine: Callable[..., SearchResult], tmp_path: Path) -> None:
-    found = engine(*written(tmp_path, SAME + "Low == AssertEq(y, {})", CFG + "INVARIANT Low"))
+def test_an_invariant_of_unequal_values_is_violated(engine: Engine, tmp_path: Path) -> None:
+    found = explore_spec(SpecFiles(*written(tmp_path, SAME + "Low == AssertEq(y, {})", CFG + "INVARIANT Low")), engine)
     assert (found.verdict, found.property) == (Verdict.VIOLATED, "Low"), found.reason
 
 
@@ -94,8 +96,8 @@ def test_model_values_of_text_are_those_of_a_cfg(tmp_path: Path) -> None:
     body += "x' = x \\cup {p}"
     made = written(tmp_path / "made", body % 'P == {TLCModelValue("p" \\o ToString(i)) : i \\in 1..3}')
     given = written(tmp_path / "given", body % "CONSTANT P", CFG + "CONSTANT P = {p1, p2, p3}")
-    ours = explore(load_spec(*made, cache_dir=tmp_path / "cache"), check_deadlock=False)
-    theirs = explore_with_tlc(*given, deadlock=False)
+    ours = explore(load_spec(*made, cache_dir=tmp_path / "cache"), SearchOptions(check_deadlock=False))
+    theirs = explore_spec(SpecFiles(*given), Engine.TLC, SearchOptions(check_deadlock=False))
     assert (
         (ours.distinct, ours.generated, ours.depth) == (theirs.distinct, theirs.generated, theirs.depth) == (8, 25, 4)
     )
@@ -121,7 +123,7 @@ def test_a_spec_that_extends_the_module_alone_has_no_registers(tmp_path: Path) -
 )
 def test_a_tlc_that_lacks_an_operator_judges_nothing(expression: str, tmp_path: Path) -> None:
     module, cfg = written(tmp_path, f"EXTENDS Naturals, TLCExt\nVARIABLE x\nInit == x = 1\nNext == x' = {expression}")
-    found = explore_with_tlc(module, cfg)
+    found = explore_spec(SpecFiles(module, cfg), Engine.TLC)
     name = re.match(r"\w+", expression)
     assert name is not None
     assert found.verdict is Verdict.INCONCLUSIVE
@@ -183,18 +185,18 @@ def test_an_operator_whose_text_is_not_its_meaning_is_refused(tmp_path: Path) ->
         CompileError, match=r"Root.tla:5: CSVWrite of the module CSV is not supported: it writes a file"
     ):
         load_spec(*written(tmp_path, body.format('CSVWrite("a", x, "b")')), cache_dir=tmp_path / "cache")
-    assert explore_compiled(*written(tmp_path, body.format("Own(x)"))).distinct == 1
+    assert explore_spec(SpecFiles(*written(tmp_path, body.format("Own(x)"))), Engine.COMPILED).distinct == 1
     assert all(reason for reason in REFUSED.values())
 
 
 @pytest.mark.parametrize(("name", "where"), [("SequencesExt", "CommunityModules"), ("TLAPS", "tlapm")])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_error_of_a_missing_module_names_where_it_may_be(
-    engine: Callable[..., SearchResult], name: str, where: str, tmp_path: Path
+    engine: Engine, name: str, where: str, tmp_path: Path
 ) -> None:
     module, cfg = written(tmp_path, f"EXTENDS {name}\nVARIABLE x\nInit == x = 1\nNext == x' = x")
     try:
-        said = engine(module, cfg).reason
+        said = explore_spec(SpecFiles(module, cfg), engine).reason
     except BadInputError as error:
         said = str(error)
     assert re.search(rf"imported in module Root: it is .*tlaplus/{where}; name .* with -I", said), said

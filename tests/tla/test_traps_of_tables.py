@@ -9,13 +9,8 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import (
-    SearchResult,
-    explore_compiled,
-    explore_literally,
-    explore_with_tables,
-    explore_with_tlc,
-)
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import evaluator, expander, table_search
 from lockstep.tla.tables.table_search import explore_by_tables
@@ -48,7 +43,7 @@ Inv == DOMAIN f = {0, 1}"""
 def test_a_domain_that_becomes_another_in_kind_only_is_compared_where_the_spec_compares_it(tmp_path: Path) -> None:
     files = written(tmp_path, FROM_NUMBERS_TO_TRUTHS, "NEXT Next", "INVARIANT Inv")
     assert differ(tmp_path, FROM_NUMBERS_TO_TRUTHS, "NEXT Next", "INVARIANT Inv") == []
-    found = explore_with_tables(*files)
+    found = explore_spec(SpecFiles(*files), Engine.TABLES)
     assert found.verdict is Verdict.MALFORMED
     assert "cannot be compared" in found.reason
 
@@ -74,8 +69,8 @@ Inv == ToString(x) # "[ok |-> TRUE]"
 
 def test_states_that_differ_in_kind_only_are_not_taken_for_images_of_one_another(tmp_path: Path) -> None:
     files = written(tmp_path, BEHIND_SYMMETRY, "NEXT Next", "INVARIANT Inv", "SYMMETRY Same", "CONSTANT P = {p, q}")
-    for explored in (explore_compiled, explore_with_tables):
-        found = explored(*files)
+    for engine in (Engine.COMPILED, Engine.TABLES):
+        found = explore_spec(SpecFiles(*files), engine)
         assert (found.verdict, found.property, found.distinct) == (Verdict.VIOLATED, "Inv", 2)
 
 
@@ -88,7 +83,7 @@ Next == UNCHANGED x
 Same == Permutations(P)"""
     files = written(tmp_path, text, "NEXT Next", "SYMMETRY Same", "CONSTANT P = {p, q}")
     assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
-    assert explore_literally(*files).distinct == 1
+    assert explore_spec(SpecFiles(*files), Engine.LITERAL).distinct == 1
 
 
 def test_a_state_whose_own_images_differ_in_kind_only_is_an_error(tmp_path: Path) -> None:
@@ -98,8 +93,8 @@ Init == \\E a \\in P : x = [i \\in P |-> IF i = a THEN 1 ELSE TRUE]
 Next == UNCHANGED x
 Same == Permutations(P)"""
     files = written(tmp_path, text, "NEXT Next", "SYMMETRY Same", "CONSTANT P = {p, q}")
-    for explored in (explore_literally, explore_with_tables):
-        assert explored(*files).verdict is Verdict.MALFORMED
+    for engine in (Engine.LITERAL, Engine.TABLES):
+        assert explore_spec(SpecFiles(*files), engine).verdict is Verdict.MALFORMED
 
 
 def test_views_that_differ_in_kind_only_are_two_as_for_tlc(tmp_path: Path) -> None:
@@ -110,8 +105,8 @@ Seen == IF x = 1 THEN TRUE ELSE IF x = 2 THEN 1 ELSE x
 Inv == x # 4"""
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv", "VIEW Seen")
     files[1].write_text(files[1].read_text().replace("CHECK_DEADLOCK FALSE", ""))  # no entry that TLC 2.15 knows
-    for explored in (explore_literally, explore_with_tables, explore_with_tlc):
-        found = explored(*files)
+    for engine in (Engine.LITERAL, Engine.TABLES, Engine.TLC):
+        found = explore_spec(SpecFiles(*files), engine)
         assert (found.verdict, found.property, found.distinct) == (Verdict.VIOLATED, "Inv", 5)
 
 
@@ -119,7 +114,7 @@ def test_a_view_that_fails_is_named(tmp_path: Path) -> None:
     text = "VARIABLE x\nInit == x = 0\nNext == x' = x + 1\nSeen == IF x > 1 THEN <<>>[x] ELSE x"
     files = written(tmp_path, text, "NEXT Next", "VIEW Seen")
     assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
-    assert "Seen: the function" in explore_with_tables(*files).reason
+    assert "Seen: the function" in explore_spec(SpecFiles(*files), Engine.TABLES).reason
 
 
 # ---- Errors below what is chosen ----
@@ -135,7 +130,7 @@ Below == Add \\/ \\E m \\in q : \\E k \\in q : k = m /\\ Take(k)"""
 @pytest.mark.parametrize("following", ["Next", "Below"])
 def test_an_action_that_fails_for_one_of_what_is_chosen_ends_the_search(following: str, tmp_path: Path) -> None:
     assert differ(tmp_path, ONE_FAILS, f"NEXT {following}") == []
-    found = explore_with_tables(*written(tmp_path, ONE_FAILS, f"NEXT {following}"))
+    found = explore_spec(SpecFiles(*written(tmp_path, ONE_FAILS, f"NEXT {following}")), Engine.TABLES)
     assert found.verdict is Verdict.MALFORMED
     assert "Head" in found.reason
 
@@ -177,7 +172,7 @@ def test_no_counterexample_leads_through_an_excluded_image(constraint: str, tmp_
     assert differ(tmp_path, EXCLUDED_IMAGE, "NEXT Next", *more) == []
 
 
-# ---- Definitions ----
+# ---- DefinitionColumns ----
 
 DEFINITIONS = """VARIABLES x, y
 Init == x = 0 /\\ y = 0
@@ -221,7 +216,7 @@ Inv == x # 5"""
 def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(tmp_path: Path) -> None:
     files = written(tmp_path, ENDLESS, "NEXT Next", "INVARIANT Inv")
     assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
-    assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+    assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.VIOLATED
 
 
 def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
@@ -230,7 +225,12 @@ def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
     """What states take one by one is measured on states that the search may not have come to."""
     text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
     spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=tmp_path / "cache")
-    for name, value in {"_LOOK": 1, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": float("inf")}.items():
+    for name, value in {
+        "_GAIN_CHECK": 1,
+        "DOUBTFUL_EVALUATION_SHARE": 0.0,
+        "MAX_EVALUATION_SHARE": float("inf"),
+        "MAX_SLOWDOWN": float("inf"),
+    }.items():
         monkeypatch.setattr(table_search, name, value)
     monkeypatch.setattr(expander.Expander, "size", 1)
     assert differences(spec) == []
@@ -268,7 +268,7 @@ def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(where:
         view = ["VIEW Seen"] if where == IN_THE_VIEW else []
         files = written(tmp_path, SUM + where.replace("DEEP", str(deep)), "NEXT Next", "INVARIANT Inv", *view)
         with contextlib.suppress(GaveUpError):
-            return explore_with_tables(*files)
+            return explore_spec(SpecFiles(*files), Engine.TABLES)
         return None
 
     few, many = 8_000, 12_000
@@ -295,7 +295,7 @@ Next == Five \\/ \\E each \\in Below(0) : Take(each)
 Inv == x # 5"""
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
-    assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+    assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.VIOLATED
 
 
 # ---- Bounds ----
@@ -357,13 +357,13 @@ Inv == \\A i \\in Node : Rank(i) < 3"""
 @pytest.mark.parametrize("invariant", ["Compared", "Written", "Counted"])
 def test_a_set_of_records_is_known_before_it_is_asked_what_it_is(tmp_path: Path, invariant: str) -> None:
     files = written(tmp_path, OF_RECORDS, "NEXT Next", f"INVARIANT {invariant}")
-    assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+    assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.VIOLATED
     assert differ(tmp_path, OF_RECORDS, "NEXT Next", f"INVARIANT {invariant}") == []
 
 
 def test_the_domains_of_a_function_of_two_arguments_are_known(tmp_path: Path) -> None:
     files = written(tmp_path, OF_TWO_ARGUMENTS, "NEXT Next", "INVARIANT Inv")
-    found = explore_with_tables(*files)
+    found = explore_spec(SpecFiles(*files), Engine.TABLES)
     assert found.verdict is Verdict.MALFORMED
     assert "the second argument of \\div is 0" in found.reason
 
@@ -372,7 +372,7 @@ def test_the_domains_of_a_function_of_two_arguments_are_known(tmp_path: Path) ->
 def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(text: str, tmp_path: Path) -> None:
     module, config = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
-    assert explore_with_tables(module, config).verdict is Verdict.VIOLATED
+    assert explore_spec(SpecFiles(module, config), Engine.TABLES).verdict is Verdict.VIOLATED
 
 
 IS_A_BAG = "IsABag([x \\in SUBSET {1} |-> f])"
@@ -396,7 +396,7 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
     spec = load_spec(module, config, cache_dir=tmp_path / "cache")
     monkeypatch.setattr(evaluator, "_AUDITED", 0)
-    monkeypatch.setattr(expander, "_ASK_AGAIN_AT", 3)
+    monkeypatch.setattr(expander, "_EVALUATE_AGAIN_AT", 3)
     assert differences(spec) == []
     monkeypatch.setattr(bag_operators, "_is_number", lambda count: type(count) is int)
     with pytest.raises(evaluator.LeakError, match=r"that reads? nothing (answers|has)"):
@@ -406,4 +406,4 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
 def test_definitions_that_ask_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:
     assert differ(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv") == []
     files = written(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv")
-    assert explore_with_tables(*files).verdict is Verdict.HOLDS
+    assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.HOLDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tlc import TlcLocation, TlcOptions, dump_state_graph, run_tlc
@@ -21,7 +21,7 @@ from tests.support.places import ROOT
 from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 from tests.support.tla.unicode_twins import made_up_twins, with_symbols
 
-ENGINES = [explore_compiled, explore_with_tlc]
+ENGINES = [Engine.COMPILED, Engine.TLC]
 
 _LOCATION = re.compile(
     r"<location><column><begin>(\d+)</begin><end>(\d+)</end></column><line><begin>(\d+)</begin><end>(\d+)</end></line>"
@@ -179,10 +179,8 @@ def test_both_engines_find_one_graph_with_the_strings_as_they_are_written(tmp_pa
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_counterexample_has_the_places_and_strings_of_its_author(
-    engine: Callable[..., SearchResult], tmp_path: Path
-) -> None:
-    found = engine(*marks(tmp_path, MARKS_CFG + "INVARIANT Low\n"))
+def test_a_counterexample_has_the_places_and_strings_of_its_author(engine: Engine, tmp_path: Path) -> None:
+    found = explore_spec(SpecFiles(*marks(tmp_path, MARKS_CFG + "INVARIANT Low\n")), engine)
     assert (found.verdict, found.property) == (Verdict.VIOLATED, "Low"), found.reason
     assert found.counterexample is not None
     assert [step.state["y"] for step in found.counterexample.steps][:1] == ["∪é𝔸"]
@@ -190,8 +188,8 @@ def test_a_counterexample_has_the_places_and_strings_of_its_author(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_temporal_property_with_symbols_is_decided(engine: Callable[..., SearchResult], tmp_path: Path) -> None:
-    found = engine(*marks(tmp_path, MARKS_CFG + "PROPERTY Leaves\n"))
+def test_a_temporal_property_with_symbols_is_decided(engine: Engine, tmp_path: Path) -> None:
+    found = explore_spec(SpecFiles(*marks(tmp_path, MARKS_CFG + "PROPERTY Leaves\n")), engine)
     assert (found.verdict, found.distinct) == (Verdict.VIOLATED, 14), found.reason
 
 
@@ -231,12 +229,12 @@ MISTAKES = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_at_its_place_in_the_file(line: str, engine: Callable[..., SearchResult], tmp_path: Path) -> None:
+def test_a_mistake_is_at_its_place_in_the_file(line: str, engine: Engine, tmp_path: Path) -> None:
     module, cfg = written(
         tmp_path, "M", f"---- MODULE M ----\nEXTENDS Naturals\nVARIABLE x\nInit ≜ x = 1\n{line}\n====\n"
     )
     try:
-        found = engine(module, cfg)
+        found = explore_spec(SpecFiles(module, cfg), engine)
         assert found.verdict is Verdict.MALFORMED
         said = found.reason
     except BadInputError as error:
@@ -275,4 +273,4 @@ def test_numbers_that_a_module_names_itself_are_its_own(tmp_path: Path) -> None:
         "---- MODULE M ----\nEXTENDS Naturals\nLOCAL ℕ ≜ Nat\nVARIABLE x\nInit ≜ x = 1\nNext ≜ x' = 1 ∧ x ∈ ℕ\n====\n"
     )
     for engine in ENGINES:
-        assert engine(*written(tmp_path, "M", text)).distinct == 1
+        assert explore_spec(SpecFiles(*written(tmp_path, "M", text)), engine).distinct == 1

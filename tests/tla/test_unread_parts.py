@@ -18,7 +18,7 @@ import pytest
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import unread
-from lockstep.tla.tables.tracked_evaluation import Evaluation, Reading
+from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation, TrackedEvaluation
 from lockstep.tla.tables.unread import NeedRead, Unread, tracked
 from lockstep.tla.values import bag_operators
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value
@@ -156,13 +156,18 @@ def answer(module: dict[str, Any], name: str, taken: list[str], made: list[Made]
 
 
 def tracked_answer(
-    module: dict[str, Any], reading: Reading, name: str, taken: list[str], made: list[Made], values: list[Value]
+    module: dict[str, Any],
+    reading: CurrentEvaluation,
+    name: str,
+    taken: list[str],
+    made: list[Made],
+    values: list[Value],
 ) -> str:
     """The same with Unread in the holes: those that are touched without being asked are put in place."""
     refused: set[int] = set()
 
     while True:
-        reading.now = Evaluation([], [[each] for each in values], lambda column: 0)
+        reading.now = TrackedEvaluation([], [[each] for each in values], lambda column: 0)
         for column in refused:
             reading.now.read(column)
         holes = [each if slot in refused else Unread(slot, reading) for slot, each in enumerate(values)]
@@ -175,7 +180,7 @@ def tracked_answer(
 
 def silent(spec: Spec, most: int) -> tuple[Counter[str], set[str]]:
     """Ask each operator about as many operands as are given; answer how many were asked, and who differs."""
-    module, plain, reading = tracked(spec), spec._module, Reading()
+    module, plain, reading = tracked(spec), spec._module, CurrentEvaluation()
     asked: Counter[str] = Counter()
     differ = set()
     for name, taken in operators(plain):
@@ -219,4 +224,4 @@ def test_an_operator_that_asks_of_what_type_a_part_is_is_caught(spec: Spec, monk
 
 def test_isinstance_of_what_is_not_read_asks_for_it() -> None:
     with pytest.raises(NeedRead):
-        isinstance(Unread(0, Reading()), LazySet)
+        isinstance(Unread(0, CurrentEvaluation()), LazySet)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.report.counterexample_steps import counterexample_record, steps_text
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import CompileError
 from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import Fcn
@@ -475,8 +476,8 @@ def test_a_postcondition_is_evaluated_when_the_search_is_complete(n: int, violat
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     found = explore(spec)
     assert (found.distinct, found.complete, found.violation and found.violation.label) == (n, True, violated)
-    assert explore(spec, max_states=1).violation is None
-    result = explore_compiled(module, cfg)
+    assert explore(spec, SearchOptions(max_states=1)).violation is None
+    result = explore_spec(SpecFiles(module, cfg), Engine.COMPILED)
     assert (result.property, result.counterexample) == (violated, None)
     assert result.verdict is (Verdict.HOLDS if violated is None else Verdict.VIOLATED)
 
@@ -513,16 +514,16 @@ def test_a_spec_of_assumptions_alone_has_its_assumptions_checked(
     body: str, verdict: Verdict, said: str, tmp_path: Path
 ) -> None:
     module, cfg = Project(f"EXTENDS Naturals\n{body}", "").write(tmp_path)
-    for engine in (explore_compiled, explore_with_tlc):
-        result = engine(module, cfg)
+    for engine in (Engine.COMPILED, Engine.TLC):
+        result = explore_spec(SpecFiles(module, cfg), engine)
         assert result.verdict is verdict, result.reason
         assert said in result.reason
 
 
 def test_a_spec_with_neither_behaviours_nor_assumptions_does_not_hold(tmp_path: Path) -> None:
     module, cfg = Project("Two == 2", "").write(tmp_path)
-    assert explore_compiled(module, cfg).verdict is Verdict.MALFORMED
-    assert explore_with_tlc(module, cfg).verdict is Verdict.INCONCLUSIVE
+    assert explore_spec(SpecFiles(module, cfg), Engine.COMPILED).verdict is Verdict.MALFORMED
+    assert explore_spec(SpecFiles(module, cfg), Engine.TLC).verdict is Verdict.INCONCLUSIVE
 
 
 # ---- Errors that say what they are ----
@@ -550,8 +551,8 @@ Init == f = [i \\in {0, 5, -1} |-> {i}]
 Next == f' = [f EXCEPT ![5] = f[0], ![-1] = {<<7, [i \\in 3..4 |-> i]>>}]
 Inv == f[5] = {5}"""
     module, cfg = Project(body, "INIT Init\nNEXT Next\nINVARIANT Inv\n").write(tmp_path)
-    for engine in (explore_compiled, explore_with_tlc):
-        behaviour = engine(module, cfg).counterexample
+    for engine in (Engine.COMPILED, Engine.TLC):
+        behaviour = explore_spec(SpecFiles(module, cfg), engine).counterexample
         assert behaviour is not None
         record = json.loads(json.dumps(counterexample_record(behaviour, full=True)))["counterexample"]
         assert from_itf(record[0]["state"]["f"]) == Fcn({-1: frozenset({-1}), 0: frozenset({0}), 5: frozenset({5})})
@@ -571,15 +572,15 @@ Low == %s
 """
 
 
-@pytest.mark.parametrize("engine", [explore_compiled, explore_with_tlc])
-def test_what_is_printed_is_evaluated(engine: Callable[..., SearchResult], tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", [Engine.COMPILED, Engine.TLC])
+def test_what_is_printed_is_evaluated(engine: Engine, tmp_path: Path) -> None:
     """PrintT of a filtered set lists it, and meets the test that cannot be evaluated (tlaplus#179)."""
     project = Project(
         "EXTENDS TLC, Naturals\nVARIABLE v\nOdd == {s \\in SUBSET {1, 2} : \\A x \\in s : x = s}\n"
         "Init == v = 0\nNext == PrintT(<<0, Odd>>) /\\ v' = v",
         "INIT Init\nNEXT Next\n",
     )
-    found = engine(*project.write(tmp_path))
+    found = explore_spec(SpecFiles(*project.write(tmp_path)), engine)
     assert found.verdict is Verdict.MALFORMED
 
 
@@ -602,7 +603,10 @@ def test_what_is_random_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_false_assert_is_a_violation_for_both_engines(next_: str, low: str, label: str, tmp_path: Path) -> None:
     """TLC 2.15 prints no steps to one in an action."""
     module, cfg = Project(ASSERTING % (next_, low), "INIT Init\nNEXT Next\nINVARIANT Low\n").write(tmp_path)
-    ours, theirs = explore_compiled(module, cfg), explore_with_tlc(module, cfg)
+    ours, theirs = (
+        explore_spec(SpecFiles(module, cfg), Engine.COMPILED),
+        explore_spec(SpecFiles(module, cfg), Engine.TLC),
+    )
     for found in (ours, theirs):
         assert (found.verdict, found.property) == (Verdict.VIOLATED, label), found.reason
         assert "two is enough" in found.reason

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tlc import Budget, Cause, TlcOptions, TlcVerdict, ToolMissing, run_tlc
-from lockstep.tlc.supervised_process import Ended, How, Lines, run_supervised
+from lockstep.tlc.supervised_process import FinishedProcess, Lines, ProcessEnd, run_supervised
 from tests.support.places import SPECS
 from tests.support.programs.processes import jvms_of, kill, wait_until, words_of
 
@@ -40,7 +40,7 @@ def copied(module: str, folder: Path) -> tuple[Path, Path]:
     return folder / f"{module}.tla", folder / f"{module}.cfg"
 
 
-def supervised(folder: Path, *command: str, budget: Budget | None = None) -> Ended:
+def supervised(folder: Path, *command: str, budget: Budget | None = None) -> FinishedProcess:
     return run_supervised(
         command,
         cwd=folder,
@@ -67,7 +67,7 @@ def test_a_killed_command_takes_tlc_with_it(tmp_path: Path) -> None:
 
 def test_what_a_tool_has_started_ends_with_it(tmp_path: Path) -> None:
     ended = supervised(tmp_path, "/bin/sh", "-c", "sleep 600 & echo $! > child; exit 3")
-    assert (ended.how, ended.status) == (How.EXITED, 3)
+    assert (ended.end, ended.status) == (ProcessEnd.EXITED, 3)
     child = int((tmp_path / "child").read_text())
     assert wait_until(lambda: not Path(f"/proc/{child}/cmdline").exists(), 5)
 
@@ -101,7 +101,7 @@ def test_the_end_of_output_is_told_once_where_what_a_tool_has_started_holds_it_o
         budget=Budget(wall_seconds=60),
         should_stop=lambda: False,
     )
-    assert (ended.how, pieces) == (How.EXITED, [b"last\n", b""])
+    assert (ended.end, pieces) == (ProcessEnd.EXITED, [b"last\n", b""])
 
 
 def test_a_tool_that_cannot_be_run_is_missing(tmp_path: Path) -> None:
@@ -116,16 +116,16 @@ def test_a_tool_that_cannot_be_run_is_missing(tmp_path: Path) -> None:
 def test_time_that_a_tool_did_not_work_is_not_taken_from_its_budget(tmp_path: Path) -> None:
     """As on a busy machine, where it waits for the processor most of the time."""
     budget = Budget(cpu_seconds=0.5)
-    assert supervised(tmp_path, "/bin/sleep", "1.5", budget=budget).how is How.EXITED
+    assert supervised(tmp_path, "/bin/sleep", "1.5", budget=budget).end is ProcessEnd.EXITED
     begin = time.monotonic()
     ended = supervised(tmp_path, sys.executable, "-c", "while True: pass", budget=budget)
-    assert (ended.how, ended.spent) == (How.TIMED_OUT, "0.5 s of processor time")
+    assert (ended.end, ended.spent) == (ProcessEnd.TIMED_OUT, "0.5 s of processor time")
     assert time.monotonic() - begin < 20
 
 
 def test_a_tool_that_waits_for_ever_is_ended_by_the_clock(tmp_path: Path) -> None:
     ended = supervised(tmp_path, "/bin/sleep", "600", budget=Budget(cpu_seconds=0.2))
-    assert (ended.how, ended.spent) == (How.TIMED_OUT, "1 s (5 times its processor time)")
+    assert (ended.end, ended.spent) == (ProcessEnd.TIMED_OUT, "1 s (5 times its processor time)")
 
 
 def test_where_processor_time_cannot_be_told_the_clock_is_several_times_as_patient() -> None:

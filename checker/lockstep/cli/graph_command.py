@@ -63,7 +63,7 @@ def command(
     (the limit was reached, a property cannot be checked, a tool or a package is missing); 4 an
     internal error.
     """
-    from lockstep.models.counterexample import of_search
+    from lockstep.models.counterexample import behaviour_of_violation
     from lockstep.models.counterexample_picture import draw
     from lockstep.report.counterexample_steps import counterexample_record
     from lockstep.systems.registry import model_named
@@ -83,7 +83,7 @@ def command(
         spec = load_spec(module, config, search_path=manifest.library, jar=tla_tools)
         title, deadlock = model.name, model.deadlock
     violation, line = draw(spec, output, title=title, limit=limit, check_deadlock=deadlock)
-    behaviour = of_search(spec, violation)
+    behaviour = behaviour_of_violation(spec, violation)
     if form == "json":
         record = {"drawn": str(output), "property": violation.label, **counterexample_record(behaviour, full=full)}
         click.echo(json.dumps(record, indent=2))

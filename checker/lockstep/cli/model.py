@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +29,10 @@ from lockstep.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lockstep.models.pinned_models import ModelOutcome
-    from lockstep.models.spec_search import SearchResult
+    from lockstep.models.search_result import Engine, SearchResult, SpecFiles
     from lockstep.tla.behaviour import Behaviour
-    from lockstep.tla.tables.table_search import Progress
+    from lockstep.tla.search_options import ReportProgress, SearchOptions
 
 
 @click.command()
@@ -120,25 +117,117 @@ def command(
     lockstep model late_truncate_bug --itf late_truncate.itf.json
     lockstep model --spec My.tla --cfg My.cfg --engine tables --format json
     """
-    from lockstep.base.verdict import worst
-    from lockstep.models.pinned_models import behaviour_of, run_models
-    from lockstep.systems.registry import model_named, models_of_tier
-    from lockstep.tlc import TlcOptions, find_java, find_tla2tools
+    from lockstep.models.search_result import Engine, SpecFiles
+    from lockstep.tla.search_options import SearchOptions
 
-    how = How(checkpoint, _bytes_of(memory), confirm)
-    if how != How() and (own is None or engine != "tables"):
-        raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
+    if (checkpoint, memory, confirm) != (None, None, False) and (own is None or engine != "tables"):
+        raise click.UsageError("--checkpoint, --memory and --confirm go with --spec and --engine tables")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        tools = Tools(library, tla_tools, engine or "tlc", how)
-        return _explore(own, cfg, deadlock, tools, Shown(form, full, itf))
+        options = SearchOptions(
+            check_deadlock=deadlock,
+            memory_budget=None if memory is None else int(memory * 1e9),
+            checkpoint=checkpoint,
+            confirm=confirm,
+            on_progress=_report_to_terminal(own.name),
+        )
+        files = SpecFiles(own, cfg_of(own, cfg), library, tla_tools)
+        result = _explore_own_spec(files, Engine(engine or "tlc"), options, form)
+        _show_result(result, files, form, full, itf)
+        return result.verdict.exit_code
     if library:
         raise click.UsageError("-I goes with --spec")
     if engine in ("compiled", "literal"):
         raise click.UsageError(f"--engine {engine} goes with --spec")
     if itf is not None and len(names) != 1:
         raise click.UsageError("--itf goes with the name of one model, or with --spec")
+    return _check_models(names, tier, None if engine is None else Engine(engine), parallel, tla_tools, itf, form, full)
+
+
+# ---- A spec of one's own ----
+
+
+def _explore_own_spec(files: SpecFiles, engine: Engine, options: SearchOptions, form: str) -> SearchResult:
+    """Explore a spec; as JSON, one that cannot be explored has a result, too."""
+    from lockstep.base.errors import BadInputError, GaveUpError
+    from lockstep.base.verdict import Verdict
+    from lockstep.models.search_result import refused
+    from lockstep.models.spec_search import explore_spec
+
+    note_translation(files.module, files.jar)
+    try:
+        result = explore_spec(files, engine, options)
+    except (BadInputError, GaveUpError) as error:
+        if form != "json":
+            raise
+        result = refused(files, engine, error)
+    finally:
+        progress_end()
+    if options.check_deadlock and result.verdict is not Verdict.MALFORMED and _turns_deadlock_off(files.cfg):
+        note = f"note: {files.cfg.name} has CHECK_DEADLOCK FALSE, which counts more than --deadlock"
+        result = replace(result, notes=(*result.notes, note))
+    return result
+
+
+def _turns_deadlock_off(cfg: Path) -> bool:
+    from lockstep.tlc.tlc_output import cfg_section
+
+    return cfg_section(cfg.read_text(encoding="utf-8", errors="replace"), "CHECK_DEADLOCK") == ("FALSE",)
+
+
+def _report_to_terminal(name: str) -> ReportProgress:
+    """Return the report of a search's progress on a line of the terminal."""
+    from lockstep.tla.search_options import SearchProgress
+
+    def report(search: SearchProgress) -> None:
+        text = f"{name}: {search.distinct:,} distinct states"
+        if search.seconds:
+            rate = search.distinct / search.seconds
+            text += f", {search.queued:,} waiting, level {search.depth}, {rate:,.0f}/s"
+        if search.lookups:
+            text += f", {search.evaluations:,} evaluations, {1 - search.evaluations / search.lookups:.2%} known"
+        progress(text)
+
+    return report
+
+
+def _show_result(result: SearchResult, files: SpecFiles, form: str, full: bool, itf: Path | None) -> None:
+    """Print the result of a spec, and write its counterexample into a file if one is named."""
+    from lockstep.report.counterexample_steps import counterexample_record
+    from lockstep.report.text_table import table
+
+    if form == "json":
+        click.echo(json.dumps(result.record() | counterexample_record(result.counterexample, full=full), indent=2))
+    else:
+        counts = result.distinct, result.generated, result.depth
+        rows = [(files.module.stem, *counts, f"{result.seconds:.1f} s", result.reason)]
+        click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
+        for note in result.notes:
+            click.echo(note)
+        show_counterexample(result.counterexample, full=full)
+    keep_counterexample(result.counterexample, itf, files.module, result.property or "")
+
+
+# ---- Models of the manifests ----
+
+
+def _check_models(
+    names: tuple[str, ...],
+    tier: str,
+    engine: Engine | None,
+    parallel: int,
+    tla_tools: Path | None,
+    itf: Path | None,
+    form: str,
+    full: bool,
+) -> int:
+    from lockstep.base.verdict import worst
+    from lockstep.models.pinned_models import run_models
+    from lockstep.report.text_table import table
+    from lockstep.systems.registry import model_named, models_of_tier
+    from lockstep.tlc import TlcOptions, find_java, find_tla2tools
+
     entries = [model_named(name) for name in names] or models_of_tier(tier)
     java, jar = find_java(), find_tla2tools(tla_tools)
     outcomes = list(
@@ -150,161 +239,42 @@ def command(
             on_start=lambda entry: progress(f"exploring {entry.name}"),
         )
     )
-    behaviours: list[Behaviour | None] = [None] * len(outcomes)
-    if form == "json" or len(outcomes) == 1:
-        pairs = zip(entries, outcomes, strict=True)
-        behaviours = [behaviour_of(manifest, outcome, jar) for (manifest, _), outcome in pairs]
+    shows_steps = form == "json" or len(outcomes) == 1
+    behaviours = [outcome.counterexample if shows_steps else None for outcome in outcomes]
     progress_end()
     if form == "json":
-        told = zip(outcomes, behaviours, strict=True)
-        click.echo(json.dumps([_model_json(outcome, behaviour, full) for outcome, behaviour in told], indent=2))
+        pairs = zip(outcomes, behaviours, strict=True)
+        click.echo(json.dumps([_model_record(outcome, behaviour, full) for outcome, behaviour in pairs], indent=2))
     else:
-        _show(outcomes)
+        click.echo(
+            table(("model", "distinct", "generated", "depth", "time", "result"), list(map(_model_row, outcomes)))
+        )
         show_counterexample(behaviours[0] if len(outcomes) == 1 else None, full=full)
     if itf is not None:
-        ((manifest, entry),) = entries
-        violation = outcomes[0].result.violation
-        keep_counterexample(behaviours[0], itf, manifest.files(entry)[0], violation.label if violation else "")
+        keep_counterexample(behaviours[0], itf, outcomes[0].files.module, outcomes[0].result.property or "")
     return worst([outcome.verdict for outcome in outcomes]).exit_code
 
 
-def _show(outcomes: list[ModelOutcome]) -> None:
-    from lockstep.report.text_table import table
-
-    rows = [
-        (
-            o.entry.name,
-            o.result.distinct,
-            o.result.generated,
-            o.result.depth,
-            f"{o.result.wall_seconds:.1f} s",
-            o.found,
-        )
-        for o in outcomes
-    ]
-    click.echo(table(("model", "distinct", "generated", "depth", "time", "result"), rows))
+def _model_row(outcome: ModelOutcome) -> tuple[str | int | None, ...]:
+    result = outcome.result
+    counts = result.distinct, result.generated, result.depth
+    return (outcome.entry.name, *counts, f"{result.seconds:.1f} s", outcome.found)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How a result is shown: the format, whether states are shown as a whole, the file for the counterexample."""
-
-    form: str
-    full: bool
-    itf: Path | None
-
-
-_OF_TABLES = "--checkpoint, --memory and --confirm"
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """How tables explore.
-
-    That is the file that keeps the search, how many bytes of memory may be used, and whether the count is to be
-    confirmed.
-    """
-
-    checkpoint: Path | None = None
-    most_memory: int | None = None
-    confirm: bool = False
-
-
-def _bytes_of(gigabytes: float | None) -> int | None:
-    return None if gigabytes is None else int(gigabytes * 1e9)
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What a spec is explored with: further folders with modules, the tla2tools, the engine, how tables explore."""
-
-    library: tuple[Path, ...]
-    jar: Path | None
-    engine: str
-    how: How
-
-
-def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
-    """Explore a spec of the reader's own."""
-    from lockstep.base.errors import BadInputError, GaveUpError
+def _model_record(outcome: ModelOutcome, behaviour: Behaviour | None, full: bool) -> dict[str, Any]:
     from lockstep.base.verdict import Verdict
-    from lockstep.models.spec_search import Engine, without_search
-    from lockstep.report.counterexample_steps import counterexample_record
-    from lockstep.report.text_table import table
-
-    config = cfg_of(spec, cfg)
-    note_translation(spec, tools.jar)
-    search = _search_with(tools, spec)
-    try:
-        found = search(spec, config, deadlock=deadlock is not False, search_path=tools.library, jar=tools.jar)
-        if deadlock and found.verdict is not Verdict.MALFORMED and _says_no_deadlock(config):
-            note = f"note: {config.name} has CHECK_DEADLOCK FALSE, which counts more than --deadlock"
-            found = replace(found, notes=(*found.notes, note))
-    except (BadInputError, GaveUpError) as error:
-        if shown.form != "json":
-            raise
-        verdict = Verdict.MALFORMED if isinstance(error, BadInputError) else Verdict.INCONCLUSIVE
-        found = without_search(spec, Engine(tools.engine), verdict, str(error))
-    progress_end()
-    if shown.form == "json":
-        steps = counterexample_record(found.counterexample, full=shown.full)
-        click.echo(json.dumps(asdict(replace(found, counterexample=None)) | steps, indent=2))
-    else:
-        rows = [(spec.stem, found.distinct, found.generated, found.depth, f"{found.seconds:.1f} s", found.reason)]
-        click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
-        for note in found.notes:
-            click.echo(note)
-        show_counterexample(found.counterexample, full=shown.full)
-    keep_counterexample(found.counterexample, shown.itf, spec, found.property or "")
-    return found.verdict.exit_code
-
-
-def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
-    """Return what explores with an engine, and tells how far it is."""
-    from lockstep.models.spec_search import explore_compiled, explore_literally, explore_with_tables, explore_with_tlc
-
-    if tools.engine == "tables":
-        say = partial(_say_tables, spec.name)
-        return partial(explore_with_tables, **asdict(tools.how), on_progress=say)
-    searches: dict[str, Callable[..., SearchResult]] = {
-        "tlc": explore_with_tlc,
-        "compiled": explore_compiled,
-        "literal": explore_literally,
-    }
-    return partial(searches[tools.engine], on_progress=partial(_say_states, spec.name))
-
-
-def _says_no_deadlock(cfg: Path) -> bool:
-    from lockstep.tlc.tlc_output import cfg_section
-
-    return cfg_section(cfg.read_text(encoding="utf-8", errors="replace"), "CHECK_DEADLOCK") == ("FALSE",)
-
-
-def _say_states(name: str, distinct: int) -> None:
-    progress(f"{name}: {distinct:,} distinct states")
-
-
-def _say_tables(name: str, far: Progress) -> None:
-    rate = far.distinct / max(far.seconds, 1e-9)
-    said = f"{name}: {far.distinct:,} distinct states, {far.queued:,} waiting, level {far.depth}, {rate:,.0f}/s"
-    if far.looked_up:  # and not state by state
-        said += f", {far.evaluations:,} evaluations, {1 - far.evaluations / far.looked_up:.2%} known"
-    progress(said)
-
-
-def _model_json(outcome: ModelOutcome, behaviour: Behaviour | None, full: bool) -> dict[str, Any]:
     from lockstep.report.counterexample_steps import counterexample_record
 
     result = outcome.result
     return {
         "model": outcome.entry.name,
         "verdict": str(outcome.verdict),
-        "tlc": str(result.verdict),
-        "property": result.violation.label if result.violation else None,
+        "tlc": "error" if result.verdict is Verdict.MALFORMED else str(result.verdict),
+        "property": result.property,
         "distinct": result.distinct,
         "generated": result.generated,
         "depth": result.depth,
-        "seconds": round(result.wall_seconds, 3),
+        "seconds": round(result.seconds, 3),
         "mismatches": list(outcome.mismatches),
         "reason": result.reason,
         **counterexample_record(behaviour, full=full),

@@ -62,13 +62,14 @@ def command(
 
     with extra("spark"):  # slow to import, and few commands need it
         from lockstep.jobs.verify_job import Job
+    from lockstep.models.search_result import Engine
 
     def say(text: str) -> None:
         progress_end()
         if form == "text":
             click.echo(text)
 
-    explored_by = None if engine == "manifest" else engine
+    explored_by = None if engine == "manifest" else Engine(engine)
     job = Job(say, progress, tier, seeds, events, both_ways_steps, master, parallel, tla_tools, explored_by)
     try:
         verdict = job.run()

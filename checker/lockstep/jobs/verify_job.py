@@ -25,6 +25,7 @@ from lockstep.jobs.spark.spark_check import verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.models.pinned_models import run_models
 from lockstep.models.proofs.lemmas import ProofVerdict, run_proofs
+from lockstep.models.search_result import Engine
 from lockstep.report.text_table import TextColumn, heads, row, table
 from lockstep.report.verdict_text import finding_text
 from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier
@@ -45,11 +46,12 @@ class Row:
 
 @dataclass(slots=True)
 class Job:
-    """What `verify` is asked to do, and the verdicts so far.
+    """The options of `verify`, and the verdicts so far.
 
-    `tier` chooses the models, `seeds` how many clusters of each plan are simulated, of so many `events`, and after how
-    many steps each is `asked` both ways; `master` where on this machine Spark runs, `parallel` how many TLC processes
-    run at once; `say` prints a line or more, each row of a table as soon as it is known, `progress` a passing line.
+    `tier` chooses the models, `seeds` is the number of clusters of each plan that are simulated, each of `events`
+    events, and `asked` the number of its steps at which each is asked both ways; `master` is where on this machine
+    Spark runs, `parallel` the number of models that run at once; `say` prints a line or more, each row of a table as
+    soon as it is known, `progress` a passing line.
     """
 
     say: Say
@@ -61,7 +63,7 @@ class Job:
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
-    engine: str | None = None
+    engine: Engine | None = None
     checks: list[Row] = field(default_factory=list)
     floors: list[FloorVerdict] = field(default_factory=list)
 
@@ -86,7 +88,7 @@ class Job:
         return self.verdict
 
     def _summary(self, seconds: float) -> str:
-        """Say the verdict of the whole, and what was not as expected."""
+        """Return a line with the verdict of the whole, and what was not as expected."""
         wrong = [check for check in self.checks if check.verdict is not Verdict.HOLDS]
         count = f"{len(self.checks)} checks"
         if not wrong:
@@ -118,10 +120,10 @@ class Job:
             for outcome in outcomes:
                 result = outcome.result
                 if not begun:  # TLC says itself which version it is
-                    self._begin(f"Models, checked by TLC {result.tlc_version or ''} on Java {java.version}", columns)
+                    self._begin(f"Models, checked by TLC {result.tool_version or ''} on Java {java.version}", columns)
                     begun = True
                 self._record("model", outcome.entry.name, outcome.verdict, outcome.found)
-                counts = (result.distinct, result.generated, _seconds(result.wall_seconds))
+                counts = (result.distinct, result.generated, _seconds(result.seconds))
                 self.say(row(columns, (outcome.entry.name, *counts, outcome.found)))
         self.say("")
 
@@ -135,10 +137,10 @@ class Job:
             proved = proof.verdict is ProofVerdict.PROVED
             refuted = proof.verdict is ProofVerdict.REFUTED
             verdict = Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE
-            said = str(proof.verdict) + _reason(proof.reason)
-            self._record("lemma", proof.name, verdict, said)
+            result = str(proof.verdict) + (f": {proof.reason}" if proof.reason else "")
+            self._record("lemma", proof.name, verdict, result)
             sizes = "every size" if proof.node_counts is None else f"n = 1..{max(proof.node_counts)}"
-            self.say(row(columns, (proof.name, sizes, _seconds(proof.seconds), said)))
+            self.say(row(columns, (proof.name, sizes, _seconds(proof.seconds), result)))
         self.say("")
 
     def _traces(self) -> None:
@@ -162,10 +164,10 @@ class Job:
         unexpected: list[tuple[str, Finding]] = []
         with closing(verdicts_with_spark(spark, [path for _, _, path in fleet])) as found:
             for (plan, seed, _), verdict in zip(fleet, found, strict=True):
-                judged, said = judge_cluster(plan, verdict, self.events)
-                self._record("cluster", f"{plan} {seed}", judged, said)
+                judged, result = judge_cluster(plan, verdict, self.events)
+                self._record("cluster", f"{plan} {seed}", judged, result)
                 counts = (verdict.events, verdict.observed, _seconds(verdict.seconds))
-                self.say(row(columns, (f"{plan} {seed}", *counts, said)))
+                self.say(row(columns, (f"{plan} {seed}", *counts, result)))
                 if judged is not Verdict.HOLDS:
                     unexpected += [(verdict.source, finding) for finding in verdict.findings]
         self.say("")
@@ -175,7 +177,7 @@ class Job:
         self._ask(spark, [(plan, seed) for plan, seed, _ in fleet])
 
     def _judge_floors(self, fleet: list[tuple[str, Path]]) -> None:
-        """Hold what the clusters of each plan reached against its floor: a pass in which nothing happens is none."""
+        """Compare what the clusters of each plan reached with its floor: a pass in which nothing happens is none."""
         of_plans: dict[str, Coverage] = {}
         for plan, path in fleet:
             of_plans.setdefault(plan, Coverage()).add(*reached_by(open_trace(path)))
@@ -210,10 +212,10 @@ class Job:
         for recording, summary, verdict in _checked(spark, root, folder, recordings):
             problems = mismatches(recording, verdict)
             expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
-            said = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
-            self._record("recording", recording.name, _as_told(verdict.verdict, problems), said)
+            result = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
+            self._record("recording", recording.name, _against_pin(verdict.verdict, problems), result)
             events = (verdict.events, sum(summary.hidden.values()), summary.states, verdict.observed)
-            self.say(row(columns, (recording.name, summary.explained, *events, _seconds(verdict.seconds), said)))
+            self.say(row(columns, (recording.name, summary.explained, *events, _seconds(verdict.seconds), result)))
         self.say("")
 
 
@@ -251,8 +253,8 @@ def _plain(result: str) -> str:
     return result.removeprefix("UNEXPECTED: ").removeprefix("inconclusive: ")
 
 
-def _as_told(found: Verdict, problems: list[str]) -> Verdict:
-    """A recording holds when it got the verdict the manifest tells; without a verdict it is what it is."""
+def _against_pin(found: Verdict, problems: list[str]) -> Verdict:
+    """Return the verdict on a recording, which holds when it got the verdict that the manifest pins."""
     if found not in (Verdict.HOLDS, Verdict.VIOLATED):
         return found
     return Verdict.VIOLATED if problems else Verdict.HOLDS
@@ -260,7 +262,3 @@ def _as_told(found: Verdict, problems: list[str]) -> Verdict:
 
 def _seconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.1f} s"
-
-
-def _reason(reason: str) -> str:
-    return f": {reason}" if reason else ""

@@ -1,4 +1,4 @@
-"""What the compiled spec tells of a mistake that TLC met: in the words of every command, with its place and a code."""
+"""The mistakes that TLC met as the compiled spec finds them: in the words of every command, with a place and a code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from lockstep.base.errors import NO_VALUE, NOT_CHECKED, NOT_PARSED, WRONG_CFG, BadInputError, GaveUpError
 from lockstep.base.verdict import violation_reason
-from lockstep.models.counterexample import of_search, of_steps
+from lockstep.models.counterexample import behaviour_of_steps, behaviour_of_violation
+from lockstep.models.search_result import SpecFiles
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.spec_fault import SpecFault
-from lockstep.tla.explore import fault_in, met_within
-from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.explore import fault_in, fault_or_violation
 from lockstep.tla.loading.spec_project import directories_of, project_modules, read_cfg
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.syntax.cfg import CfgError
@@ -25,78 +25,73 @@ from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import PropertyKind, SpecError, TlcResult
 from lockstep.tlc.newer_tlc import without_comments
 
-__all__ = ["Told", "in_tlc_s_words", "noted_of_cfg", "told_of_author"]
+__all__ = ["SpecFinding", "cfg_notes", "find_in_spec", "in_words_of_tlc"]
 
 #: The most states that the compiled spec is searched for a mistake that TLC met without saying where.
-MOST_STATES = 100_000
-#: The states that are searched for what is wrong with a spec of which TLC has searched none.
-_FEW_STATES = 1_000
-#: How TLC says that an entry of the cfg is a constant.
-_OF_CONSTANTS = (" is equal to ", " cannot be a constant")
+MAX_STATES = 100_000
+#: The most states that are searched for a mistake in a spec of which TLC has searched none.
+MAX_UNSEARCHED_STATES = 1_000
+#: TLC's messages where an entry of the cfg is a constant.
+_CONSTANT_ENTRY = (" is equal to ", " cannot be a constant")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of a mistake, or of what is violated.
+class SpecFinding:
+    """A mistake, or a violation, that the compiled spec finds.
 
     Attributes:
-        reason: it, in a line.
+        reason: the finding in a line.
         name: the property, of one that is violated and that TLC does not name.
-        steps: those that lead there, if it lies in a state, and TLC does not print them.
-        of_text: whether it is in the text of the spec or its cfg, and in no state.
+        steps: the steps that lead there, if it lies in a state, and TLC does not print them.
+        is_in_text: whether it is in the text of the spec or its cfg, and in no state.
     """
 
     reason: str
     name: str | None = None
     steps: Behaviour | None = None
-    of_text: bool = False
+    is_in_text: bool = False
 
 
-def told_of_author(
-    spec: Path,
-    cfg: Path,
-    steps: Sequence[Taken],
-    result: TlcResult,
-    search_path: Sequence[Path] = (),
-    jar: Path | None = None,
-) -> Told | None:
+def find_in_spec(files: SpecFiles, steps: Sequence[Taken], result: TlcResult) -> SpecFinding | None:
     """Find in the compiled spec what TLC met: a mistake, a false Assert or ASSUME, a property that TLC does not name.
 
-    Arguments: `spec`, `cfg`, `search_path` and `jar`, what TLC was given; `steps`, those that TLC printed, of which
-    the last state is looked at; if it printed none, the states that it found are searched; `result`, TLC's.
-    Returns None where the compiled spec meets none, as where it is outside the subset, or has too many states.
+    Arguments: `steps`, those that TLC printed, whose last state is looked at; if it printed none, the states that it
+    found are searched; `result`, TLC's.
+    Returns None where the compiled spec finds nothing, as where it is outside the subset, or has too many states.
     """
     kind = None if result.violation is None else result.violation.kind
     try:
-        compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
+        spec = files.load()
         with redirect_stderr(StringIO()):  # what the spec prints, TLC has printed
-            return _met(compiled, steps, result, kind)
+            return _found_in_states(spec, steps, result, kind)
     except (SanyError, CfgError, SpecFault, FalseAssumptionError) as error:
-        return Told(str(error), of_text=True)
+        return SpecFinding(str(error), is_in_text=True)
     except CompileError as error:
-        return Told(str(error), of_text=True) if error.code else None
+        return SpecFinding(str(error), is_in_text=True) if error.code else None
     except (BadInputError, GaveUpError, RecursionError, KeyError):
         return None
 
 
-def _met(spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKind | None) -> Told | None:
+def _found_in_states(
+    spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKind | None
+) -> SpecFinding | None:
     """Find in the states what TLC met."""
     if kind is PropertyKind.ASSUMPTION:
         spec.refuse_false_constants()
         return None
     if result.error is not None:
-        if any(said in result.error.message for said in _OF_CONSTANTS):
+        if any(each in result.error.message for each in _CONSTANT_ENTRY):
             spec.refuse_false_constants()
         if not result.error.parsed:
             return None
-        return _behind_temporal(spec) or Told(_of_temporal(spec, result.error), of_text=True)
+        return _behind_temporal(spec) or SpecFinding(_temporal_reason(spec, result.error), is_in_text=True)
     if steps and kind not in _VIOLATED:
         fault = fault_in(spec, steps[-1].state, initial=len(steps) == 1)
-        return None if fault is None else Told(str(fault))
+        return None if fault is None else SpecFinding(str(fault))
     return _searched(spec, result, kind)
 
 
-def _behind_temporal(spec: Spec) -> Told | None:
+def _behind_temporal(spec: Spec) -> SpecFinding | None:
     """Find what is wrong with the spec where a set that a temporal formula ranges over has no value.
 
     TLC looks at temporal formulas first, and calls such a one a formula that it cannot handle.
@@ -104,63 +99,64 @@ def _behind_temporal(spec: Spec) -> Told | None:
     try:
         spec.temporal_formulas  # noqa: B018 - it is computed when it is asked for
     except TlaError:
-        found = met_within(spec, _FEW_STATES)
-        return _of_fault(spec, found) if isinstance(found, SpecFault) else None
+        found = fault_or_violation(spec, MAX_UNSEARCHED_STATES)
+        return _fault_finding(spec, found) if isinstance(found, SpecFault) else None
     return None
 
 
-def _of_fault(spec: Spec, fault: SpecFault) -> Told:
-    return Told(str(fault), steps=of_steps(spec, fault.trace) if fault.trace else None)
+def _fault_finding(spec: Spec, fault: SpecFault) -> SpecFinding:
+    return SpecFinding(str(fault), steps=behaviour_of_steps(spec, fault.trace) if fault.trace else None)
 
 
-def _of_temporal(spec: Spec, error: SpecError) -> str:
-    """Tell of a temporal formula that TLC does not check; it seldom says which: then all that it may be are named."""
-    said = f"{NOT_CHECKED} {' '.join(error.message.split())}"
+def _temporal_reason(spec: Spec, error: SpecError) -> str:
+    """Report a temporal formula that TLC does not check; it seldom says which: then all that it may be are named."""
+    problem = f"{NOT_CHECKED} {' '.join(error.message.split())}"
     if error.line is not None:
-        return f"{Path(error.file).name}:{error.line}:{error.column}: {said}"
+        return f"{Path(error.file).name}:{error.line}:{error.column}: {problem}"
     names = [*(["the SPECIFICATION"] if spec.temporal_formulas[0] else []), *spec.temporal]
     if len(names) == 1 and names[0] in spec.property_places:
-        return f"{spec.property_places[names[0]]}: {said}"
+        return f"{spec.property_places[names[0]]}: {problem}"
     which = f" ({' or '.join(names)})" if names else ""
-    return f"{Path(error.file).name}: {said}{which}"
+    return f"{Path(error.file).name}: {problem}{which}"
 
 
-def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> Told | None:
+def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> SpecFinding | None:
     """Search as many states as TLC found, for a mistake or what is violated."""
     distinct = result.distinct or 0
-    if distinct > MOST_STATES:
+    if distinct > MAX_STATES:
         return None
-    found = met_within(spec, distinct + 1)
+    found = fault_or_violation(spec, distinct + 1)
     if isinstance(found, SpecFault):
-        return _of_fault(spec, found) if kind not in _VIOLATED else None
+        return _fault_finding(spec, found) if kind not in _VIOLATED else None
     if kind in _VIOLATED and found is not None and found.kind == kind:
-        return Told(violation_reason(found.kind, found.name, found.message), found.name, of_search(spec, found))
+        reason = violation_reason(found.kind, found.name, found.message)
+        return SpecFinding(reason, found.name, behaviour_of_violation(spec, found))
     return None
 
 
-#: What is no mistake, and what TLC may tell without its name or its steps.
+#: Violations, which are no mistakes, and which TLC may report without a name or steps.
 _VIOLATED = (PropertyKind.ASSERTION, PropertyKind.INITIAL, PropertyKind.ACTION)
 
 
-def noted_of_cfg(spec: Path, cfg: Path, search_path: Sequence[Path] = (), jar: Path | None = None) -> list[str]:
+def cfg_notes(files: SpecFiles) -> list[str]:
     """Write a note for each value that the cfg gives to a name which no module declares, where one is nearly the same.
 
     The spec is compiled only where a name stands in no module at all: TLC alone needs half the time.
-    Arguments: as of told_of_author. Returns none where the spec is outside the subset.
+    Returns none where the spec is outside the subset.
     """
     try:
-        modules = project_modules(spec, directories_of(spec, search_path))
+        modules = project_modules(files.module, directories_of(files.module, files.library))
         words = {word for text in modules.values() for word in re.findall(r"\w+", without_comments(text))}
-        if not read_cfg(cfg, {})[1].given_for_nothing(words):
+        if not read_cfg(files.cfg, {})[1].given_for_nothing(words):
             return []
-        compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
+        spec = files.load()
     except (BadInputError, GaveUpError):
         return []
-    return [f"{cfg.name}:{each}" for each in compiled.passed_over.values()]
+    return [f"{files.cfg.name}:{each}" for each in spec.passed_over.values()]
 
 
-def in_tlc_s_words(result: TlcResult) -> str:
-    """Tell a mistake with a code, as TLC tells it."""
+def in_words_of_tlc(result: TlcResult) -> str:
+    """Report a mistake with a code, in TLC's words."""
     error = result.error
     if error is not None:
         code = WRONG_CFG if error.file.endswith(".cfg") else NOT_CHECKED if error.parsed else NOT_PARSED

@@ -1,15 +1,15 @@
-"""The counterexample of a search, as a behaviour: of the compiled spec, or of TLC, which tells no arguments itself."""
+"""The counterexample of a search as a behaviour: of the compiled spec, or of TLC, which prints no arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 
 from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
+from lockstep.models.search_result import SpecFiles
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.explore import Step, Violation
-from lockstep.tla.liveness.lasso_replay import Met
-from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.exploration import SearchStep, Violation
+from lockstep.tla.liveness.lasso_replay import FairnessMet
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import parse_value
@@ -18,13 +18,15 @@ from lockstep.tlc.tlc_result import Counterexample, TlcStep
 _INIT = "Init"
 
 
-def of_search(spec: Spec, violation: Violation) -> Behaviour:
-    """Return the behaviour that a search of the compiled spec found."""
-    return of_steps(spec, violation.trace, violation.back_to, violation.met)
+def behaviour_of_violation(spec: Spec, violation: Violation) -> Behaviour:
+    """Return the behaviour to a violation that a search of the compiled spec found."""
+    return behaviour_of_steps(spec, violation.trace, violation.back_to, violation.met)
 
 
-def of_steps(spec: Spec, steps: Sequence[Step], back_to: int | None = None, met: tuple[Met, ...] = ()) -> Behaviour:
-    """Return the behaviour that some steps of a search are; see :class:`Violation` for the rest."""
+def behaviour_of_steps(
+    spec: Spec, steps: Sequence[SearchStep], back_to: int | None = None, met: tuple[FairnessMet, ...] = ()
+) -> Behaviour:
+    """Return the behaviour of some steps of a search; see :class:`Violation` for the rest."""
     taken = tuple(
         Taken(_INIT, {}, "", step.state.as_dict())
         if step.action is None
@@ -34,47 +36,57 @@ def of_steps(spec: Spec, steps: Sequence[Step], back_to: int | None = None, met:
     return Behaviour(taken, back_to, met, _back_by(spec, None, taken, back_to))
 
 
-def of_tlc(
-    found: Counterexample, module: Path, cfg: Path, search_path: Sequence[Path] = (), jar: Path | None = None
-) -> Behaviour:
-    """Return the behaviour that TLC printed.
-
-    TLC names a step's action and no argument: these are those of a step of the compiled spec between the same two
-    states. They are left out where there is none, as where the spec is outside the language that is compiled.
-
-    Arguments: `module`, `cfg` and `search_path`, what TLC was given; `jar`, the tla2tools to use.
-    """
-    spec = _compiled(module, cfg, search_path, jar)
-    states = [_state(step, () if spec is None else spec.variables) for step in found.steps]
-    steps = [Taken(found.steps[0].action or _INIT, {}, "", states[0])]
-    for step, before, after in zip(found.steps[1:], states, states[1:], strict=False):
-        known = None if spec is None else _taken(spec, step.action, before, after)
-        steps.append(known or Taken(step.action, None, _place(step), after))
+def behaviour_of_tlc(found: Counterexample) -> Behaviour:
+    """Return the behaviour that TLC printed, whose steps have no arguments."""
+    first, *others = found.steps
+    steps = [Taken(first.action or _INIT, {}, "", _state(first))]
+    steps += [Taken(each.action, None, _place(each), _state(each)) for each in others]
     if found.back_to is None:
         return Behaviour(tuple(steps), len(steps) - 1 if found.stuttering else None)
     back_to = found.back_to - 1
-    return Behaviour(tuple(steps), back_to, back_by=_back_by(spec, found.back_action, steps, back_to))
+    return Behaviour(tuple(steps), back_to, back_by=_back_by(None, found.back_action, steps, back_to))
+
+
+def with_arguments(behaviour: Behaviour, files: SpecFiles) -> Behaviour:
+    """Return a behaviour of TLC's with the arguments of its steps: those of the compiled spec between the same states.
+
+    They are left out where there is no such step, as where the spec is outside the language that is compiled. The
+    variables come in the order of the spec, which is not that of TLC.
+    """
+    spec = _compiled(files)
+    if spec is None:
+        return behaviour
+    first, *others = (_in_order(step, spec.variables) for step in behaviour.steps)
+    steps = [first]
+    for step in others:
+        steps.append(_taken(spec, step.action, steps[-1].state, step.state) or step)
+    back_action = None if behaviour.back_by is None else behaviour.back_by.action
+    back_by = _back_by(spec, back_action, steps, behaviour.back_to)
+    return Behaviour(tuple(steps), behaviour.back_to, behaviour.met, back_by)
+
+
+def _in_order(step: Taken, variables: Sequence[str]) -> Taken:
+    names = variables if set(variables) == set(step.state) else step.state
+    return replace(step, state={name: step.state[name] for name in names})
 
 
 def _back_by(spec: Spec | None, action: str | None, steps: Sequence[Taken], back_to: int | None) -> Taken | None:
-    """Return the step from the last state to the one that a behaviour goes back to, by the action if it is told."""
+    """Return the step from the last state to the one that a behaviour goes back to, by any known action."""
     if back_to is None or back_to == len(steps) - 1:
         return None
     known = None if spec is None else _taken(spec, action, steps[-1].state, steps[back_to].state)
     return known or (None if action is None else Taken(action, None, "", steps[back_to].state))
 
 
-def _compiled(module: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None) -> Spec | None:
+def _compiled(files: SpecFiles) -> Spec | None:
     try:
-        return load_spec(module, cfg, search_path=search_path, jar=jar)
+        return files.load()
     except (BadInputError, GaveUpError, EnvironmentFailedError, TlaError, RecursionError):
-        return None  # TLC's verdict stands, whatever keeps us from telling the arguments
+        return None  # TLC's verdict stands, whatever keeps the arguments unknown
 
 
-def _state(step: TlcStep, order: Sequence[str]) -> dict[str, Value]:
-    """Read a state; its variables come in the order of the spec, which is not that of TLC."""
-    names = order if set(order) == set(step.variables) else step.variables
-    return {name: _value(step.variables[name]) for name in names}
+def _state(step: TlcStep) -> dict[str, Value]:
+    return {name: _value(text) for name, text in step.variables.items()}
 
 
 def _value(text: str) -> Value:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
 from lockstep.base.verdict import no_state_reason
-from lockstep.tla.explore import Exploration, Step, Violation
+from lockstep.tla.exploration import Exploration, SearchStep, Violation
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.tables.compiled_search import explore_compiled
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -47,7 +48,7 @@ def draw(
     """
     template = _template()  # first, since the search may take its time
     name = title or spec.name
-    found = explore_either(spec, check_deadlock=check_deadlock, max_states=limit)
+    found = explore_compiled(spec, SearchOptions(check_deadlock=check_deadlock, max_states=limit))
     violation = found.violation
     if violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
@@ -78,7 +79,7 @@ def _template() -> Template:
     return Environment(autoescape=True).from_string(_TEMPLATE)
 
 
-def _label(step: Step) -> str:
+def _label(step: SearchStep) -> str:
     if step.action is None:
         return "Init"
     first = next(iter(step.args.values()), "")

@@ -1,4 +1,4 @@
-"""How much memory a search may take where nobody says so: three quarters of what is free."""
+"""The memory budget of a search that has no other: three quarters of the free memory."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["most_of_the_memory"]
+__all__ = ["default_memory_budget"]
 
-#: Where Linux tells what a container may use.
+#: The files in which Linux keeps the limits of a container.
 _GROUP = Path("/sys/fs/cgroup")
 
 
-def most_of_the_memory() -> int | None:
-    """Return three quarters of the memory that is free, here or in the container; None where the system does not tell.
-
-    Returns:
-        The number of bytes.
-    """
+def default_memory_budget() -> int | None:
+    """Return three quarters of the free bytes, here or in the container; None where the system does not report it."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        told = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+        available = re.search(
+            r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE
+        )
     except (OSError, ValueError, AttributeError):
         return None
-    machine = max(free, int(told[1]) * 1024 if told else 0)
+    machine = max(free, int(available[1]) * 1024 if available else 0)
     container = _free_in_the_container()
     return 3 * (machine if container is None else min(machine, container)) // 4
 

@@ -1,4 +1,4 @@
-"""Read a manifest of bounded models, which pins what TLC finds, and compare a result with it.
+"""The manifest of bounded models, which pins what TLC finds.
 
 `library = ["..", "../../common"]` names the folders, from the manifest's own, of the modules that models extend.
 Then one `[[model]]` table for each model:
@@ -41,11 +41,11 @@ import msgspec
 from lockstep.base.errors import BadInputError
 from lockstep.tlc.supervised_process import Budget
 from lockstep.tlc.tlc_output import cfg_section
-from lockstep.tlc.tlc_result import Cause, Progress, TlcResult, TlcVerdict
+from lockstep.tlc.tlc_result import Progress, TlcResult
 from lockstep.tlc.tlc_run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
 
-#: So many generated states are worth a JVM that compiles better, and takes longer to do so.
-_LONG = 100_000
+#: The generated states that are worth a JVM which compiles better, and takes longer to do so.
+_LONG_RUN_STATES = 100_000
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
@@ -74,7 +74,7 @@ class ManifestError(BadInputError):
 
 
 class SimulationEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a model is simulated: behaviours for each worker, most states in each, the seed."""
+    """ProcessEnd a model is simulated: behaviours for each worker, most states in each, the seed."""
 
     behaviours: _Count
     depth: _Count = 100
@@ -253,46 +253,22 @@ def run_model(
     """Run one model of a manifest as its entry says, within its budget of processor time.
 
     Arguments: `manifest` and `entry`, the model; the others as those of run_tlc; what the entry says replaces options.
-    Returns TLC's result; `compare` tells whether it is the pinned one.
+    Returns TLC's result.
     """
     module, cfg = manifest.files(entry)
     chosen = entry.simulation
-    told = replace(
+    run_options = replace(
         options,
         workers=entry.workers,
         deadlock_check=entry.deadlock,
         budget=Budget(cpu_seconds=entry.budget_seconds * _worker_count(entry)),
         heap_mb=entry.heap_mb,
-        is_short=(entry.generated or 0) < _LONG,
+        is_short=(entry.generated or 0) < _LONG_RUN_STATES,
         simulation=None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
         library=manifest.library or None,
     )
-    return run_tlc(module, cfg, told, on_progress=on_progress, cancel=cancel)
+    return run_tlc(module, cfg, run_options, on_progress=on_progress, cancel=cancel)
 
 
 def _worker_count(entry: ModelEntry) -> int:
     return (os.cpu_count() or 1) if entry.workers == "auto" else entry.workers
-
-
-def compare(entry: ModelEntry, result: TlcResult) -> list[str]:
-    """List how a result differs from what the manifest pins; an empty list means that it is the pinned one.
-
-    Arguments: `entry`, the model; `result`, of running it.
-    Returns one line for each difference. When the outcome itself differs, that is the only line.
-    """
-    unrefuted = result.verdict is TlcVerdict.INCONCLUSIVE and result.cause is Cause.SIMULATED
-    outcome = "unrefuted" if unrefuted else result.verdict.value
-    if outcome != entry.result:
-        return [f"{entry.name}: result: pinned {entry.result}, found {outcome} ({result.reason})"]
-    found: list[tuple[str, object, object]] = []
-    if entry.result == "violated":
-        label = result.violation.label if result.violation is not None else None
-        length = len(result.counterexample.steps) if result.counterexample is not None else result.depth
-        found = [("property", entry.violates, label), ("depth", entry.depth, length)]
-    else:
-        found = [(pin, getattr(entry, pin), getattr(result, pin)) for pin in ("distinct", "generated", "depth")]
-    return [
-        f"{entry.name}: {pin}: pinned {pinned}, found {actual}"
-        for pin, pinned, actual in found
-        if pinned is not None and pinned != actual
-    ]

@@ -2,7 +2,7 @@ r"""Witnesses that share their constants, reached in one run of TLC.
 
 A witness says that something never happens, and TLC must violate it. A run of its own for each costs the start of a JVM
 and the same search from the beginning. Here a generated module keeps one register of TLC for each witness: the first
-state (or step) that shows it prints its name and how deep it lies; TLC is told to stop once all are set. A witness
+state (or step) that shows it prints its name and how deep it lies; TLC stops once all are set. A witness
 whose name is not printed was not reached.
 
 TLC's `-continue` would not do: of a state it reports the first violated invariant alone, and it ends with exit code 0.
@@ -71,7 +71,7 @@ def run_together(
     `cancel`, an event that ends the run.
     Returns a result for each: violated, with the depth of the first state that shows it; where its name was not
     printed, the result of the run itself. The counts, which are of no one of them, are left out, and the time of the
-    run is told of the first.
+    run is that of the first.
     """
     witnesses = [found for entry in entries if (found := _witness(manifest, entry)) is not None]
     assert len(witnesses) == len(entries)
@@ -140,8 +140,8 @@ def _module(extended: str, witnesses: Sequence[Witness]) -> str:
             shown = f"~Step_{number} /\\ {witness.changes}' # {witness.changes}"
             lines += [f"Step_{number} ==", witness.step]
         # The level is that of the state from which TLC goes on; what shows the witness lies one deeper.
-        tell = f'Reached_({number}, TLCGet("level") + 1)'
-        lines.append(f"Shown_{number} == IF ~TLCGet({number}) /\\ {shown} THEN {tell} ELSE TRUE")
+        reached = f'Reached_({number}, TLCGet("level") + 1)'
+        lines.append(f"Shown_{number} == IF ~TLCGet({number}) /\\ {shown} THEN {reached} ELSE TRUE")
     return "\n".join([*lines, "====", ""])
 
 

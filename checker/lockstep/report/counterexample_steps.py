@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.liveness.lasso_replay import FairnessMet
 from lockstep.tla.values.itf_values import to_itf
 from lockstep.tla.values.kinds import format_value
 
@@ -44,7 +44,7 @@ def _lines(behaviour: Behaviour, full: bool) -> Iterator[str]:
         yield from (f"         {_condition(met)}" for met in behaviour.met)
 
 
-def _condition(met: Met) -> str:
+def _condition(met: FairnessMet) -> str:
     return f"{met.condition}: {met.how}{'' if met.index is None else f' after step {met.index + 1}'}"
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean
 from lockstep.models.model_manifest import Manifest, ModelEntry, load_manifest
-from lockstep.models.proofs.lemmas import OF_QUORUMS, Lemmas
+from lockstep.models.proofs.lemmas import QUORUM_LEMMAS, Lemmas
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System
@@ -19,7 +19,7 @@ SYSTEMS: Mapping[str, System] = MappingProxyType({system.spec: system for system
 
 def lemmas() -> Lemmas:
     """Return the lemmas of all systems, and those on quorums, by name."""
-    found = dict(OF_QUORUMS)
+    found = dict(QUORUM_LEMMAS)
     for system in SYSTEMS.values():
         found |= system.lemmas
     return found

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lockstep.tla.liveness.lasso_replay import Met
+from lockstep.tla.liveness.lasso_replay import FairnessMet
 from lockstep.tla.values.equality import compare
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
@@ -46,7 +46,7 @@ class Behaviour:
 
     steps: tuple[Taken, ...]
     back_to: int | None = None
-    met: tuple[Met, ...] = ()
+    met: tuple[FairnessMet, ...] = ()
     back_by: Taken | None = None
 
     def changed(self, index: int) -> tuple[Change, ...]:

@@ -1,4 +1,4 @@
-"""Which states a search takes for the same: SYMMETRY and VIEW of the configuration."""
+"""The states that a search takes for the same: SYMMETRY and VIEW of the configuration."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ from lockstep.tla.compile.spec_fault import SpecFault, blamed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.frozen_values import frozen
-from lockstep.tla.values.kinds import (
-    Fcn,
-    ModelValue,
-    TlaError,
-    Value,
-    as_fcn,
-    format_value,
-)
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, format_value
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["Images", "Permutation", "Sameness", "sameness"]
+__all__ = ["Images", "Permutation", "StateEquivalence", "state_equivalence"]
 
 #: A permutation of model values; those that stay are left out.
 Permutation = Mapping[ModelValue, ModelValue]
 
-_MOST_IMAGES = 65_536
-"""How many images of functions are remembered for a permutation."""
+#: Images of functions that are remembered for a permutation.
+MAX_IMAGES = 65_536
 
 
-class Sameness:
-    """Tells which states count as one: those with the same view, or with the same up to a permutation.
+class StateEquivalence:
+    """The states that count as one: those with the same view, or those that are the same up to a permutation.
 
     A search remembers a state under each of its ``keys`` and looks another one up under its ``key`` alone.
     """
@@ -47,7 +40,7 @@ class Sameness:
         return self.view is None and not self.images
 
     def key(self, state: State) -> Hashable:
-        """Answer what to look a state up by.
+        """Return the key to look a state up by.
 
         Raises:
             TlaError: if the view has no value there, or one that cannot be listed.
@@ -55,12 +48,12 @@ class Sameness:
         return state if self.view is None else encoded(self.view(state))
 
     def keys(self, state: State) -> list[Hashable]:
-        """Answer what to remember a state by: its key, and those of its images."""
-        images = [type(state)(map(each.of, state)) for each in self.images]
+        """Return the keys to remember a state by: its own, and those of its images."""
+        images = [type(state)(map(each.image, state)) for each in self.images]
         return [self.key(state), *map(self.key, images)]
 
 
-def sameness(spec: Spec) -> Sameness:
+def state_equivalence(spec: Spec) -> StateEquivalence:
     """Read SYMMETRY and VIEW of a specification's configuration.
 
     Raises:
@@ -68,7 +61,7 @@ def sameness(spec: Spec) -> Sameness:
     """
     view = spec.view
     seen = None if view is None else lambda state: spec.evaluate(view, state)
-    return Sameness(seen, _group([] if spec.symmetry is None else _permutations(spec, spec.symmetry)))
+    return StateEquivalence(seen, _group([] if spec.symmetry is None else _permutations(spec, spec.symmetry)))
 
 
 def _permutations(spec: Spec, name: str) -> list[Permutation]:
@@ -79,8 +72,8 @@ def _permutations(spec: Spec, name: str) -> list[Permutation]:
         raise blamed(error, spec.source, name, {}, place) from error
     tables = [function.d if isinstance(function, Fcn) else {} for function in _elements(listed)]
     if not isinstance(listed, frozenset) or not all(map(_is_permutation, tables)):
-        said = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"
-        raise SpecFault(WRONG_CFG, place, said)
+        problem = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"
+        raise SpecFault(WRONG_CFG, place, problem)
     return [{key: image for key, image in table.items() if key is not image} for table in tables]
 
 
@@ -120,8 +113,8 @@ class Images:
         self.permutation = permutation
         self._known: dict[int, tuple[Fcn, Value]] = {}
 
-    def of(self, value: Value) -> Value:
-        """Answer a value with its model values replaced."""
+    def image(self, value: Value) -> Value:
+        """Return a value with its model values replaced."""
         kind = type(value)
         if kind is int or kind is str or kind is bool:
             return value
@@ -131,18 +124,18 @@ class Images:
             known = self._known.get(id(value))
             return self._of_function(value) if known is None else known[1]
         if kind is tuple:
-            return tuple([self.of(part) for part in value])
+            return tuple([self.image(part) for part in value])
         if kind is frozenset:
-            return frozenset([self.of(part) for part in value])
+            return frozenset([self.image(part) for part in value])
         if isinstance(value, LazySet):
-            return self.of(value.force()) if value.finite else value
+            return self.image(value.force()) if value.finite else value
         if isinstance(value, LazyFcn):
-            return self.of(value.force())
+            return self.image(value.force())
         return value
 
     def _of_function(self, value: Fcn) -> Value:
-        image = as_fcn({self.of(key): self.of(part) for key, part in value.d.items()})
-        if len(self._known) == _MOST_IMAGES:
+        image = as_fcn({self.image(key): self.image(part) for key, part in value.d.items()})
+        if len(self._known) == MAX_IMAGES:
             self._known.clear()
         self._known[id(value)] = value, image  # the value is kept too, so that its id stays its own
         return image

@@ -88,9 +88,9 @@ def _ask_version(path: Path, file: tuple[int, ...]) -> tuple[str, int]:
         raise ToolMissing(f"{_REQUIRED}; {path} does not run ({problem}); {_INSTALL}") from problem
     match = _VERSION.search(answer.stderr) or _VERSION.search(answer.stdout)
     if answer.returncode != 0 or match is None:
-        said = (answer.stderr + answer.stdout).strip().partition("\n")[0] or "nothing"
+        printed = (answer.stderr + answer.stdout).strip().partition("\n")[0] or "nothing"
         raise ToolMissing(
-            f"{_REQUIRED}; {path} -version ended with status {answer.returncode} and said {said!r}; {_INSTALL}"
+            f"{_REQUIRED}; {path} -version ended with status {answer.returncode} and said {printed!r}; {_INSTALL}"
         )
     first = int(match["first"])
     major = int(match["second"] or 0) if first == 1 else first
@@ -146,7 +146,7 @@ def _checked_jar(path: Path, source: str) -> Path:
 
 
 def jar_knows_option(jar: Path, option: str) -> bool:
-    """Tell whether the TLC of a jar knows a command-line option, from the constants of its main class.
+    """Return whether the TLC of a jar knows a command-line option, from the constants of its main class.
 
     Arguments: `jar`, a jar that find_tla2tools returned; `option`, with its dash.
     Needed because 2.15 rejects options that newer versions want, such as -noGenerateSpecTE.

@@ -1,4 +1,4 @@
-"""What only a newer TLC than the jar at hand has: entries of a cfg, and the standard module TLCExt."""
+"""Entries of a cfg, and the standard module TLCExt, which only a newer TLC has than the jar at hand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lockstep.tlc.tlc_result import Cause, SpecError, TlcResult, TlcVerdict
 
 #: Entries that TLC 2.15 does not know, at the begin of a line, where they are written.
 _LATER = re.compile(r"^[ \t]*(?P<entry>ALIAS|POSTCONDITION|CHECK_DEADLOCK)\b", re.MULTILINE)
-#: What else a reader can do about an entry.
-_ELSE = {
+#: The alternatives to a newer TLC.
+_ALTERNATIVES = {
     "ALIAS": "and so does --engine compiled, which passes it over",
     "POSTCONDITION": "and so does --engine compiled",
     "CHECK_DEADLOCK": "and so does --engine compiled; or leave it out, and say --no-deadlock",
@@ -24,10 +24,10 @@ _READER = "tlc2/tool/impl/ModelConfig.class"
 
 
 def jar_knows_entry(jar: Path, entry: str) -> bool:
-    """Tell whether the TLC of a jar knows an entry of the cfg, from the constants of the class that reads it.
+    """Return whether the TLC of a jar knows an entry of the cfg, from the constants of the class that reads it.
 
     Arguments: `jar`, a jar that find_tla2tools returned; `entry`, such as ALIAS.
-    Returns True, too, for a jar whose class has another name: then TLC's own word stands.
+    Returns True, too, for a jar whose class has another name: then TLC's own message stands.
     """
     with zipfile.ZipFile(jar) as archive:
         try:
@@ -36,10 +36,10 @@ def jar_knows_entry(jar: Path, entry: str) -> bool:
             return True
 
 
-def told_of_entries(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
-    """Say which entry it is, where TLC refuses a cfg for one that only a newer TLC knows.
+def explain_unknown_entry(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
+    """Name the entry where TLC refuses a cfg for one that only a newer TLC knows.
 
-    TLC takes such a word for a name in the entry before it, and what it says of that helps nobody.
+    TLC takes such a word for a name in the entry before it, and its message about that helps nobody.
 
     Arguments: `result`, of a run with `cfg` by the TLC of `jar`.
     Returns the result, with another error where this is why.
@@ -52,9 +52,8 @@ def told_of_entries(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
         if not jar_knows_entry(jar, entry):
             line = text.count("\n", 0, found.start("entry")) + 1
             version = f"TLC {result.tlc_version.partition(' ')[0]}" if result.tlc_version else "this TLC"
-            newer = f"a newer tla2tools.jar (--tla-tools) takes it, {_ELSE[entry]}"
-            said = f"{version} does not know the entry {entry}; {newer}"
-            error = SpecError(str(cfg), line, None, said)
+            newer = f"a newer tla2tools.jar (--tla-tools) takes it, {_ALTERNATIVES[entry]}"
+            error = SpecError(str(cfg), line, None, f"{version} does not know the entry {entry}; {newer}")
             return replace(result, reason=str(error), error=error)
     return result
 
@@ -76,8 +75,8 @@ def lacking_modules(jar: Path) -> list[Path]:
     return [_FOLDER] if lacks else []
 
 
-def told_of_modules(result: TlcResult, jar: Path) -> TlcResult:
-    """Say what a TLC lacks that evaluated an operator which only a newer one has from Java: it judged nothing.
+def explain_missing_operator(result: TlcResult, jar: Path) -> TlcResult:
+    """Name the operator where a TLC evaluated one that only a newer one has from Java: it judged nothing.
 
     Arguments: `result`, of a run by the TLC of `jar`.
     """

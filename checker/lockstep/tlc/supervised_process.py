@@ -22,7 +22,7 @@ from lockstep.base.errors import GaveUpError
 _POLL_SECONDS = 0.1
 _STDERR_LINE_COUNT = 40
 
-#: How many times its processor time a process may take by the clock, before it counts as one that waits for ever.
+#: The clock time, as a multiple of its processor time, after which a process counts as one that waits for ever.
 _PATIENCE = 5
 
 #: A shell that waits for the end of its input, which is that of this process at the latest, and kills its group.
@@ -41,8 +41,8 @@ class ToolDied(GaveUpError):  # noqa: N818 - it names what happened
     """A tool was there, but did not finish in its time."""
 
 
-class How(StrEnum):
-    """How a supervised process came to its end."""
+class ProcessEnd(StrEnum):
+    """The ways in which a supervised process ends."""
 
     EXITED = "exited"
     TIMED_OUT = "timed out"
@@ -50,13 +50,13 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The end of a process: how, its exit status (negative for a signal), the last lines of its stderr.
+class FinishedProcess:
+    """A process that ended: the way, its exit status (negative for a signal), the last lines of its stderr.
 
-    `spent` says which budget was, of a process that timed out.
+    `spent` is the budget that was spent, of a process that timed out.
     """
 
-    how: How
+    end: ProcessEnd
     status: int
     stderr_tail: tuple[str, ...]
     spent: str = ""
@@ -64,17 +64,17 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long a process may run: in seconds of processor time, of all its threads; in seconds by the clock.
+    """The time that a process may run: in seconds of processor time, of all its threads; in seconds by the clock.
 
     Processor time is what the work takes, whatever else the machine does. None for no limit; where processor time
-    alone is limited, or cannot be told, the clock ends the process after several times as long.
+    alone is limited, or is unknown, the clock ends the process after several times as long.
     """
 
     cpu_seconds: float | None = None
     wall_seconds: float | None = None
 
     def spent(self, cpu_seconds: float | None, wall_seconds: float) -> str:
-        """Say which budget is spent after so many seconds; "" if none is. Processor time is None if unknown."""
+        """Return which budget is spent after some seconds; "" if none is. Processor time is None if unknown."""
         if self.wall_seconds is not None and wall_seconds >= self.wall_seconds:
             return f"{self.wall_seconds:g} s"
         if self.cpu_seconds is None:
@@ -90,10 +90,10 @@ NO_LIMIT = Budget()
 
 
 class Lines:
-    """Cuts output into lines of text; to be given each piece of it, and an empty one at its end."""
+    """Cut output into lines of text; called with each piece of it, and with an empty one at its end."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
-        """Take what is called with each line, without its line break."""
+        """Take the function to call with each line, without its line break."""
         self._on_line = on_line
         self._pending = b""
 
@@ -114,7 +114,7 @@ def run_supervised(
     on_output: Callable[[bytes], None],
     budget: Budget,
     should_stop: Callable[[], bool],
-) -> Ended:
+) -> FinishedProcess:
     """Run a command in a process group of its own and hand over its output piece by piece.
 
     Arguments: `command`, the program and its arguments; `cwd`, where it runs; `stderr`, the file that its stderr goes
@@ -133,13 +133,13 @@ def run_supervised(
             process_group=group,
         )
         try:
-            how, spent = _pump(process, on_output, budget, should_stop)
+            end, spent = _pump(process, on_output, budget, should_stop)
         finally:
             _kill(group)
             process.wait()
             assert process.stdout is not None
             process.stdout.close()
-    return Ended(how, process.returncode, _tail(stderr), spent)
+    return FinishedProcess(end, process.returncode, _tail(stderr), spent)
 
 
 @contextlib.contextmanager
@@ -177,7 +177,7 @@ def _pump(
     on_output: Callable[[bytes], None],
     budget: Budget,
     should_stop: Callable[[], bool],
-) -> tuple[How, str]:
+) -> tuple[ProcessEnd, str]:
     """Read stdout until the process is gone, a budget is spent or somebody asks to stop."""
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
@@ -187,14 +187,14 @@ def _pump(
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
             if should_stop():
-                return How.CANCELLED, ""
+                return ProcessEnd.CANCELLED, ""
             if (now := time.monotonic()) >= asked + _POLL_SECONDS:
                 asked = now
                 if spent := budget.spent(_cpu_seconds(process.pid), now - started):
-                    return How.TIMED_OUT, spent
+                    return ProcessEnd.TIMED_OUT, spent
             if not is_open:
                 if _has_exited(process):
-                    return How.EXITED, ""
+                    return ProcessEnd.EXITED, ""
                 time.sleep(_POLL_SECONDS / 10)
                 continue
             if not selector.select(_POLL_SECONDS):
@@ -218,7 +218,7 @@ def _drain(descriptor: int, on_output: Callable[[bytes], None]) -> None:
 
 
 def _cpu_seconds(pid: int) -> float | None:
-    """Return the processor time that a process has used, all its threads together; None where that is not told."""
+    """Return the processor time that a process has used, all its threads together; None where it is unknown."""
     try:
         # The name of the program stands in brackets, and may have any character.
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
@@ -228,7 +228,7 @@ def _cpu_seconds(pid: int) -> float | None:
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Tell whether the process ended, without reaping it."""
+    """Return whether the process ended, without reaping it."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a run of TLC gives: the verdict and everything that supports it, as frozen dataclasses."""
+"""The result of a run of TLC: the verdict and everything that supports it, as frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Cause(StrEnum):
 
 
 class PropertyKind(StrEnum):
-    """What sort of thing a violation breaks."""
+    """The kinds of violated properties."""
 
     INVARIANT = "invariant"
     INITIAL = "initial property"
@@ -111,7 +111,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class TlcViolation:
-    """What was violated.
+    """A violation.
 
     `name` is the property's name in the cfg where it is known: TLC 2.15 does not say which temporal formula
     failed, so the name is given only when the cfg lists a single property, and `candidates` holds all that it
@@ -153,7 +153,7 @@ class SpecError:
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
-    """How often an action was taken.
+    """The number of times an action was taken.
 
     `distinct_count` successors were new states, `generated_count` were generated in all. After a violation
     TLC evaluates the counterexample again and counts that too: the numbers are exact only when the model
@@ -169,7 +169,7 @@ class ActionCoverage:
 
 @dataclass(frozen=True, slots=True)
 class SimulationStats:
-    """What a simulation did: states generated and, where TLC prints them, the seed and aril to replay it."""
+    """A simulation: states generated and, where TLC prints them, the seed and aril to replay it."""
 
     generated: int
     seed: int | None
@@ -178,7 +178,7 @@ class SimulationStats:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: depth reached, states generated, distinct states found, states left on the queue."""
+    """The progress of a run: depth reached, states generated, distinct states found, states left on the queue."""
 
     depth: int
     generated: int

@@ -16,7 +16,7 @@ from lockstep.base.scratch import disk_full_reason, scratch
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.module_files import project_files
-from lockstep.tlc.newer_tlc import lacking_modules, told_of_entries, told_of_modules
+from lockstep.tlc.newer_tlc import explain_missing_operator, explain_unknown_entry, lacking_modules
 from lockstep.tlc.supervised_process import NO_LIMIT, Budget, Lines, ToolMissing, run_supervised
 from lockstep.tlc.tlc_output import OutputReader
 from lockstep.tlc.tlc_result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
@@ -28,7 +28,7 @@ _COVERAGE_INTERVAL_MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """How to simulate: random behaviours instead of the whole state space.
+    """ProcessEnd to simulate: random behaviours instead of the whole state space.
 
     `behaviours` is how many each worker takes (None: until the budget is spent), `depth` the most states in
     each, `seed` and `aril` make a run repeatable with one worker.
@@ -42,7 +42,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlcOptions:
-    """How TLC is run.
+    """ProcessEnd TLC is run.
 
     `workers` are threads of TLC ("auto": one a processor); `deadlock_check`, whether a state without successor is a
     violation; `simulation`, to simulate instead of check; `coverage`, to count each action; `dump`, a file (.dot) for
@@ -113,7 +113,7 @@ def run_tlc(
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)
     jar = find_tla2tools(options.jar)
-    result = told_of_modules(told_of_entries(result, cfg, jar), jar)
+    result = explain_missing_operator(explain_unknown_entry(result, cfg, jar), jar)
     if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
         reason = f"TLC cannot write its temporary files: {lacking}"
         result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockstep.base.verdict import no_state_reason, violation_reason
-from lockstep.tlc.supervised_process import Ended, How, killed_by
+from lockstep.tlc.supervised_process import FinishedProcess, ProcessEnd, killed_by
 from lockstep.tlc.tlc_messages import Code, Message, Severity
 from lockstep.tlc.tlc_output import OutputReader, cfg_properties, parse_state
 from lockstep.tlc.tlc_result import (
@@ -63,14 +63,14 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked of TLC, as far as it matters for judging the answer."""
+    """The request to TLC, as far as it matters for judging the result."""
 
     spec: Path
     cfg: Path
     is_simulation: bool
 
 
-def judge(request: Request, reader: OutputReader, ended: Ended) -> TlcResult:
+def judge(request: Request, reader: OutputReader, ended: FinishedProcess) -> TlcResult:
     """Turn the output and the end of a run into its result.
 
     Arguments: `request`, what was asked; `reader`, which has read the whole output; `ended`, how the process
@@ -87,7 +87,7 @@ def judge(request: Request, reader: OutputReader, ended: Ended) -> TlcResult:
     )
 
 
-def _with_facts(reader: OutputReader, ended: Ended) -> TlcResult:
+def _with_facts(reader: OutputReader, ended: FinishedProcess) -> TlcResult:
     """A result with all that was read and no verdict of its own yet (inconclusive, to be safe)."""
     progress = None if reader.simulation is not None else reader.progress
     return TlcResult(
@@ -113,18 +113,18 @@ def _inconclusive(partial: TlcResult, cause: Cause, reason: str) -> TlcResult:
     return replace(partial, verdict=TlcVerdict.INCONCLUSIVE, cause=cause, reason=reason)
 
 
-def _judge_interruption(ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_interruption(ended: FinishedProcess, partial: TlcResult) -> TlcResult | None:
     """A run that did not end by itself is inconclusive, whatever it had printed."""
-    if ended.how is How.TIMED_OUT:
+    if ended.end is ProcessEnd.TIMED_OUT:
         return _inconclusive(partial, Cause.TIMED_OUT, f"the budget of {ended.spent} was spent before TLC finished")
-    if ended.how is How.CANCELLED:
+    if ended.end is ProcessEnd.CANCELLED:
         return _inconclusive(partial, Cause.CANCELLED, "the run was cancelled before TLC finished")
     if (name := killed_by(ended.status)) is not None:
         return _inconclusive(partial, Cause.KILLED, f"the JVM was killed by {name}")
     return None
 
 
-def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_memory(reader: OutputReader, ended: FinishedProcess, partial: TlcResult) -> TlcResult | None:
     """Memory and stack that ran out are limits of the run, not of the model."""
     texts = [message.text for message in reader.errors]
     codes = {code for message in reader.errors for code in message.codes()}
@@ -141,7 +141,9 @@ def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> Tlc
     return None
 
 
-def _judge_malformed(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_malformed(
+    request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
+) -> TlcResult | None:
     """A spec or cfg that TLC cannot use is an error of its author."""
     error: SpecError | None = None
     first = reader.errors[0] if reader.errors else None
@@ -182,11 +184,11 @@ _SANY_NOISE = re.compile(
 _SANY_POSITION = re.compile(r"(?:at |^)line (?P<line>\d+), col(?:umn)? (?P<column>\d+)", re.IGNORECASE | re.MULTILINE)
 
 
-#: What SANY says of a character that begins no token.
+#: SANY's message on a character that begins no token.
 _LEXICAL = re.compile(r'(?P<place>Lexical error at line \d+, column \d+)\.  Encountered: "\\u(?P<code>[0-9a-f]{4})".*')
 
 
-#: What SANY says of a module that it does not find.
+#: SANY's message on a module that it does not find.
 _NO_MODULE = re.compile(r"Cannot find source file for module (?P<name>\w+) imported in module \w+")
 
 #: Where modules are that many specs extend and no TLC has.
@@ -204,12 +206,12 @@ _ELSEWHERE = {
 }
 
 
-def _of_module(found: re.Match[str]) -> str:
+def _with_home_of_module(found: re.Match[str]) -> str:
     where = _ELSEWHERE.get(found["name"])
     return found[0] if where is None else f"{found[0]}: {where}"
 
 
-def _of_character(found: re.Match[str]) -> str:
+def _with_character(found: re.Match[str]) -> str:
     character = chr(int(found["code"], 16))
     what = f"{character} (U+{found['code'].upper()}) is no symbol of TLA+"
     return f"{found['place']}: {what}{hint_at(character)}"
@@ -222,8 +224,8 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     """
     files = [line.removeprefix("Parsing file ") for line in lines if line.startswith("Parsing file ")]
     message = "\n".join(line for line in lines if not _SANY_NOISE.match(line)) or "SANY rejected the module"
-    message = _LEXICAL.sub(_of_character, message)
-    message = _NO_MODULE.sub(_of_module, message)
+    message = _LEXICAL.sub(_with_character, message)
+    message = _NO_MODULE.sub(_with_home_of_module, message)
     position = _SANY_POSITION.search(message)
     location = TlcLocation.parse(message)
     is_parse_error = "***Parse Error***" in lines or "Lexical error" in message
@@ -235,7 +237,9 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     return SpecError(file, int(position["line"]), int(position["column"]), message)
 
 
-def _judge_violation(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_violation(
+    request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
+) -> TlcResult | None:
     """TLC reported an error about the model and ended with a status that fits."""
     message = next((candidate for candidate in reader.errors if candidate.code in _KINDS), None)
     if message is None or message is not reader.errors[0]:
@@ -264,12 +268,12 @@ def _judge_violation(request: Request, reader: OutputReader, ended: Ended, parti
 
 
 def _is_evaluation(message: Message) -> bool:
-    """True for the messages that TLC sends when it cannot evaluate an expression."""
+    """Return whether this is one of the messages that TLC sends when it cannot evaluate an expression."""
     return _KINDS[Code(message.code)][0] in (PropertyKind.EVALUATION, PropertyKind.ASSERTION)
 
 
 def _violation(message: Message, request: Request, reader: OutputReader) -> TlcViolation | None:
-    """What a message of TLC says is violated; None when TLC itself failed instead."""
+    """Return what a message of TLC says is violated; None when TLC itself failed instead."""
     kind, pattern = _KINDS[Code(message.code)]
     codes = set(message.codes())
     if codes & _SYSTEM_CODES:
@@ -288,7 +292,7 @@ def _violation(message: Message, request: Request, reader: OutputReader) -> TlcV
 
 
 def _is_failure_of_tlc(message: Message) -> bool:
-    """True when an exception ended TLC that no evaluation of the spec throws."""
+    """Return whether an exception ended TLC that no evaluation of the spec throws."""
     if message.code == Code.GENERAL and _FILE_TROUBLE.search(message.text):
         return True
     thrown = message.text.partition("The exception was a ")[2].partition("\n")[0]
@@ -310,15 +314,15 @@ def _sentence(violation: TlcViolation) -> str:
     return violation_reason(kind.value, violation.name, message)
 
 
-#: What TLC says before the second argument of a false Assert.
+#: TLC's words before the second argument of a false Assert.
 _OF_ASSERT = "The first argument of Assert evaluated to FALSE; the second argument was: "
 
 
 def _complaint(message: str) -> str:
-    """What TLC objects to, on one line, without the preamble that it puts before every exception."""
-    said = message.partition("The exception was a ")[2].partition("\n")[2] or message
-    said = " ".join(said.removeprefix(": ").split())
-    return said.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or said
+    """Return TLC's objection, on one line, without the preamble that it puts before every exception."""
+    complaint = message.partition("The exception was a ")[2].partition("\n")[2] or message
+    complaint = " ".join(complaint.removeprefix(": ").split())
+    return complaint.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or complaint
 
 
 def _initial_state(text: str) -> Counterexample | None:
@@ -328,7 +332,7 @@ def _initial_state(text: str) -> Counterexample | None:
     return Counterexample((TlcStep(1, None, None, variables, body),)) if variables else None
 
 
-def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult:
+def _judge_end(request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult) -> TlcResult:
     """No violation and no error to report: success, if TLC says so itself, and else inconclusive."""
     if reader.errors:
         first = reader.errors[0]
@@ -338,8 +342,8 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
             partial, Cause.TOOL_FAILED, f"{bug} (message {first.code}, exit status {ended.status}): {line}"
         )
     if ended.status != 0:
-        said = next((line for line in reversed(ended.stderr_tail) if line.strip()), "")
-        detail = f": {said.strip()}" if said else ""
+        last = next((line for line in reversed(ended.stderr_tail) if line.strip()), "")
+        detail = f": {last.strip()}" if last else ""
         return _inconclusive(
             partial, Cause.UNKNOWN_EXIT, f"the JVM ended with status {ended.status} and no verdict{detail}"
         )

@@ -8,7 +8,7 @@ in it has one in the module as its author wrote it:
   of the rewritten one, and the columns keep their order: each is as wide as the widest of what any line has in it. With
   ``∀`` in column 7 of one line, column 8 of every line moves to the right.
 - Strings are values, and keep their characters and their length: for a character that the lexer of that SANY refuses,
-  which is one beyond Latin-1, another one stands in that occurs nowhere in the project; it is put back in what is said.
+  which is one beyond Latin-1, another one stands in that occurs nowhere in the project; it is put back in all messages.
 - Comments are left out.
 
 Source: tla-unicode.csv of RFC 5 of tlaplus/rfcs; tla+.jj and JunctionListContext of tlaplus/tlaplus.
@@ -143,7 +143,7 @@ class RewrittenModule:
 
 
 class Rewritten:
-    """A project in ASCII, and the way back from what is said of it.
+    """A project in ASCII, and the way back from messages about it.
 
     Attributes:
         modules: the modules that were rewritten, by name.
@@ -255,7 +255,7 @@ class _Lines:
 
 
 def _is_beyond_ascii(text: str) -> bool:
-    """Tell whether a module has a symbol or a string that is not ASCII; comments do not count."""
+    """Return whether a module has a symbol or a string that is not ASCII; comments do not count."""
     return not text.isascii() and any(
         kind == "symbol" or (kind == "string" and not token.isascii()) for kind, token in _split(text)
     )
@@ -364,8 +364,8 @@ def _stand_ins(texts: Iterable[str]) -> dict[int, str]:
     wanted = sorted({character for string in strings for character in string if ord(character) > 0xFF})
     free = [character for character in _LATIN if character not in joined]
     if len(wanted) > len(free):
-        said = f"the strings of the project have {len(wanted)} different characters that are not Latin-1"
-        raise BadInputError(f"{NOT_PARSED} {said}; at most {len(free)} can be taken")
+        problem = f"the strings of the project have {len(wanted)} different characters that are not Latin-1"
+        raise BadInputError(f"{NOT_PARSED} {problem}; at most {len(free)} can be taken")
     return {ord(character): latin for character, latin in zip(wanted, free, strict=False)}
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.conformance.json_values import Words, to_tree
-from lockstep.models.counterexample import of_search
+from lockstep.models.counterexample import behaviour_of_violation
 from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
-from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.search_options import SearchOptions
+from lockstep.tla.tables.compiled_search import explore_compiled
 from lockstep.tla.values.kinds import Value
 from raftref.dledger.messages import Message
 from raftref.dledger.simulation import FaultPlan
@@ -88,10 +89,10 @@ class Play:
         manifest, entry = model_named(name)
         module, cfg = manifest.files(entry)
         spec = load_spec(module, cfg, search_path=manifest.library)
-        violation = explore_either(spec, check_deadlock=entry.deadlock).violation
+        violation = explore_compiled(spec, SearchOptions(check_deadlock=entry.deadlock)).violation
         assert violation is not None, f"{name} has no counterexample"
         words = Words(spec.constants["NoNode"], spec.model_values)
-        for step in of_search(spec, violation).steps[1:]:
+        for step in behaviour_of_violation(spec, violation).steps[1:]:
             self._again(step.action, {key: _tree(value, words) for key, value in (step.args or {}).items()}, step.state)
 
     def _again(self, action: str, args: dict[str, Any], after: Mapping[str, Value]) -> None:

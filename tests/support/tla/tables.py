@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import explore
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tla.values.kinds import TlaError
@@ -14,19 +16,21 @@ from lockstep.tla.values.kinds import TlaError
 def by_tables(spec: Spec, **options: Any) -> TableExploration | str:
     """Explore by tables; an evaluation that fails is told with its steps."""
     try:
-        return explore_by_tables(spec, **options)
+        return explore_by_tables(spec, SearchOptions(**options))
     except TlaError as error:
         return f"{error} after {getattr(error, 'trace', None)}"
 
 
 #: What concerns tables alone.
-_OF_TABLES = ("seed", "orbits", "most_memory")
+_OF_TABLES = ("fingerprint_seed", "count_orbits", "memory_budget")
 
 
 def literally(spec: Spec, **options: Any) -> Exploration | str:
     """Explore state by state, likewise."""
     try:
-        return explore(spec, **{name: value for name, value in options.items() if name not in _OF_TABLES})
+        return explore(
+            spec, SearchOptions(**{name: value for name, value in options.items() if name not in _OF_TABLES})
+        )
     except TlaError as error:
         return f"{error} after {getattr(error, 'trace', None)}"
 
@@ -49,7 +53,7 @@ def differences(spec: Spec, *, edges: bool = False, **options: Any) -> list[str]
 def _of_graph(ours: TableExploration, theirs: Exploration) -> list[str]:
     assert ours.graph is not None
     states = ours.graph.states[:]
-    sources, targets = ours.graph.follows.edges()
+    sources, targets = ours.graph.successors.edges()
     edges = zip(sources.tolist(), ours.graph.actions, targets.tolist(), strict=True)
     mine = Counter((states[source], action, states[target]) for source, action, target in edges)
     other = Counter((theirs.states[each.source], each.action, theirs.states[each.target]) for each in theirs.edges)

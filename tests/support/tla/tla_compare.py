@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.tla.explore import explore
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.printed_values import parse_value
@@ -53,7 +54,7 @@ def graph_by_tlc(module: Path, cfg: Path, spec: Spec, *, deadlock: bool = False)
 
 def graph_by_search(spec: Spec, *, deadlock: bool = False) -> StateGraph:
     """Explore a model with the compiled specification."""
-    found = explore(spec, keep_edges=True, check_deadlock=deadlock)
+    found = explore(spec, SearchOptions(keep_edges=True, check_deadlock=deadlock))
     states = [tuple(state) for state in found.states]
     return StateGraph(
         states=frozenset(states),

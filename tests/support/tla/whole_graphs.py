@@ -47,7 +47,7 @@ def of_tables(found: TableExploration, spec: Spec, actions: dict[str, int]) -> N
     """Number what a search by tables kept; `actions` are the numbers of actions, by TLC's names of them."""
     assert found.graph is not None
     states = found.graph.states
-    sources, targets = found.graph.follows.edges()
+    sources, targets = found.graph.successors.edges()
     labels = {
         name: actions.setdefault(told.labels[0], len(actions))
         for name, told in spec.actions.items()

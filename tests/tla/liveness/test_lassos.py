@@ -11,13 +11,16 @@ from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
 from lockstep.cli.command_line import cli
-from lockstep.models.spec_search import explore_with_tlc
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.tla.compile.spec_fault import SpecFault
-from lockstep.tla.explore import Exploration, Violation, explore
+from lockstep.tla.exploration import Exploration, Violation
+from lockstep.tla.explore import explore
 from lockstep.tla.liveness import temporal_check
 from lockstep.tla.liveness.lasso_search import Lasso
 from lockstep.tla.liveness.temporal_check import LassoContradictedError, LivenessRefusedError
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
 from tests.support.places import SPECS
@@ -89,7 +92,7 @@ ASKED = (("Weak", "BareSpec"), ("Unfair", "BareSpec"), ("Some", "AllServed"))
 @pytest.mark.parametrize(("assumed", "name"), sampled(ASKED, ASKED[1:2]))
 def test_tlc_says_the_same_of_the_lock(assumed: str, name: str, tmp_path: Path) -> None:
     lines = ("CONSTANT Client = {a, b}", f"SPECIFICATION {assumed}", f"PROPERTY {name}")
-    asked = explore_with_tlc(LOCK, cfg(tmp_path, *lines))
+    asked = explore_spec(SpecFiles(LOCK, cfg(tmp_path, *lines)), Engine.TLC)
     found = explore(load_spec(LOCK, cfg(tmp_path, *lines)))
     assert (asked.verdict == "violated") is (found.violation is not None)
     assert (asked.distinct, asked.generated) == (found.distinct, found.generated)
@@ -119,11 +122,11 @@ def test_a_deadlock_is_found_before_liveness_is_asked_for(tmp_path: Path) -> Non
     module.write_text(f"---- MODULE Own ----\nEXTENDS Integers\n{body}\n====\n")
     spec = load_spec(module, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Live"), cache_dir=tmp_path / "cache")
     assert violation(explore(spec)).kind == "deadlock"
-    assert told(violation(explore(spec, check_deadlock=False))) == ([None], 0)
+    assert told(violation(explore(spec, SearchOptions(check_deadlock=False)))) == ([None], 0)
 
 
 def test_a_search_that_gives_up_says_nothing_of_liveness(tmp_path: Path) -> None:
-    found = explore(lock(tmp_path, "SPECIFICATION Unfair", "PROPERTY Freed"), max_states=3)
+    found = explore(lock(tmp_path, "SPECIFICATION Unfair", "PROPERTY Freed"), SearchOptions(max_states=3))
     assert (found.complete, found.violation) == (False, None)
 
 
@@ -163,7 +166,7 @@ def test_a_formula_that_fails_in_an_early_state_is_not_left_until_all_states_are
         spec = load_spec(module, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Fails"), cache_dir=tmp_path / "cache")
         levels: list[int] = []
         with pytest.raises(SpecFault, match=r"Own\.tla:\d+:\d+: LS603 Fails: .* is 0") as raised:
-            explore(spec, check_deadlock=False, on_level=levels.append)
+            explore(spec, SearchOptions(check_deadlock=False, on_progress=levels.append))
         assert 3 < len(levels) < 300
         assert len(raised.value.trace) < 9
 
@@ -213,8 +216,8 @@ def test_behaviours_are_those_that_the_constraints_leave(
 ) -> None:
     """Up and Reset stay enabled where a constraint takes their steps away; TLC says the same."""
     lines = (f"SPECIFICATION {assumed}", constraint, f"PROPERTY {name}")
-    found = explore(counter(tmp_path, *lines), check_deadlock=False)
-    asked = explore_with_tlc(COUNTER, cfg(tmp_path, *lines), deadlock=False)
+    found = explore(counter(tmp_path, *lines), SearchOptions(check_deadlock=False))
+    asked = explore_spec(SpecFiles(COUNTER, cfg(tmp_path, *lines)), Engine.TLC, SearchOptions(check_deadlock=False))
     assert (found.violation is not None) is is_violated
     assert (asked.verdict == "violated") is (found.violation is not None)
     assert (asked.distinct, asked.generated) == (found.distinct, found.generated)
@@ -321,13 +324,13 @@ def counting(folder: Path, name: str) -> Spec:
 def test_what_asks_whether_an_action_is_enabled_that_leaves_a_variable_open_is_named_as_unchecked(
     tmp_path: Path,
 ) -> None:
-    found = explore(counting(tmp_path, "Incomplete"), check_deadlock=False)
+    found = explore(counting(tmp_path, "Incomplete"), SearchOptions(check_deadlock=False))
     assert (found.violation, found.complete, found.unchecked) == (None, True, ("Incomplete",))
 
 
 def test_a_refinement_that_puts_an_expression_for_a_variable_is_checked_with_its_fairness(tmp_path: Path) -> None:
     """Finish is enabled while n is not 2: that asks for values of done alone, and no n is looked for."""
-    found = explore(counting(tmp_path, "Refines"), check_deadlock=False)
+    found = explore(counting(tmp_path, "Refines"), SearchOptions(check_deadlock=False))
     assert (found.violation, found.complete, found.unchecked) == (None, True, ())
 
 
@@ -342,7 +345,10 @@ Arrives == <>(n = 2)
 ====
 """)
     with pytest.raises(TlaError, match=r"Open\.tla:5:\d+: LS60\d Arrives: "):
-        explore(load_spec(path, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Arrives")), check_deadlock=False)
+        explore(
+            load_spec(path, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Arrives")),
+            SearchOptions(check_deadlock=False),
+        )
 
 
 def test_a_cycle_that_stutters_where_it_closes_begins_where_the_behaviour_enters_it(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 from tests.support.tla.tla_temporal import TemporalSpec, made_up_spec
 from tests.support.tla.tla_terms import SEED
@@ -27,7 +28,9 @@ REFUSED = "Temporal formulas containing actions must be of forms"
 
 def is_violated(spec: TemporalSpec, name: str, folder: Path) -> bool:
     """Tell whether the search finds a behaviour without a property."""
-    found = explore(load_spec(*spec.write(folder, name), cache_dir=folder / "cache"), check_deadlock=False)
+    found = explore(
+        load_spec(*spec.write(folder, name), cache_dir=folder / "cache"), SearchOptions(check_deadlock=False)
+    )
     assert found.complete or found.violation
     assert not found.unchecked
     return found.violation is not None

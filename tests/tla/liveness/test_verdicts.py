@@ -15,6 +15,7 @@ from lockstep.tla.explore import explore
 from lockstep.tla.liveness.behaviour_graph import Valuation, graph_of
 from lockstep.tla.liveness.lasso_search import find_violation
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tlc import PropertyKind, TlcOptions, TlcVerdict, run_tlc
 from tests.support.places import SPECS
 from tests.support.sampling import sampled
@@ -86,7 +87,7 @@ def violated(folder: Path, assumed: str) -> set[str]:
     """The properties that the search finds a behaviour against."""
     spec = load_spec(*written(folder, assumed, *(f"PROPERTY {name}" for name in (*PROPERTIES, *BEYOND))))
     assert (spec.unchecked, len(spec.temporal)) == ({}, len(PROPERTIES) + len(BEYOND))
-    plain = explore(load_spec(*written(folder, assumed)), keep_edges=True, check_deadlock=False)
+    plain = explore(load_spec(*written(folder, assumed)), SearchOptions(keep_edges=True, check_deadlock=False))
     follows: list[list[int]] = [[] for _ in plain.states]
     for edge in plain.edges:
         follows[edge.source].append(edge.target)
@@ -125,7 +126,7 @@ def test_tlc_finds_that_the_other_properties_hold(assumed: str, tmp_path: Path) 
 @pytest.mark.parametrize(("assumed", "name"), sampled(BROKEN, BROKEN[::4]))
 def test_tlc_finds_a_violation_where_the_search_finds_one(assumed: str, name: str, tmp_path: Path) -> None:
     cfg = written(tmp_path, assumed, f"PROPERTY {name}")
-    found = explore(load_spec(*cfg), check_deadlock=False).violation
+    found = explore(load_spec(*cfg), SearchOptions(check_deadlock=False)).violation
     assert found is not None
     assert (found.kind, found.name) == ("temporal property", name)
     assert tlc(tmp_path, assumed, name) is TlcVerdict.VIOLATED

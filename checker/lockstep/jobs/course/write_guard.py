@@ -18,8 +18,10 @@ from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.jobs.course.course_exercises import WriteGuard
 from lockstep.jobs.course.student_answers import Grade
-from lockstep.tla.explore import Exploration, Violation, explore
+from lockstep.tla.exploration import Exploration, Violation
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
@@ -56,10 +58,10 @@ def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Grade:
 
     try:
         spec = loaded(text)
-        graded = _graded(spec, exercise, explore(spec, check_deadlock=False, max_states=MAX_STATES))
+        graded = _graded(spec, exercise, explore(spec, SearchOptions(check_deadlock=False, max_states=MAX_STATES)))
         rule, distinct = _with_rule(template, exercise.rule), 0
         for changed in ((), exercise.other_model) if graded.solved else ():
-            intended = explore(loaded(rule, changed), check_deadlock=False, keep_edges=True)
+            intended = explore(loaded(rule, changed), SearchOptions(check_deadlock=False, keep_edges=True))
             assert intended.complete, "the intended rule violates nothing"
             distinct += intended.distinct
             if (found := difference(intended, loaded(text, changed))) is not None:

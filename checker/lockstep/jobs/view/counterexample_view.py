@@ -9,8 +9,9 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.jobs.view.remarks import property_remark
-from lockstep.models.counterexample import of_search
-from lockstep.models.spec_search import explore_compiled
+from lockstep.models.counterexample import behaviour_of_violation
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.systems.node_picture import shown
@@ -21,9 +22,10 @@ from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.tables.compiled_search import explore_either
+from lockstep.tla.tables.compiled_search import explore_compiled
 from lockstep.tla.values.kinds import Value
 
 
@@ -36,14 +38,16 @@ def view_model(name: str, say: Say = silent) -> tuple[ShownBehaviour, PageContex
     manifest, model = model_named(name)
     module, cfg = manifest.files(model)
     spec = load_spec(module, cfg, search_path=manifest.library)
-    found = explore_either(
+    found = explore_compiled(
         spec,
-        check_deadlock=model.deadlock,
-        on_states=lambda distinct: say(f"{name}: {distinct:,} distinct states"),
+        SearchOptions(
+            check_deadlock=model.deadlock,
+            on_progress=lambda search: say(f"{name}: {search.distinct:,} distinct states"),
+        ),
     )
     if found.violation is None:
         raise NothingToShowError(f"{name} has no violation to view")
-    behaviour, label = of_search(spec, found.violation), found.violation.label
+    behaviour, label = behaviour_of_violation(spec, found.violation), found.violation.label
     at = "" if behaviour.back_to is not None else f" in step {len(behaviour.steps) - 1}"
     context = page_context(model_system(manifest.path), spec, module)
     reason = f"{label} is violated"
@@ -58,12 +62,10 @@ def view_own_spec(options: SpecOptions, say: Say = silent) -> tuple[ShownBehavio
     """
     module, cfg, library, jar = options.module, options.own_cfg, options.library, options.jar
     assert module is not None
-    found = explore_compiled(
-        module,
-        cfg,
-        search_path=library,
-        jar=jar,
-        on_progress=lambda distinct: say(f"{module.name}: {distinct:,} distinct states"),
+    found = explore_spec(
+        SpecFiles(module, cfg, library=tuple(library), jar=jar),
+        Engine.COMPILED,
+        SearchOptions(on_progress=lambda search: say(f"{module.name}: {search.distinct:,} distinct states")),
     )
     if found.counterexample is None:
         error = NoVerdictError if found.verdict is Verdict.INCONCLUSIVE else NothingToShowError

@@ -15,11 +15,11 @@ DEFAULT_TIMEOUT_MS = 30_000
 """Milliseconds for one question to z3. The slowest takes about a second."""
 
 MAX_TIMEOUT_MS = 2**32 - 1
-"""The longest that z3 can be told; to it this one means for ever."""
+"""The longest time-out of z3, which takes this one for ever."""
 
 
 class ProofVerdict(StrEnum):
-    """What is known of a claim afterwards."""
+    """The verdict on a claim."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -28,7 +28,7 @@ class ProofVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What one lemma says and what became of it."""
+    """One lemma and the attempt to prove it."""
 
     name: str
     """The lemma's name, as `run_proofs` takes it."""
@@ -41,18 +41,18 @@ class Proof:
     seconds: float
     """Wall time, controls included."""
     counterexample: Mapping[str, Any] | None = None
-    """Of a refuted claim: the values that break it, JSON-like, with `node_count` among them."""
+    """The values that break a refuted claim, JSON-like, with `node_count` among them."""
     reason: str = ""
-    """Of an unknown verdict: why."""
+    """The reason of an unknown verdict."""
     controls: tuple[Proof, ...] = ()
     """Wrong neighbours of the claim, each of which must be refuted."""
 
 
-#: Lemmas by name: the module that has a function of the lemma's name, which takes the milliseconds of one question.
+#: The module of each lemma, which has a function of its name; that takes the milliseconds of one question.
 Lemmas: TypeAlias = Mapping[str, str]
 
 #: The lemmas on what spec/common says of quorums.
-OF_QUORUMS: Lemmas = MappingProxyType(
+QUORUM_LEMMAS: Lemmas = MappingProxyType(
     {
         name: f"lockstep.models.proofs.{name}"
         for name in (

@@ -27,12 +27,12 @@ SizeRule = Callable[[int], int]
 
 
 def majority(node_count: int) -> int:
-    """How many peers are a quorum: more than half of them."""
+    """Return the size of a quorum: more than half of the peers."""
     return node_count // 2 + 1
 
 
 def middle(node_count: int) -> int:
-    """Which element of the descending watermarks is the quorum index, counted from 0."""
+    """Return which element of the descending watermarks is the quorum index, counted from 0."""
     return node_count // 2
 
 

@@ -1,4 +1,4 @@
-"""What every lemma shares: the one place where z3 is asked.
+"""Questions to z3, which every lemma asks here.
 
 A lemma is a claim over all values of its variables. z3 is asked for values that satisfy the assumptions and
 break the claim: none exist (`unsat`), and the claim is proved; some exist (`sat`), and they are the
@@ -29,9 +29,9 @@ class Question:
     node_count: int | None
     """The number of nodes; `None` if the size is itself a variable."""
     assumptions: Sequence[z3.BoolRef]
-    """What may be relied on."""
+    """The assumptions of the claim."""
     claim: z3.BoolRef
-    """What has to follow from it."""
+    """The claim, which has to follow."""
     read: Callable[[z3.ModelRef], Mapping[str, Any]]
     """Turns z3's model of a counterexample into plain values."""
 

@@ -1,4 +1,4 @@
-"""The graph of a search, and what formulas say of its steps: each leaf is evaluated where it is asked for, and once."""
+"""The graph of a search, and the values of formulas on its steps: each leaf is evaluated once, where needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Broken", "Graph", "Valuation", "graph_of"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Broken:
-    """What a formula is where it cannot be evaluated."""
+    """The value of a formula that cannot be evaluated."""
 
     error: TlaError
 
@@ -58,8 +58,8 @@ class Valuation:
         self._kept: list[Formula] = []  # so that an id stays that of its formula
         self._failed: list[tuple[TlaError, Leaf]] = []
 
-    def of_leaf(self, leaf: Leaf, source: int, target: int) -> bool | Broken:
-        """Answer the value of a leaf on a step, or the error that its evaluation raised."""
+    def leaf_value(self, leaf: Leaf, source: int, target: int) -> bool | Broken:
+        """Return the value of a leaf on a step, or the error that its evaluation raised."""
         known = self._known.get(id(leaf))
         if known is None:
             known = self._known[id(leaf)] = {}
@@ -76,13 +76,13 @@ class Valuation:
             known[key] = value
         return value
 
-    def is_of(self, error: TlaError, formula: Formula) -> bool:
-        """Tell whether it was a leaf of a formula whose evaluation raised an error."""
+    def raised_by(self, error: TlaError, formula: Formula) -> bool:
+        """Return whether it was a leaf of a formula whose evaluation raised an error."""
         leaves = set(map(id, leaves_of(formula)))
         return any(each is error and id(leaf) in leaves for each, leaf in self._failed)
 
     def is_of_step(self, formula: Formula) -> bool:
-        """Tell whether the next state may matter to a pure formula."""
+        """Return whether the next state may matter to a pure formula."""
         known = self._of_step.get(id(formula))
         if known is None:
             if isinstance(formula, Leaf):
@@ -95,8 +95,8 @@ class Valuation:
             self._kept.append(formula)
         return known
 
-    def of_pure(self, formula: Formula, source: int, target: int) -> bool | Broken:
-        """Answer the value of a formula of a step; its parts are asked in their order, as long as they matter.
+    def value(self, formula: Formula, source: int, target: int) -> bool | Broken:
+        """Return the value of a formula of a step; its parts are evaluated in their order, as long as they matter.
 
         Args:
             formula: a formula in normal form without temporal operators.
@@ -104,26 +104,26 @@ class Valuation:
             target: the next one.
         """
         if isinstance(formula, Leaf):
-            return self.of_leaf(formula, source, target)
+            return self.leaf_value(formula, source, target)
         if isinstance(formula, Not):
-            value = self.of_pure(formula.part, source, target)
+            value = self.value(formula.part, source, target)
             return value if isinstance(value, Broken) else not value
         if not isinstance(formula, (And, Or)):
             raise TypeError(f"{type(formula).__name__} is not of one step")
         decides = isinstance(formula, Or)
         for part in formula.parts:
-            value = self.of_pure(part, source, target)
+            value = self.value(part, source, target)
             if isinstance(value, Broken) or value is decides:
                 return value
         return not decides
 
     def holds(self, formula: Formula, source: int, target: int) -> bool:
-        """Answer the same where there must be a value.
+        """Return the value of a formula of a step that must have one.
 
         Raises:
             TlaError: if the formula cannot be evaluated.
         """
-        value = self.of_pure(formula, source, target)
+        value = self.value(formula, source, target)
         if isinstance(value, Broken):
             raise value.error
         return value

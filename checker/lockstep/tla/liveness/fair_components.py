@@ -26,12 +26,12 @@ Wanted: TypeAlias = Callable[[int, int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is to hold of a behaviour's end, whatever its beginning.
+    """Conditions on a behaviour's end, whatever its beginning.
 
     Attributes:
         recurring: P of each ``[]<>P``.
         persisting: P of each ``<>[]P``.
-        choices: of each ``<>[]P1 \\/ <>[]P2 ... \\/ []<>Q`` the P's, and Q if there is one.
+        choices: the P's, and Q if there is one, of each ``<>[]P1 \\/ <>[]P2 ... \\/ []<>Q``.
     """
 
     recurring: tuple[Formula, ...] = ()
@@ -130,7 +130,7 @@ def fair_part(product: Product, valuation: Valuation, steps: Steps, conditions: 
 
 
 def _keeps(bit: int, _source: int, _target: int, postponed: int) -> bool:
-    """Tell whether a step does not put off a promise."""
+    """Return whether a step does not put off a promise."""
     return not postponed & bit
 
 
@@ -143,5 +143,5 @@ def _first(found: Iterable[Component | None]) -> Component | None:
 
 
 def all_steps(product: Product) -> Steps:
-    """Answer the steps of a whole product."""
+    """Return the steps of a whole product."""
     return dict(enumerate(product.steps))

@@ -1,6 +1,6 @@
 """The meaning of temporal formulas on a behaviour that repeats itself, straight from their definitions.
 
-It knows nothing of normal forms, tableaux and components, and is asked whether what they found is so.
+It knows nothing of normal forms, tableaux and components, and confirms what they found.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lockstep.tla.liveness.temporal_formulas import (
 )
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["Met", "Word", "conditions_met"]
+__all__ = ["FairnessMet", "Word", "conditions_met"]
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
-    """How a cycle meets a condition of fairness.
+class FairnessMet:
+    """A condition of fairness, and how a cycle meets it.
 
     Attributes:
         condition: the condition, as it is written.
@@ -53,7 +53,7 @@ class Word:
         self._kept: list[Formula] = []  # so that an id stays that of its formula
 
     def after(self, index: int) -> int:
-        """Answer the index of the next state."""
+        """Return the index of the next state."""
         return index + 1 if index + 1 < len(self.states) else self.back_to
 
     def _from(self, index: int) -> range:
@@ -61,14 +61,14 @@ class Word:
         return range(min(index, self.back_to), len(self.states))
 
     def holds(self, formula: Formula, index: int = 0) -> bool:
-        """Tell whether a formula is true of a suffix.
+        """Return whether a formula is true of a suffix.
 
         Args:
             formula: the formula.
             index: where the suffix begins.
 
         Raises:
-            TlaError: if what the answer depends on cannot be evaluated.
+            TlaError: if what the value depends on cannot be evaluated.
         """
         if isinstance(formula, (Always, Eventually, LeadsTo, Fair)):
             index = min(index, self.back_to)  # from there on all suffixes have the same ones
@@ -128,7 +128,7 @@ class Word:
         return self._decided(parts, True)
 
     def _decided(self, parts: Sequence[tuple[Formula, int]], value: bool) -> bool:
-        """Tell whether one of the parts has a value; one that cannot be evaluated matters only where none has."""
+        """Return whether one of the parts has a value; one that cannot be evaluated matters only where none has."""
         failed: TlaError | None = None
         for formula, index in parts:
             try:
@@ -141,14 +141,14 @@ class Word:
         return False
 
 
-def conditions_met(word: Word, assumed: Sequence[Formula]) -> tuple[Met, ...]:
-    """Tell how the cycle of a behaviour meets each condition of fairness that is assumed.
+def conditions_met(word: Word, assumed: Sequence[Formula]) -> tuple[FairnessMet, ...]:
+    """Return how the cycle of a behaviour meets each condition of fairness that is assumed.
 
     Args:
         word: a behaviour that is as assumed.
-        assumed: the assumptions; those that are not WF or SF, nor conjunctions of these, have nothing to tell.
+        assumed: the assumptions; those that are not WF or SF, nor conjunctions of these, are left out.
     """
-    found: list[Met] = []
+    found: list[FairnessMet] = []
     for formula in assumed:
         if isinstance(formula, And):
             found += conditions_met(word, formula.parts)
@@ -157,12 +157,12 @@ def conditions_met(word: Word, assumed: Sequence[Formula]) -> tuple[Met, ...]:
     return tuple(found)
 
 
-def _met(word: Word, fair: Fair) -> Met:
+def _met(word: Word, fair: Fair) -> FairnessMet:
     cycle = range(word.back_to, len(word.states))
     for index in cycle:
         if word.holds(fair.taken, index):
-            return Met(fair.text, "taken", index)
+            return FairnessMet(fair.text, "taken", index)
     resting = [index for index in cycle if not word.holds(fair.enabled, index)]
     if len(resting) == len(cycle):
-        return Met(fair.text, "never enabled")
-    return Met(fair.text, "not enabled", resting[0])
+        return FairnessMet(fair.text, "never enabled")
+    return FairnessMet(fair.text, "not enabled", resting[0])

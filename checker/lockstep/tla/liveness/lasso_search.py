@@ -1,4 +1,4 @@
-"""The search for a behaviour that makes formulas hold: a way to a fair component, and a cycle in it."""
+"""The search for a behaviour that makes formulas hold: a path to a fair component, and a cycle in it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def find_violation(graph: Graph, valuation: Valuation, assumed: Sequence[Formula
         A behaviour, None if there is none.
 
     Raises:
-        TlaError: if there is none, but a formula cannot be evaluated where it is asked for.
+        TlaError: if there is none, but a formula cannot be evaluated where its value is needed.
     """
     given = [part for formula in assumed for part in _conjuncts(normal(formula))]
     broken: Broken | None = None
@@ -77,7 +77,7 @@ def _conjuncts(formula: Formula) -> Iterator[Formula]:
 
 
 def _alternatives(formula: Formula) -> Iterator[Formula]:
-    """List formulas of which one must hold: those of a conjunction of properties are searched for one by one."""
+    """Yield formulas one of which must hold: those of a conjunction of properties are searched for one by one."""
     if isinstance(formula, Or):
         for part in formula.parts:
             yield from _alternatives(part)
@@ -118,12 +118,12 @@ def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) 
 def _lasso(product: Product, component: Component) -> Lasso:
     """Make a behaviour of a component: a short one, though not always a shortest."""
     start, cycle = _cycle(component)
-    way = [product.states[number] for number in product.way_to(start)]
-    return _shortened(way[:-1], [product.states[number] for number in cycle])
+    path = [product.states[number] for number in product.path_to(start)]
+    return _shortened(path[:-1], [product.states[number] for number in cycle])
 
 
 def _cycle(component: Component) -> tuple[int, list[int]]:
-    """Answer where to enter a component, and a cycle from there that has a step of each kind that is wanted."""
+    """Return where to enter a component, and a cycle from there with a step of each kind that is wanted."""
     steps = component.steps
     for number, each in steps.items():
         for target, postponed in each:
@@ -143,7 +143,7 @@ def _cycle(component: Component) -> tuple[int, list[int]]:
 
 
 def _shortest(steps: Steps, start: int, wanted: Wanted) -> list[tuple[int, int, int]]:
-    """Answer the steps of a shortest way that ends in a step of some kind, which the component has."""
+    """Return the steps of a shortest path that ends in a step of some kind, which the component has."""
     came: dict[int, tuple[int, int, int]] = {}
     waiting = deque([start])
     while waiting:
@@ -151,14 +151,14 @@ def _shortest(steps: Steps, start: int, wanted: Wanted) -> list[tuple[int, int, 
         for target, postponed in steps[number]:
             step = (number, target, postponed)
             if wanted(*step):
-                return [*_way(came, start, number), step]
+                return [*_path(came, start, number), step]
             if target != start and target not in came:
                 came[target] = step
                 waiting.append(target)
     raise LookupError("a component has no step of a kind that it was found to have")
 
 
-def _way(came: dict[int, tuple[int, int, int]], start: int, end: int) -> list[tuple[int, int, int]]:
+def _path(came: dict[int, tuple[int, int, int]], start: int, end: int) -> list[tuple[int, int, int]]:
     found = []
     while end != start:
         found.append(came[end])
@@ -167,13 +167,13 @@ def _way(came: dict[int, tuple[int, int, int]], start: int, end: int) -> list[tu
     return found
 
 
-def _shortened(way: list[int], cycle: list[int]) -> Lasso:
-    """Leave out what stutters, which no formula of TLA+ notices, and what of the way is in the cycle already."""
+def _shortened(path: list[int], cycle: list[int]) -> Lasso:
+    """Leave out what stutters, which no formula of TLA+ notices, and what of the path is in the cycle already."""
     cycle = [cycle[0], *(after for state, after in pairwise(cycle) if state != after)]
-    while len(cycle) > 1 and cycle[-1] == cycle[0]:  # the first stays, since the way, or the behaviour, begins there
+    while len(cycle) > 1 and cycle[-1] == cycle[0]:  # the first stays, since the path, or the behaviour, begins there
         cycle.pop()
-    way = [state for state, after in pairwise([*way, cycle[0]]) if state != after]
-    while way and way[-1] == cycle[-1]:
-        way.pop()
+    path = [state for state, after in pairwise([*path, cycle[0]]) if state != after]
+    while path and path[-1] == cycle[-1]:
+        path.pop()
         cycle = [cycle[-1], *cycle[:-1]]
-    return Lasso((*way, *cycle), len(way))
+    return Lasso((*path, *cycle), len(path))

@@ -1,8 +1,8 @@
 """The tableau of a formula in normal form: what it leaves to hold after a step.
 
 After Manna and Pnueli, *Temporal Verification of Reactive Systems: Safety*, chapter 5, as TLC's (tlc2.tool.liveness,
-TBGraph); but its nodes are made on the way, along with the states that they are for, so that a leaf is asked only where
-the parts before it leave that open. What a node puts off is told of its steps: a <>F that is put off for ever fails.
+TBGraph); but its nodes are made on the way, along with the states that they are for, so that a leaf is evaluated only
+where the parts before it leave that open. Its steps record what they put off: a <>F that is put off for ever fails.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Move", "Tableau"]
 #: A node to go on with, and which <>F are put off, a bit for each.
 Move: TypeAlias = tuple[int, int]
 #: The value of a pure formula on the step in question.
-Asked: TypeAlias = Callable[[Formula], "bool | Broken"]
+Evaluate: TypeAlias = Callable[[Formula], "bool | Broken"]
 _Branch: TypeAlias = tuple[frozenset[int], int]
 
 
@@ -72,39 +72,39 @@ class Tableau:
         return number
 
     def is_done(self, node: int) -> bool:
-        """Tell whether a node leaves nothing to hold."""
+        """Return whether a node leaves nothing to hold."""
         return not self._nodes[node]
 
     def error(self, node: int) -> Broken | None:
-        """Answer what could not be evaluated on the way to a node, if there is anything."""
+        """Return what could not be evaluated on the path to a node, if there is anything."""
         for place in self._nodes[node]:
             formula = self._formulas[place]
             if isinstance(formula, Broken):
                 return formula
         return None
 
-    def moves(self, node: int, asked: Asked) -> list[Move]:
+    def moves(self, node: int, evaluate: Evaluate) -> list[Move]:
         """List the ways to go on from a node by a step.
 
         What cannot be evaluated is taken to hold, and is remembered in all nodes from there on.
 
         Args:
             node: the node.
-            asked: answers the value of a pure formula on the step.
+            evaluate: returns the value of a pure formula on the step.
 
         Returns:
             The moves. One that leaves more to hold than another, or puts off more, is left out.
         """
         todo = tuple(self._formulas[place] for place in self._nodes[node])
         found: list[_Branch] = []
-        for branch in self._branches(todo, frozenset(), 0, asked):
+        for branch in self._branches(todo, frozenset(), 0, evaluate):
             if not any(_is_no_more(each, branch) for each in found):
                 found = [each for each in found if not _is_no_more(branch, each)]
                 found.append(branch)
         return [(self._node(places), postponed) for places, postponed in found]
 
     def _branches(
-        self, todo: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, asked: Asked
+        self, todo: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
     ) -> Iterator[_Branch]:
         """Yield the ways to make formulas hold: what is left for the next state, and what is put off."""
         if not todo:
@@ -112,28 +112,28 @@ class Tableau:
             return
         formula, rest = todo[0], todo[1:]
         if isinstance(formula, Broken):
-            yield from self._branches(rest, later | {self._add(formula)}, postponed, asked)
+            yield from self._branches(rest, later | {self._add(formula)}, postponed, evaluate)
         elif self._pure[id(formula)]:
-            value = asked(formula)
+            value = evaluate(formula)
             if value is not False:
                 more = (value, *rest) if isinstance(value, Broken) else rest
-                yield from self._branches(more, later, postponed, asked)
+                yield from self._branches(more, later, postponed, evaluate)
         elif isinstance(formula, And):
-            yield from self._branches((*formula.parts, *rest), later, postponed, asked)
+            yield from self._branches((*formula.parts, *rest), later, postponed, evaluate)
         elif isinstance(formula, Or):
-            yield from self._alternatives(formula, rest, later, postponed, asked)
+            yield from self._alternatives(formula, rest, later, postponed, evaluate)
         elif isinstance(formula, Always):
-            yield from self._branches((formula.part, *rest), later | {self._add(formula)}, postponed, asked)
+            yield from self._branches((formula.part, *rest), later | {self._add(formula)}, postponed, evaluate)
         elif isinstance(formula, Eventually):
-            yield from self._now_or_later(formula, rest, later, postponed, asked)
+            yield from self._now_or_later(formula, rest, later, postponed, evaluate)
 
     def _alternatives(
-        self, formula: Or, rest: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, asked: Asked
+        self, formula: Or, rest: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
     ) -> Iterator[_Branch]:
         for part in formula.parts:
-            yield from self._branches((part, *rest), later, postponed, asked)
-            if self._pure[id(part)] and asked(part) is not False:
-                return  # the parts after it do not matter, and are not asked
+            yield from self._branches((part, *rest), later, postponed, evaluate)
+            if self._pure[id(part)] and evaluate(part) is not False:
+                return  # the parts after it do not matter, and are not evaluated
 
     def _now_or_later(
         self,
@@ -141,14 +141,14 @@ class Tableau:
         rest: tuple[Formula | Broken, ...],
         later: frozenset[int],
         postponed: int,
-        asked: Asked,
+        evaluate: Evaluate,
     ) -> Iterator[_Branch]:
-        yield from self._branches((formula.part, *rest), later, postponed, asked)
-        if not (self._pure[id(formula.part)] and asked(formula.part) is True):
+        yield from self._branches((formula.part, *rest), later, postponed, evaluate)
+        if not (self._pure[id(formula.part)] and evaluate(formula.part) is True):
             put_off = postponed | self._bits[id(formula)]
-            yield from self._branches(rest, later | {self._add(formula)}, put_off, asked)
+            yield from self._branches(rest, later | {self._add(formula)}, put_off, evaluate)
 
 
 def _is_no_more(one: _Branch, other: _Branch) -> bool:
-    """Tell whether a branch leaves and puts off nothing that another does not."""
+    """Return whether a branch leaves and puts off nothing that another does not."""
     return one[0] <= other[0] and not one[1] & ~other[1]

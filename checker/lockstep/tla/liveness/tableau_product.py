@@ -62,20 +62,20 @@ class Product:
         moves: list[Move] | None = None
         for target in self.graph.steps[state]:
             if moves is None:
-                asked = _Asked(self._valuation, state, target)
-                listed = self._tableau.moves(node, asked)
-                moves = None if asked.of_step else listed
+                evaluation = _StepEvaluation(self._valuation, state, target)
+                listed = self._tableau.moves(node, evaluation)
+                moves = None if evaluation.of_step else listed
             else:
                 listed = moves
             found += [(self._number(target, after, number), postponed) for after, postponed in listed]
         return found
 
     def error(self, number: int) -> Broken | None:
-        """Answer what could not be evaluated on the way to a number, if there is anything."""
+        """Return what could not be evaluated on the path to a number, if there is anything."""
         return self._tableau.error(self._nodes[number])
 
-    def way_to(self, number: int) -> list[int]:
-        """List the numbers on a shortest way from an initial one, both included."""
+    def path_to(self, number: int) -> list[int]:
+        """Return the numbers on a shortest path from an initial one, both included."""
         found = [number]
         while self.parents[found[-1]] >= 0:
             found.append(self.parents[found[-1]])
@@ -83,8 +83,8 @@ class Product:
         return found
 
 
-class _Asked:
-    """Answers what a tableau asks of one step, and remembers whether the next state mattered."""
+class _StepEvaluation:
+    """The values of pure formulas on one step, with a record of whether the next state mattered."""
 
     def __init__(self, valuation: Valuation, source: int, target: int) -> None:
         self.valuation, self.source, self.target = valuation, source, target
@@ -92,4 +92,4 @@ class _Asked:
 
     def __call__(self, formula: Formula) -> bool | Broken:
         self.of_step = self.of_step or self.valuation.is_of_step(formula)
-        return self.valuation.of_pure(formula, self.source, self.target)
+        return self.valuation.value(formula, self.source, self.target)

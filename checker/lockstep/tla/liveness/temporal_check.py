@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
+from lockstep.tla.exploration import SearchStep, Violation
 from lockstep.tla.liveness.behaviour_graph import Graph, Valuation
-from lockstep.tla.liveness.lasso_replay import Met, Word, conditions_met
+from lockstep.tla.liveness.lasso_replay import Word, conditions_met
 from lockstep.tla.liveness.lasso_search import Lasso, find_violation
 from lockstep.tla.liveness.temporal_formulas import Formula
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.next_state import UnassignedError
 
 __all__ = [
-    "Checked",
-    "Found",
     "LassoContradictedError",
     "LivenessRefusedError",
     "check_temporal",
-    "refuse_sameness",
-    "sameness_in_the_way",
+    "liveness_obstacle",
+    "refuse_symmetry_and_view",
 ]
 
 
@@ -35,42 +33,16 @@ class LassoContradictedError(Exception):
     """A behaviour that the search found is not what it was found to be: an error of lockstep, not of the spec."""
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A step of a behaviour, as the specification takes it: None for the initial state and for one that stutters."""
-
-    action: str | None
-    args: dict[str, Value]
-    state: State
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A behaviour that violates a temporal property.
-
-    Attributes:
-        name: the property.
-        steps: the steps; the first is that of the initial state.
-        back_to: the index of the state that comes after the last.
-        met: how the cycle meets the conditions of fairness.
-    """
-
-    name: str
-    steps: tuple[Taken, ...]
-    back_to: int
-    met: tuple[Met, ...]
-
-
-def refuse_sameness(spec: Spec) -> None:
+def refuse_symmetry_and_view(spec: Spec) -> None:
     """Raise LivenessRefusedError where a cfg has temporal properties, and SYMMETRY or VIEW besides."""
-    found = sameness_in_the_way(spec)
+    found = liveness_obstacle(spec)
     if found is not None:
-        place, said = found
-        raise LivenessRefusedError(f"{place}: {WRONG_CFG} {said}")
+        place, problem = found
+        raise LivenessRefusedError(f"{place}: {WRONG_CFG} {problem}")
 
 
-def sameness_in_the_way(spec: Spec) -> tuple[str, str] | None:
-    """Say where a cfg has SYMMETRY or VIEW beside temporal properties, and what to remove; None where it has not."""
+def liveness_obstacle(spec: Spec) -> tuple[str, str] | None:
+    """Return where a cfg has SYMMETRY or VIEW beside temporal properties, and what to remove; None where it has not."""
     entries = [(kind, name) for kind, name in (("SYMMETRY", spec.symmetry), ("VIEW", spec.view)) if name is not None]
     if not entries or not spec.temporal:
         return None
@@ -81,20 +53,7 @@ def sameness_in_the_way(spec: Spec) -> tuple[str, str] | None:
     return place, f"{named} {leaves} too few behaviours to check {listed}; remove {them}"
 
 
-@dataclass
-class Checked:
-    """What a check of temporal properties found.
-
-    Attributes:
-        found: a behaviour that violates one, None if there is none.
-        unchecked: those that asked whether an action is enabled of which nobody can tell.
-    """
-
-    found: Found | None = None
-    unchecked: list[str] = field(default_factory=list)
-
-
-def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> Checked:
+def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> tuple[Violation | None, tuple[str, ...]]:
     """Check a specification's temporal properties, in the order of the configuration.
 
     As in TLC, the behaviours are those of the states and steps that the constraints leave, and each may stutter.
@@ -102,39 +61,38 @@ def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> Ch
     Args:
         spec: the specification.
         graph: all states and steps of a search.
-        begin: told the name of each property before it is checked.
+        begin: called with the name of each property before it is checked.
 
     Returns:
-        The first behaviour that violates a property; and what was not checked: what asks whether an action is enabled
+        The first violation; and the properties that were not checked, since they ask whether an action is enabled
         that does not say what each of its variables becomes.
 
     Raises:
         TlaError: if evaluation fails.
-        LassoContradictedError: if what is found does not stand when it is replayed.
+        LassoContradictedError: if a behaviour that is found does not stand when it is replayed.
     """
     valuation = Valuation(graph)
     assumed, properties = spec.temporal_formulas
-    checked = Checked()
+    unchecked: list[str] = []
     for name, parts in properties.items():
         begin(name)
         for promised in parts:
             try:
                 lasso = find_violation(graph, valuation, assumed, promised)
             except UnassignedError as error:
-                if not valuation.is_of(error, promised):
+                if not valuation.raised_by(error, promised):
                     raise
-                checked.unchecked.append(name)
+                unchecked.append(name)
                 break
             if lasso is not None:
-                checked.found = _replayed(spec, graph, name, lasso, assumed, promised)
-                return checked
-    return checked
+                return _replayed(spec, graph, name, lasso, assumed, promised), tuple(unchecked)
+    return None, tuple(unchecked)
 
 
 def _replayed(
     spec: Spec, graph: Graph, name: str, lasso: Lasso, assumed: Sequence[Formula], promised: Formula
-) -> Found:
-    """Take the steps of a behaviour, and ask what formulas mean on it."""
+) -> Violation:
+    """Take the steps of a behaviour again, and evaluate the formulas on it by their definitions."""
     states = [graph.states[number] for number in lasso.states]
     word = Word(states, lasso.back_to)
     try:
@@ -147,17 +105,17 @@ def _replayed(
         raise LassoContradictedError(f"{name}: the behaviour found cannot be evaluated: {error}") from error
     if states[0] not in set(spec.initial_states()):
         raise LassoContradictedError(f"{name}: the behaviour found begins in no initial state")
-    steps = [Taken(None, {}, states[0])]
+    steps = [SearchStep(None, {}, states[0])]
     steps += [_step(spec, name, before, after) for before, after in pairwise(states)]
     last, back = states[-1], states[lasso.back_to]
     if last != back:
         _step(spec, name, last, back)
-    return Found(name, tuple(steps), lasso.back_to, met)
+    return Violation("temporal property", name, tuple(steps), lasso.back_to, met)
 
 
-def _step(spec: Spec, name: str, before: State, after: State) -> Taken:
-    """Take the step of the specification between two states."""
+def _step(spec: Spec, name: str, before: State, after: State) -> SearchStep:
+    """Return the step of the specification between two states."""
     for action, args, reached in spec.successors(before):
         if reached == after and spec.constraint(after) and spec.action_constraint(before, after):
-            return Taken(action, args, after)
+            return SearchStep(action, args, after)
     raise LassoContradictedError(f"{name}: the behaviour found has a step that the spec does not allow")

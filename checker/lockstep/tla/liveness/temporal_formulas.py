@@ -124,7 +124,7 @@ class Fair:
 
 Formula: TypeAlias = Leaf | Not | And | Or | Implies | Equivalent | Always | Eventually | LeadsTo | Fair
 
-_MADE_OF: Mapping[str, Callable[..., Formula]] = {
+_CONSTRUCTORS: Mapping[str, Callable[..., Formula]] = {
     "not": Not,
     "implies": Implies,
     "equivalent": Equivalent,
@@ -134,12 +134,12 @@ _MADE_OF: Mapping[str, Callable[..., Formula]] = {
 }
 
 
-def formula_of(module: Mapping[str, Any], told: Temporal, given: tuple[Value, ...] = ()) -> Formula:
-    """Make a formula of what the compiled source says of it.
+def formula_of(module: Mapping[str, Any], record: Temporal, given: tuple[Value, ...] = ()) -> Formula:
+    """Make a formula of its record in the compiled source.
 
     Args:
         module: the names of the compiled source.
-        told: the formula, as META has it.
+        record: the formula, as META has it.
         given: what the quantifiers around it bind.
 
     Returns:
@@ -148,11 +148,11 @@ def formula_of(module: Mapping[str, Any], told: Temporal, given: tuple[Value, ..
     Raises:
         TlaError: if the set of a quantifier cannot be evaluated.
     """
-    kind, *rest = told
+    kind, *rest = record
     if kind == "leaf":
-        return _leaf_of(module, told, given)
+        return _leaf(module, record, given)
     if kind == "fair":
-        return _fair_of(module, told, given)
+        return _fairness(module, record, given)
     if kind in ("all", "some"):
         rows: Iterable[tuple[Value, ...]] = module[rest[0]](*given)
         made = tuple([formula_of(module, rest[1], given + row) for row in rows])
@@ -160,25 +160,25 @@ def formula_of(module: Mapping[str, Any], told: Temporal, given: tuple[Value, ..
     parts = tuple([formula_of(module, each, given) for each in rest])
     if kind in ("and", "or"):
         return And(parts) if kind == "and" else Or(parts)
-    return _MADE_OF[kind](*parts)
+    return _CONSTRUCTORS[kind](*parts)
 
 
-def _leaf_of(module: Mapping[str, Any], told: Temporal, given: tuple[Value, ...]) -> Leaf:
-    _, name, of_step, place = told
+def _leaf(module: Mapping[str, Any], record: Temporal, given: tuple[Value, ...]) -> Leaf:
+    _, name, of_step, place = record
     function = module[name]
     test = (lambda state, after: function(state, after, *given)) if given else function
     return Leaf(test, of_step, place)
 
 
-def _fair_of(module: Mapping[str, Any], told: Temporal, given: tuple[Value, ...]) -> Fair:
-    _, kind, enabled, taken, text, names = told
+def _fairness(module: Mapping[str, Any], record: Temporal, given: tuple[Value, ...]) -> Fair:
+    _, kind, enabled, taken, text, names = record
     values = [f"{name} = {format_value(value)}" for name, value in zip(names, given, strict=True)]
     shown = f"{text} with {', '.join(values)}" if values else text
-    return Fair(kind == "SF", _leaf_of(module, enabled, given), _leaf_of(module, taken, given), shown)
+    return Fair(kind == "SF", _leaf(module, enabled, given), _leaf(module, taken, given), shown)
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
-    """Answer the formulas directly within one."""
+    """Return the formulas directly within one."""
     if isinstance(formula, (And, Or)):
         return formula.parts
     if isinstance(formula, (Not, Always, Eventually)):
@@ -197,7 +197,7 @@ def leaves_of(formula: Formula) -> Iterator[Leaf]:
 
 
 def is_pure(formula: Formula) -> bool:
-    """Tell whether a formula in normal form has no temporal operator, so that one step decides it."""
+    """Return whether a formula in normal form has no temporal operator, so that one step decides it."""
     if isinstance(formula, (And, Or)):
         return all(map(is_pure, formula.parts))
     return isinstance(formula, (Leaf, Not))
@@ -206,8 +206,8 @@ def is_pure(formula: Formula) -> bool:
 def normal(formula: Formula, holds: bool = True) -> Formula:
     """Bring a formula, or its negation, into normal form: leaves and their negations, ``/\\``, ``\\/``, [] and <>.
 
-    The parts keep their order, so that one that guards another is still asked before it. ``<>[]<>F`` is ``[]<>F``, and
-    so on, and ``[]<>F \\/ []<>G`` is one formula where F and G are pure.
+    The parts keep their order, so that one that guards another is evaluated before it. ``<>[]<>F`` is ``[]<>F``, and so
+    on, and ``[]<>F \\/ []<>G`` is one formula where F and G are pure.
 
     Args:
         formula: the formula.
@@ -280,12 +280,12 @@ def _eventually(part: Formula) -> Formula:
 
 
 def recurring(formula: Formula) -> Formula | None:
-    """Answer P of ``[]<>P`` where P is pure; TLC's AE."""
+    """Return P of ``[]<>P`` where P is pure; TLC's AE."""
     inner = formula.part if isinstance(formula, Always) else None
     return inner.part if isinstance(inner, Eventually) and is_pure(inner.part) else None
 
 
 def persisting(formula: Formula) -> Formula | None:
-    """Answer P of ``<>[]P`` where P is pure; TLC's EA."""
+    """Return P of ``<>[]P`` where P is pure; TLC's EA."""
     inner = formula.part if isinstance(formula, Eventually) else None
     return inner.part if isinstance(inner, Always) and is_pure(inner.part) else None

@@ -21,7 +21,7 @@ from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
 from lockstep.tlc.java import find_java, find_tla2tools
-from lockstep.tlc.supervised_process import Budget, How, ToolMissing, run_supervised
+from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolMissing, run_supervised
 
 __all__ = ["note_of_translation", "untranslated"]
 
@@ -137,6 +137,6 @@ def _translated(text: str, name: str, jar: Path | None) -> str | None:
             budget=Budget(cpu_seconds=_SECONDS),
             should_stop=lambda: False,
         )
-        if ended.how is not How.EXITED:
+        if ended.end is not ProcessEnd.EXITED:
             return ""
         return copy.read_text(encoding="utf-8") if b"Translation completed" in b"".join(said) else None

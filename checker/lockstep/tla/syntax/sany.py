@@ -18,7 +18,7 @@ from lockstep.tla.syntax.standard_modules import STANDARD
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.module_files import ModuleFile, project_files
 from lockstep.tlc.newer_tlc import lacking_modules
-from lockstep.tlc.supervised_process import Budget, How, ToolDied, killed_by, run_supervised
+from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolDied, killed_by, run_supervised
 from lockstep.tlc.tlc_verdict import sany_error
 from lockstep.tlc.unicode_symbols import rewritten
 
@@ -151,7 +151,7 @@ def _run(command: list[str], source: Path, folder: Path, timeout: float) -> _Don
             budget=Budget(cpu_seconds=timeout),
             should_stop=lambda: bool(interrupts),
         )
-    if ended.how is How.TIMED_OUT:
+    if ended.end is ProcessEnd.TIMED_OUT:
         raise ToolDied(f"{source}: SANY did not finish within {ended.spent}")
     done = _Done(ended.status, b"".join(pieces), stderr.read_text(encoding="utf-8", errors="replace"))
     if (problem := _failure(done, folder)) is not None:

@@ -1,51 +1,101 @@
 """Exploring a specification the way that takes less: a small one state by state, a larger one by tables.
 
-To fill tables costs what some hundred states cost one by one, and how many there are nobody knows beforehand. So a
-search begins state by state; where it has found `FEW` states, tables begin anew, and come to the same.
+Filling tables costs as much as some hundred states cost one by one, and the number of states is not known beforehand.
+So the engine "compiled" begins state by state; after `states_before_tables` states tables begin anew, and find the
+same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from lockstep.base.errors import GaveUpError
 from lockstep.base.extras import MissingExtraError, extra
-from lockstep.tla.explore import Exploration, run_search
-from lockstep.tla.liveness.temporal_check import refuse_sameness
+from lockstep.tla.exploration import Exploration
+from lockstep.tla.explore import LiteralSearch, explore, run_search
+from lockstep.tla.liveness.temporal_check import refuse_symmetry_and_view
+from lockstep.tla.search_options import DEFAULT_OPTIONS, ReportProgress, SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.bounded import BoundedSearch, explore_within
 
 if TYPE_CHECKING:
-    from lockstep.tla.tables.table_search import Progress, TableExploration
+    from lockstep.tla.tables.table_search import TableExploration
 
-__all__ = ["FEW", "explore_either"]
-
-#: At so many states tables begin; docs/measured/engines.md has what was measured.
-FEW = 500
+__all__ = ["explore_compiled", "explore_with_tables"]
 
 
-class _Beginning(BoundedSearch):
-    """A search state by state that ends without a verdict once it has found so many states, if tables can begin."""
+def explore_compiled(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Exploration | TableExploration:
+    """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
 
-    few: int | None = FEW
-    goes_on_by_tables = False
+    Where tables cannot be used, or gain nothing, or NumPy is missing, the search goes on state by state, and a note
+    says why.
+
+    Raises:
+        GaveUpError: as explore does, and whatever else that raises.
+        LeakError: if an evaluation depends on something that tables did not see it read.
+    """
+    refuse_symmetry_and_view(spec)
+    options = replace(options, on_progress=_never_less(options))
+    beginning = _Beginning(spec, options)
+    found = run_search(beginning)
+    if not beginning.gives_way:
+        found.notes = _note_why(beginning.why_not)
+        return found
+    return _by_tables(spec, options)
+
+
+def explore_with_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Exploration | TableExploration:
+    """Search all reachable states by tables; where these cannot be used, state by state, and a note says why.
+
+    Raises:
+        MissingExtraError: without NumPy.
+        GaveUpError: as explore does; and where counts are to be confirmed, and tables cannot be used.
+        LeakError: if an evaluation depends on something that tables did not see it read.
+    """
+    with extra("tables"):
+        from lockstep.tla.tables import table_search  # noqa: F401 - it needs NumPy
+    return _by_tables(spec, options)
+
+
+def _by_tables(spec: Spec, options: SearchOptions) -> Exploration | TableExploration:
+    from lockstep.tla.tables.confirmed_count import explore_until_confirmed
+    from lockstep.tla.tables.state_layout import UnsuitedError
+    from lockstep.tla.tables.table_search import explore_by_tables
+
+    try:
+        return explore_until_confirmed(spec, options) if options.confirm else explore_by_tables(spec, options)
+    except UnsuitedError as error:
+        if options.confirm:
+            raise GaveUpError(f"no count can be confirmed that is not found by tables: {error}") from error
+        found = explore(spec, options)
+        found.notes = _note_why(str(error))
+        return found
+
+
+def _note_why(why: str) -> tuple[str, ...]:
+    return (f"note: explored state by state, not by tables: {why}",) if why else ()
+
+
+class _Beginning(LiteralSearch):
+    """A search state by state that ends without a verdict once it has found enough states, if tables can begin."""
+
+    gives_way = False
     why_not = ""
+    _is_decided = False
 
     def expand(self, number: int, found: list[int]) -> bool:
-        """Generate the successors of a state; answer whether this search goes on."""
-        return super().expand(number, found) and not self.gives_way()
+        return super().expand(number, found) and not self._leaves_the_rest()
 
-    def gives_way(self) -> bool:
-        """Tell whether the rest is left to tables; it is asked once."""
-        if self.few is None or len(self.result.states) < self.few:
-            return False
-        self.why_not = _why_not(self.spec)
-        self.few, self.goes_on_by_tables = None, not self.why_not
-        return self.goes_on_by_tables
+    def _leaves_the_rest(self) -> bool:
+        """Decide, once, whether the rest is left to tables."""
+        if not self._is_decided and len(self.result.states) >= self.options.states_before_tables:
+            self._is_decided, self.why_not = True, _why_not_by_tables(self.spec)
+            self.gives_way = not self.why_not
+        return self.gives_way
 
 
-def _why_not(spec: Spec) -> str:
-    """Say why a specification cannot be explored by tables here, as far as is known beforehand; "" where it can."""
+def _why_not_by_tables(spec: Spec) -> str:
+    """Return why a specification cannot be explored by tables here, as far as is known beforehand; "" where it can."""
     try:
         with extra("tables"):
             from lockstep.tla.tables.table_search import unsuited
@@ -54,81 +104,16 @@ def _why_not(spec: Spec) -> str:
     return unsuited(spec) or ""
 
 
-def explore_either(
-    spec: Spec,
-    *,
-    check_deadlock: bool | None = None,
-    max_states: int | None = None,
-    on_states: Callable[[int], None] | None = None,
-    most_memory: int | None = None,
-    few: int | None = None,
-    on_unsuited: Callable[[str], None] | None = None,
-) -> Exploration | TableExploration:
-    """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
+def _never_less(options: SearchOptions) -> ReportProgress | None:
+    """Return a report of the progress that leaves out what is less than before: a search may begin anew."""
+    report, most = options.on_progress, 0
+    if report is None:
+        return None
 
-    Where tables cannot be used, or gain nothing, or NumPy is missing, the search goes on state by state.
-
-    Args:
-        spec: the specification.
-        check_deadlock: whether a state without successors is a violation; the configuration decides if None.
-        max_states: stop after the state whose successors make this many distinct ones.
-        on_states: told of the number of distinct states now and then.
-        most_memory: give up where the tables and the states would take more bytes.
-        few: how many states are found one by one before tables begin; `FEW` if None.
-        on_unsuited: told why all are found one by one, where there are more of them.
-
-    Returns:
-        The same counts and the same violation, whichever way was taken.
-
-    Raises:
-        What explore raises, GaveUpError where a search state by state would take more memory, and LeakError if an
-        evaluation depends on what tables did not see it read.
-    """
-    refuse_sameness(spec)
-    on_states = None if on_states is None else _growing(on_states)
-    deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    beginning = _Beginning(spec, False, deadlock, max_states, on_states)
-    beginning.few, beginning.most_memory = FEW if few is None else few, most_memory
-    found = run_search(beginning)
-    tell_why = on_unsuited or (lambda _: None)
-    if beginning.why_not:
-        tell_why(beginning.why_not)
-    if not beginning.goes_on_by_tables:
-        return found
-    limits: dict[str, Any] = {"check_deadlock": deadlock, "max_states": max_states}
-    return _by_tables(spec, limits, on_states, most_memory, tell_why)
-
-
-def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
-    """Return what tells of a number of states only where it is the greatest so far: a search may begin anew."""
-    most = 0
-
-    def told(count: int) -> None:
+    def report_more(progress: SearchProgress) -> None:
         nonlocal most
-        if count > most:
-            most = count
-            tell(count)
+        if progress.distinct > most:
+            most = progress.distinct
+            report(progress)
 
-    return told
-
-
-def _by_tables(
-    spec: Spec,
-    limits: dict[str, Any],
-    on_states: Callable[[int], None] | None,
-    most_memory: int | None,
-    tell_why: Callable[[str], None],
-) -> Exploration | TableExploration:
-    from lockstep.tla.tables.state_layout import UnsuitedError
-    from lockstep.tla.tables.table_search import explore_by_tables
-
-    def tell(far: Progress) -> None:
-        assert on_states is not None
-        on_states(far.distinct)
-
-    try:
-        said = None if on_states is None else tell
-        return explore_by_tables(spec, **limits, on_progress=said, most_memory=most_memory)
-    except UnsuitedError as error:
-        tell_why(str(error))
-        return explore_within(spec, **limits, most_memory=most_memory, on_level=on_states)
+    return report_more

@@ -1,7 +1,7 @@
-"""Decision trees over the columns of states: what an evaluation answered, by the values of what it read, in its order.
+"""Decision trees over the columns of states: the results of evaluations by the values that they read, in their order.
 
-An evaluation that reads the role of n1, finds ``LEADER`` there and then reads its term is a way in the tree: the root
-asks for the column of the role, the branch of LEADER for that of the term, and below the term's value is the answer.
+An evaluation that reads the role of n1, finds ``LEADER`` there and then reads its term is a path in the tree: the root
+asks for the column of the role, the branch of LEADER for that of the term, and below the term's value is the result.
 Where the role is another the evaluation may have read nothing more. All trees share arrays, so that the rows of a whole
 level of states go down all of them together.
 """
@@ -16,11 +16,28 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.memberships import Membership
 
-__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "places_of"]
+__all__ = [
+    "AUX",
+    "Evaluate",
+    "Ints",
+    "Lookup",
+    "ReadPath",
+    "StateRows",
+    "StepRows",
+    "Tree",
+    "TreeInput",
+    "Trees",
+    "places_of",
+]
 
 Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order, and memberships with their outcomes.
-Way: TypeAlias = list[tuple["int | Membership", int]]
+ReadPath: TypeAlias = list[tuple["int | Membership", int]]
+
+#: The number of the value of a column.
+Lookup: TypeAlias = Callable[[int], int]
+#: An evaluation: it extends a path by what it reads, and returns the whole path and its result.
+Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 
 #: The column of a root that branches on a number that comes with each row: of arguments, or of what a step writes.
 AUX = 1 << 24
@@ -29,45 +46,46 @@ _LEAF, _OPEN = -1, -2
 _FIRST = 1 << 10
 
 
-class Asked(Protocol):
-    """The rows that go down trees together."""
+class TreeInput(Protocol):
+    """The rows that go down trees together, by number."""
 
     def values(self, which: Ints, columns: Ints) -> Ints:
-        """Answer the values of columns, one for each of some of what is asked."""
+        """Return the values of columns, one for each of some rows."""
 
-    def of(self, which: int) -> Callable[[int], int]:
-        """Answer what answers the value of a column for one of what is asked."""
+    def lookup(self, which: int) -> Lookup:
+        """Return the function from a column to its value in one row."""
 
-    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
-        """Answer the states of some of what is asked, each once, and the number among these of each."""
+    def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
+        """Return the states of some rows, each once, and the number among these of each."""
 
 
 class Tree:
-    """One tree: what to evaluate, and the tree's number.
+    """One tree: the evaluation, and the number of its root.
 
     Attributes:
-        evaluate: answers of a way that is known, and of what answers further columns, the whole way and the answer.
+        evaluate: extends a path with what it reads by a function from columns to values; returns the whole path and the
+            result.
         root: the number of its root.
         columns: the columns that were read anywhere in it, as bits.
-        touched: for what it read when that was last asked, which of the sets of columns then known have one of them.
+        touched: the columns that it had read when that was last computed, and which sets of columns have one of them.
     """
 
     __slots__ = ("columns", "evaluate", "root", "touched")
 
-    def __init__(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], root: int) -> None:
-        """Make a tree of what to evaluate."""
+    def __init__(self, evaluate: Evaluate, root: int) -> None:
+        """Make a tree of an evaluation."""
         self.evaluate, self.root, self.columns = evaluate, root, 0
         self.touched: tuple[int, npt.NDArray[np.bool_]] = (0, np.zeros(0, np.bool_))
 
 
 class Trees:
-    """Nodes in arrays. A node is a leaf with an answer, or asks for a column and has a branch for each value.
+    """Nodes in arrays. A node is a leaf with a result, or asks for a column and has a branch for each value.
 
     Attributes:
         trees: all trees.
-        derived: of the columns whose values are found when they are asked for the trees that answer them.
-        evaluations: how many evaluations there were.
-        looked_up: how many answers were asked for.
+        derived: the trees of columns whose values are computed when they are first asked for.
+        evaluations: the number of evaluations.
+        lookups: the number of results that were looked up.
     """
 
     def __init__(self) -> None:
@@ -75,9 +93,9 @@ class Trees:
         self.trees: list[Tree] = []
         self.derived: dict[int, Tree] = {}
         self.evaluations = 0
-        self.looked_up = 0
+        self.lookups = 0
         self._column = np.full(_FIRST, _OPEN, np.int32)
-        self._answer = np.zeros(_FIRST, np.int32)
+        self._result = np.zeros(_FIRST, np.int32)
         self._start = np.zeros(_FIRST, np.int64)
         self._room = np.zeros(_FIRST, np.int32)
         self._tree: list[int] = []
@@ -90,10 +108,10 @@ class Trees:
     @property
     def nbytes(self) -> int:
         """The size of the arrays, and roughly of the lists beside them."""
-        arrays = (self._column, self._answer, self._start, self._room, self._branch)
+        arrays = (self._column, self._result, self._start, self._room, self._branch)
         return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
 
-    def tree(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], *, on_aux: bool = False) -> Tree:
+    def tree(self, evaluate: Evaluate, *, on_aux: bool = False) -> Tree:
         """Make a tree; with `on_aux` its root branches on the number that comes with each row."""
         tree = Tree(evaluate, len(self._parent))
         self.trees.append(tree)
@@ -106,8 +124,8 @@ class Trees:
         number = len(self._parent)
         if number == len(self._column):
             self._column = np.concatenate([self._column, np.full(number, _OPEN, np.int32)])
-            self._answer, self._start, self._room = (
-                np.concatenate([each, np.zeros_like(each)]) for each in (self._answer, self._start, self._room)
+            self._result, self._start, self._room = (
+                np.concatenate([each, np.zeros_like(each)]) for each in (self._result, self._start, self._room)
             )
         self._tree.append(tree)
         self._parent.append(parent)
@@ -115,63 +133,63 @@ class Trees:
         self._asks.append(_OPEN)
         return number
 
-    def answers(self, roots: Ints, asked: Asked, aux: Ints | None = None) -> Ints:
+    def results(self, roots: Ints, rows: TreeInput, aux: Ints | None = None) -> Ints:
         """Go down trees; evaluate what is not known.
 
         Args:
-            roots: the root of the tree to go down, for each of what is asked.
-            asked: what answers the values of columns for each.
-            aux: the number that comes with each, where roots branch on it.
+            roots: the root of the tree that each row goes down.
+            rows: the rows.
+            aux: the number that comes with each row, where roots branch on it.
 
         Returns:
-            The answers.
+            The results.
         """
         at = roots.copy()
         left = np.arange(len(roots))
-        self.looked_up += len(roots)
+        self.lookups += len(roots)
         while len(left):
             nodes = at.take(left)
             wanted = self._column.take(nodes)
             if len(wanted) and int(wanted.min()) < 0:
                 if (wanted == _OPEN).any():
-                    self._open(nodes, left, asked)
+                    self._open(nodes, left, rows)
                     wanted = self._column.take(nodes)
                 on = np.flatnonzero(wanted != _LEAF)
                 left, nodes, wanted = left.take(on), nodes.take(on), wanted.take(on)
                 if not len(left):
                     break
             if aux is not None and int(wanted.max()) == AUX:
-                values = np.where(wanted == AUX, aux.take(left), asked.values(left, np.where(wanted == AUX, 0, wanted)))
+                values = np.where(wanted == AUX, aux.take(left), rows.values(left, np.where(wanted == AUX, 0, wanted)))
             else:
-                values = asked.values(left, wanted)
+                values = rows.values(left, wanted)
             below = self._below(nodes, values)
             if int(below.min()) < 0:
                 missing = np.flatnonzero(below < 0)
                 if self.derived and int(values.min()) < 0:
-                    values = self._with_derived(values, wanted, left, asked)
+                    values = self._with_derived(values, wanted, left, rows)
                     missing = np.flatnonzero(self._below(nodes, values) < 0)
-                self._grow(nodes[missing], values[missing], left[missing], asked)
+                self._grow(nodes[missing], values[missing], left[missing], rows)
                 below = self._below(nodes, values)
             at[left] = below
-        return self._answer.take(at)
+        return self._result.take(at)
 
-    def answer(self, tree: Tree, look: Callable[[int], int]) -> int:
+    def result(self, tree: Tree, lookup: Lookup) -> int:
         """Go down a tree for one state; evaluate what is not known."""
         node = tree.root
         while (column := int(self._column[node])) != _LEAF:
             if column == _OPEN:
-                self._evaluate(node, look)
+                self._evaluate(node, lookup)
             else:
-                node = self._child(node, self.number(column, look))
-        return int(self._answer[node])
+                node = self._child(node, self.number(column, lookup))
+        return int(self._result[node])
 
-    def number(self, column: int, look: Callable[[int], int]) -> int:
-        """Answer the number of the value of a column, also of one that is found when it is asked for."""
-        number = look(column)
-        return number if number >= 0 else self.answer(self.derived[column], look)
+    def number(self, column: int, lookup: Lookup) -> int:
+        """Return the number of the value of a column, also of a derived one."""
+        number = lookup(column)
+        return number if number >= 0 else self.result(self.derived[column], lookup)
 
     def reads(self, tree: Tree) -> int:
-        """Answer the columns that were read anywhere in a tree, as bits, with what those depend on that are derived."""
+        """Return the columns that were read anywhere in a tree, as bits, with what those depend on that are derived."""
         found = tree.columns
         if not self.derived or not found >> min(self.derived):
             return found
@@ -186,7 +204,7 @@ class Trees:
         return found
 
     def touched(self, masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
-        """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them.
+        """Return for each of some sets of columns, as bits, and each tree whether the tree has read one of them.
 
         The sets are those of the time before, and further ones.
         """
@@ -206,65 +224,65 @@ class Trees:
             tree.touched = reads, known
         return known
 
-    def _with_derived(self, values: Ints, wanted: Ints, left: Ints, asked: Asked) -> Ints:
-        """Answer the values of columns with those that are derived, which are negative until then."""
+    def _with_derived(self, values: Ints, wanted: Ints, left: Ints, rows: TreeInput) -> Ints:
+        """Return the values of columns with those of derived ones, which are negative until then."""
         found = values.astype(np.int64)
         unknown = np.flatnonzero(values < 0)
         for column in np.unique(wanted[unknown]).tolist():
             of_column = unknown[wanted[unknown] == column]
-            rows, again = asked.once(left[of_column])
-            told = self.answers(np.full(len(rows), self.derived[column].root, np.int64), rows)
-            rows.note(column, told)
-            found[of_column] = told[again]
+            states, numbers = rows.distinct_states(left[of_column])
+            results = self.results(np.full(len(states), self.derived[column].root, np.int64), states)
+            states.fill(column, results)
+            found[of_column] = results[numbers]
         return found
 
     def _below(self, nodes: Ints, values: Ints) -> Ints:
-        """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
+        """Return the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
         places = np.minimum(values, self._room.take(nodes))
         return self._branch.take(self._start.take(nodes) + places)
 
-    def answer_at(self, node: int) -> int:
-        """Answer the answer of a leaf."""
-        return int(self._answer[node])
+    def result_at(self, node: int) -> int:
+        """Return the result of a leaf."""
+        return int(self._result[node])
 
-    def ask_again(self, look: Callable[[int], int]) -> None:
-        """Evaluate once more for the trees that answer all states alike; an audit tells if one does not answer this."""
+    def evaluate_again(self, lookup: Lookup) -> None:
+        """Evaluate once more for the trees with one result for all states; the audit fails if it is another here."""
         for tree in self.trees:
             if self._column[tree.root] == _LEAF:
-                tree.evaluate([], look)
+                tree.evaluate([], lookup)
 
     def forget(self, tree: Tree) -> None:
-        """Forget all that a tree answers whose root branches on the number that comes with each row."""
+        """Forget all results of a tree whose root branches on the number that comes with each row."""
         self._start[tree.root] = self._room[tree.root] = 0
 
     def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
-        """Tell for the numbers on which a root branches whether nothing more is read there, and all is true."""
+        """Return for the numbers on which a root branches whether nothing more is read there, and all is true."""
         found = np.zeros(count, np.bool_)
         known = min(count, int(self._room[tree.root]))
         start = int(self._start[tree.root])
         below = self._branch[start : start + known]
-        found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._answer[below] == 1)
+        found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._result[below] == 1)
         return found
 
     # ---- What is not known yet ----
 
-    def _open(self, nodes: Ints, left: Ints, asked: Asked) -> None:
-        """Evaluate for the nodes of which nothing is known but how they are reached."""
+    def _open(self, nodes: Ints, left: Ints, rows: TreeInput) -> None:
+        """Evaluate for the nodes of which nothing is known but the path to them."""
         open_ = np.flatnonzero(self._column[nodes] == _OPEN)
         wanted, first = np.unique(nodes[open_], return_index=True)
         for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):
-            self._evaluate(node, asked.of(place))
+            self._evaluate(node, rows.lookup(place))
 
-    def _grow(self, nodes: Ints, values: Ints, asking: Ints, asked: Asked) -> None:
-        """Add branches for values that were not met there before, and evaluate."""
+    def _grow(self, nodes: Ints, values: Ints, at: Ints, rows: TreeInput) -> None:
+        """Add branches for values that are new there, and evaluate."""
         wanted, first = np.unique((nodes.astype(np.int64) << 32) | values, return_index=True)
-        for each, place in zip(wanted.tolist(), asking[first].tolist(), strict=True):
+        for each, place in zip(wanted.tolist(), at[first].tolist(), strict=True):
             child = self._child(each >> 32, each & 0xFFFFFFFF)
             if self._column[child] == _OPEN:
-                self._evaluate(child, asked.of(place))
+                self._evaluate(child, rows.lookup(place))
 
     def _child(self, node: int, value: int) -> int:
-        """Answer the node below a node, for a value; a new one where there is none."""
+        """Return the node below a node, for a value; a new one where there is none."""
         if value >= self._room[node]:
             self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))
         place = int(self._start[node]) + value
@@ -279,7 +297,7 @@ class Trees:
         return child
 
     def _of_outcome(self, node: int, asks: Membership, outcome: int) -> int:
-        """Answer the node below a node that asks for a membership, which is one for all values of one outcome."""
+        """Return the node below a node that asks for a membership; there is one for all values of one outcome."""
         child = asks.below.get(outcome)
         if child is None:
             child = asks.below[outcome] = self._node(self._tree[node], node, outcome)
@@ -296,23 +314,23 @@ class Trees:
         self._start[node], self._room[node] = self._end, room
         self._end = end
 
-    def _way(self, node: int) -> Way:
-        way: Way = []
+    def _path_to(self, node: int) -> ReadPath:
+        path: ReadPath = []
         while (parent := self._parent[node]) >= 0:
-            way.append((self._asks[parent], self._value[node]))
+            path.append((self._asks[parent], self._value[node]))
             node = parent
-        way.reverse()
-        return way
+        path.reverse()
+        return path
 
-    def _evaluate(self, node: int, look: Callable[[int], int]) -> None:
-        """Evaluate with what is known at a node, and put what was read, and the answer, below it."""
+    def _evaluate(self, node: int, lookup: Lookup) -> None:
+        """Evaluate with what is known at a node, and put what was read, and the result, below it."""
         tree = self.trees[self._tree[node]]
-        known = self._way(node)
+        known = self._path_to(node)
         self.evaluations += 1
-        way, answer = tree.evaluate(known, look)
-        for asks, value in way[len(known) :]:
+        path, result = tree.evaluate(known, lookup)
+        for asks, value in path[len(known) :]:
             if isinstance(asks, Membership):
-                column, number = asks.column, self.number(asks.column, look)
+                column, number = asks.column, self.number(asks.column, lookup)
                 child = self._of_outcome(node, asks, value)
             else:
                 column, number, child = asks, value, self._node(self._tree[node], node, value)
@@ -321,59 +339,59 @@ class Trees:
             self._make_room(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
             self._branch[self._end - int(self._room[node]) - 1 + number] = child
             node = child
-        self._column[node], self._answer[node] = _LEAF, answer
+        self._column[node], self._result[node] = _LEAF, result
 
 
 def places_of(table: Ints) -> tuple[Ints, Ints]:
-    """Answer the rows and columns of what is not zero in a table, row by row; many times faster than NumPy's own."""
+    """Return the rows and columns of what is not zero in a table, row by row; many times faster than NumPy's own."""
     places = np.flatnonzero(table)
     rows = places // max(1, table.shape[1])
     return rows, places - rows * table.shape[1]
 
 
-class RowsAsked:
-    """States that go down trees: of each of what is asked the number of its row."""
+class StateRows:
+    """States that go down trees; several rows may be one state."""
 
     __slots__ = ("_base", "_flat", "_rows", "_which")
 
     def __init__(self, rows: Ints, which: Ints) -> None:
-        """Take rows, and the number of the row of each of what is asked."""
+        """Take the rows of states, and for each row that goes down the number of its state."""
         self._rows, self._which = rows, which
         self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
 
     def __len__(self) -> int:
-        """Count what is asked."""
+        """Count the rows."""
         return len(self._which)
 
     def values(self, which: Ints, columns: Ints) -> Ints:
-        """Answer the values of columns, one for each of some of what is asked."""
+        """Return the values of columns, one for each of some rows."""
         found: Ints = self._flat.take(self._base.take(which) + columns)
         return found
 
-    def of(self, which: int) -> Callable[[int], int]:
-        """Answer what answers the value of a column for one of what is asked."""
+    def lookup(self, which: int) -> Lookup:
+        """Return the function from a column to its value in one row."""
         flat, base = self._flat, int(self._base[which])
         return lambda column: int(flat[base + column])
 
-    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
-        """Answer the states of some of what is asked, each once, and the number among these of each."""
+    def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
+        """Return the states of some rows, each once, and the number among these of each."""
         rows = self._which[which]
         last = np.empty(len(self._rows), np.int64)
         last[rows] = np.arange(len(rows))
         first = np.flatnonzero(last[rows] == np.arange(len(rows)))
         last[rows[first]] = np.arange(len(first))
-        return RowsAsked(self._rows, rows[first]), last[rows]
+        return StateRows(self._rows, rows[first]), last[rows]
 
-    def note(self, column: int, numbers: Ints) -> None:
+    def fill(self, column: int, numbers: Ints) -> None:
         """Put numbers into a column of the rows, if there is room for numbers as large."""
         if len(numbers) and int(numbers.max()) <= np.iinfo(self._rows.dtype).max:
             self._rows[self._which, column] = numbers
 
 
-class StepsAsked:
+class StepRows:
     """Steps that go down trees: columns from the width of a state on are those of the next state.
 
-    That of the number that comes with each row stands for the pattern of what the step writes.
+    The number that comes with each row is the pattern of what the step writes.
     """
 
     __slots__ = ("_base", "_before", "_patterns", "_steps", "_width", "_written")
@@ -381,21 +399,21 @@ class StepsAsked:
     def __init__(
         self, before: Ints, sources: Ints, steps: Ints, patterns: Ints, written: Callable[[Ints, Ints], Ints]
     ) -> None:
-        """Take what is asked.
+        """Take steps.
 
         Args:
             before: states.
-            sources: of each of what is asked the number of the state before the step.
-            steps: the number of the step.
-            patterns: the pattern of what it writes.
-            written: answers the values that steps write into columns, negative where they write nothing there.
+            sources: the number of the state before each step.
+            steps: the number of each step.
+            patterns: the pattern of what each writes.
+            written: returns the values that steps write into columns, negative where they write nothing there.
         """
         self._width = before.shape[1]
         self._before, self._base = before.reshape(-1), sources * self._width
         self._steps, self._patterns, self._written = steps, patterns, written
 
     def values(self, which: Ints, columns: Ints) -> Ints:
-        """Answer the values of columns, one for each of some of what is asked."""
+        """Return the values of columns, one for each of some rows."""
         is_next = columns >= self._width
         slots = np.where(is_next, columns - self._width, columns)
         found: Ints = self._before.take(self._base.take(which) + slots)
@@ -405,8 +423,8 @@ class StepsAsked:
             found[later] = np.where(new < 0, found[later], new)
         return found
 
-    def of(self, which: int) -> Callable[[int], int]:
-        """Answer what answers the value of a column for one of what is asked."""
+    def lookup(self, which: int) -> Lookup:
+        """Return the function from a column to its value in one row."""
         place, base = np.array([which]), int(self._base[which])
 
         def value(column: int) -> int:
@@ -416,6 +434,6 @@ class StepsAsked:
 
         return value
 
-    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
-        """Refuse: nothing that is asked of steps is derived."""
+    def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
+        """Refuse: no derived column is asked for of steps."""
         raise NotImplementedError

@@ -20,25 +20,27 @@ import numpy as np
 from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
 from lockstep.tla.tables.state_layout import Layout, Rows
-from lockstep.tla.tables.tracked_evaluation import Reading
+from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.values.kinds import ModelValue, Value
 
-__all__ = ["AS_IT_STANDS", "ROOM", "UNKNOWN", "Definition", "Definitions", "padded"]
+__all__ = ["MAX_DEFINITIONS", "NOT_KEPT", "UNKNOWN", "DefinitionColumn", "DefinitionColumns", "padded"]
 
-#: How many definitions have a column at most; with other arguments a definition is another one.
-ROOM = 32
-#: What a row has in the column of a definition that was not asked for.
+#: The most definitions that have a column; with other arguments a definition is another one.
+MAX_DEFINITIONS = 32
+#: The column of a definition that was not asked for.
 UNKNOWN = -1
 
-_TRIALS = 3
-_LOOK, _WORTH = 64, 2
+#: Calls of a definition in which it has to gain by a column, or it gets none.
+_MAX_TRIALS = 3
+#: The evaluations after which a column must have at most half as many values.
+_WORTH_CHECK = 64
 
 
-class _AsItStands:
+class _NotKept:
     """The value of a definition that has none to be kept."""
 
 
-AS_IT_STANDS = _AsItStands()
+NOT_KEPT = _NotKept()
 
 _ARGUMENTS = frozenset({ModelValue, str, int})
 _ATOMS = frozenset({ModelValue, str, int, bool})
@@ -47,20 +49,20 @@ _ATOMS = frozenset({ModelValue, str, int, bool})
 _Call = tuple[str, tuple[Value, ...]]
 
 
-def is_small(value: Value) -> bool:
-    """Tell whether a value is an atom, or a set of atoms."""
+def is_atomic(value: Value) -> bool:
+    """Return whether a value is an atom, or a set of atoms."""
     kind = type(value)
     return kind in _ATOMS or (kind is frozenset and all(type(each) in _ATOMS for each in value))
 
 
-class Definition:
+class DefinitionColumn:
     """A definition with its arguments, as a column.
 
     Attributes:
         column: the number of the column.
         values: its values by number; the first stands for all that are not kept.
         holds: computes it in a state.
-        text: what it is, for messages.
+        text: the definition and its arguments, for messages.
     """
 
     __slots__ = ("_numbers", "column", "evaluations", "holds", "text", "values")
@@ -68,14 +70,14 @@ class Definition:
     def __init__(self, column: int, text: str, holds: Callable[[State], Value]) -> None:
         """Begin with no value."""
         self.column, self.text, self.holds = column, text, holds
-        self.values: list[Any] = [AS_IT_STANDS]
+        self.values: list[Any] = [NOT_KEPT]
         self.evaluations = 0
         self._numbers: dict[tuple[type, Value], int] = {}
 
     def number(self, value: Value) -> int:
-        """Answer the number of a value."""
+        """Return the number of a value."""
         self.evaluations += 1
-        if not is_small(value):
+        if not is_atomic(value):
             return 0
         key = (type(value), value) if type(value) is not frozenset else (frozenset, _kinds(value))
         known = self._numbers.get(key)
@@ -86,16 +88,16 @@ class Definition:
 
     @property
     def is_worth_it(self) -> bool:
-        """Tell whether it takes fewer values than what it reads."""
-        return self.evaluations < _LOOK or _WORTH * len(self.values) <= self.evaluations
+        """Return whether it takes fewer values than what it reads."""
+        return self.evaluations < _WORTH_CHECK or 2 * len(self.values) <= self.evaluations
 
 
 def _kinds(values: Iterable[Value]) -> frozenset[tuple[type, Value]]:
-    """Tell a set of 1 from a set of TRUE, which Python takes for equal."""
+    """Return what distinguishes a set of 1 from a set of TRUE, which Python takes for equal."""
     return frozenset([(type(each), each) for each in values])
 
 
-class Definitions:
+class DefinitionColumns:
     """The definitions of a spec that are columns, found as they are called.
 
     Attributes:
@@ -105,81 +107,81 @@ class Definitions:
     def __init__(
         self,
         layout: Layout,
-        reading: Reading,
-        opened: Callable[[Definition], None],
-        tried: Callable[[Callable[[State], Value]], tuple[int, Value | None]],
+        current: CurrentEvaluation,
+        open_tree: Callable[[DefinitionColumn], None],
+        evaluate: Callable[[Callable[[State], Value]], tuple[int, Value | None]],
     ) -> None:
         """Begin with none.
 
         Args:
             layout: the columns of the parts of a state.
-            reading: has the evaluation under way.
-            opened: makes the tree of a definition.
-            tried: computes a formula for the state under way: how many columns it reads, and its value, if it has one.
+            current: the evaluation under way.
+            open_tree: makes the tree of a definition.
+            evaluate: returns the number of columns that a formula reads in the current state, and its value, if any.
         """
-        self.columns: list[Definition] = []
-        self._first, self._reading, self._opened, self._tried = layout.width, reading, opened, tried
-        self._known: dict[_Call, Definition | None] = {}
+        self.columns: list[DefinitionColumn] = []
+        self._first, self._current, self._open_tree, self._evaluate = layout.width, current, open_tree, evaluate
+        self._known: dict[_Call, DefinitionColumn | None] = {}
         self._trials: dict[str, int] = {}
         self._trying: set[str] = set()
 
-    def put_into(self, module: dict[str, Any]) -> None:
-        """Let the definitions in the tracked code of a spec be asked for by column, where they can be."""
+    def install(self, module: dict[str, Any]) -> None:
+        """Let the tracked code of a spec read definitions as columns, where they can be."""
         meta: Meta = module["META"]
         names = {
-            told["function"]  # that of several definitions, where the configuration puts one in another's place
-            for told in meta["definitions"].values()
-            if told["reads_now"] and not told["reads_next"] and set(told["arguments"]) <= {"v"}
+            each["function"]  # that of several definitions, where the configuration puts one in another's place
+            for each in meta["definitions"].values()
+            if each["reads_now"] and not each["reads_next"] and set(each["arguments"]) <= {"v"}
         }
         for name in names:
-            module[name] = self._asking(name, module[name])
+            module[name] = self._by_column(name, module[name])
 
-    def _asking(self, name: str, function: Callable[..., Value]) -> Callable[..., Value]:
-        reading, known = self._reading, self._known
+    def _by_column(self, name: str, function: Callable[..., Value]) -> Callable[..., Value]:
+        current, known = self._current, self._known
 
-        def asking(state: State, *args: Value) -> Value:
-            if state is not reading.now.state:
+        def read(state: State, *args: Value) -> Value:
+            if state is not current.now.state:
                 return function(state, *args)
             for each in args:
                 if type(each) not in _ARGUMENTS:
                     return function(state, *args)
             call = name, args
-            definition = known[call] if call in known else self._met(call, function)
+            definition = known[call] if call in known else self._added(call, function)
             if definition is not None and definition.is_worth_it:
-                value = reading.now.read(definition.column)
-                if value is not AS_IT_STANDS:
+                value = current.now.read(definition.column)
+                if value is not NOT_KEPT:
                     return value
             return function(state, *args)
 
-        return asking
+        return read
 
-    def _met(self, call: _Call, function: Callable[..., Value]) -> Definition | None:
+    def _added(self, call: _Call, function: Callable[..., Value]) -> DefinitionColumn | None:
         """Make a column of a definition that is called, if it is one of those that gain by it."""
         name, args = call
         if name in self._trying:  # it is recursive
             return None
         trials = self._trials.get(name, 0)
-        if trials >= _TRIALS or len(self.columns) >= ROOM:
+        if trials >= _MAX_TRIALS or len(self.columns) >= MAX_DEFINITIONS:
             self._known[call] = None
             return None
         self._trying.add(name)
         try:
-            read, value = self._tried(lambda state: function(state, *args))
+            read_count, value = self._evaluate(lambda state: function(state, *args))
         finally:
             self._trying.remove(name)
-        if read < 2 or not is_small(value):
-            self._trials[name] = trials + 1 if read < 2 or value is None else _TRIALS
+        if read_count < 2 or not is_atomic(value):
+            self._trials[name] = trials + 1 if read_count < 2 or value is None else _MAX_TRIALS
             return None
         text = f"{name}({', '.join(map(str, args))})" if args else name
-        found = Definition(self._first + len(self.columns), text, lambda state: function(state, *args))
+        found = DefinitionColumn(self._first + len(self.columns), text, lambda state: function(state, *args))
         self._known[call] = found
         self.columns.append(found)
-        self._opened(found)
+        self._open_tree(found)
         return found
 
 
 def padded(rows: Rows, width: int) -> Rows:
-    """Answer rows with room for definitions after their columns, of which nothing is known yet."""
+    """Return rows with further columns for definitions, which are unknown."""
     if rows.shape[1] > width:
         return rows
-    return np.concatenate([rows, np.full((len(rows), ROOM), UNKNOWN, rows.dtype)], axis=1)
+    return np.concatenate([rows, np.full((len(rows), MAX_DEFINITIONS), UNKNOWN, rows.dtype)], axis=1)

@@ -1,4 +1,4 @@
-"""Expanding states of one level: their successors, what is wrong with some, and the new ones, as arrays."""
+"""Expanding states of one level: their successors, the wrong ones, and the new ones, as arrays."""
 
 from __future__ import annotations
 
@@ -12,22 +12,28 @@ import numpy.typing as npt
 from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.symmetry import sameness
-from lockstep.tla.tables.decision_trees import Ints, RowsAsked, Trees, places_of
-from lockstep.tla.tables.definition_columns import UNKNOWN, Definitions, padded
+from lockstep.tla.symmetry import state_equivalence
+from lockstep.tla.tables.decision_trees import Ints, StateRows, Trees, places_of
+from lockstep.tla.tables.definition_columns import UNKNOWN, DefinitionColumns, padded
 from lockstep.tla.tables.evaluator import ERROR, Evaluator
-from lockstep.tla.tables.fingerprints import Fingerprints, Function, Hashes, Views, least
-from lockstep.tla.tables.predicate_trees import OfStates, OfSteps, constraints, invariants, step_properties
+from lockstep.tla.tables.fingerprints import FingerprintFunction, Fingerprints, Hashes, ViewFingerprints, least
+from lockstep.tla.tables.predicate_trees import (
+    StatePredicates,
+    StepPredicates,
+    constraints,
+    invariants,
+    step_properties,
+)
 from lockstep.tla.tables.state_layout import Layout, Rows, UnsuitedError
-from lockstep.tla.tables.successor_groups import MOST_ROWS, Generated, Groups
+from lockstep.tla.tables.successor_groups import MAX_ROWS, Generated, SuccessorGroups
 from lockstep.tla.tables.unread import tracked
 from lockstep.tla.values.kinds import Value
 
 __all__ = ["TOO_DEEP", "Expanded", "Expander", "Level"]
 
-_MOST_PAIRS = 1 << 20
-#: As some states are expanded for this time, what reads nothing is asked once more; then after four times as many.
-_ASK_AGAIN_AT = 4
+MAX_PAIRS = 1 << 20
+#: The number of expansions at which what reads nothing is evaluated once more; then after four times as many.
+_EVALUATE_AGAIN_AT = 4
 #: Why a specification is unsuited whose states the literal search can judge, and tables cannot.
 TOO_DEEP = "it has a recursion too deep for tables"
 
@@ -40,14 +46,14 @@ class Level:
         full: the states, with room for definitions.
         width: how many columns a state has without these.
         hashes: the fingerprints of the images of each.
-        answers: what each tree of the groups answered of the state before the last step to each.
-        patterns: which columns that step wrote.
+        results: the results of the groups' trees for the state before the last step to each.
+        patterns: the columns that step wrote.
     """
 
     full: Rows
     width: int
     hashes: Hashes
-    answers: Ints
+    results: Ints
     patterns: Ints
 
     @property
@@ -58,11 +64,11 @@ class Level:
     @property
     def nbytes(self) -> int:
         """The size of the arrays."""
-        return sum(each.nbytes for each in (self.full, self.hashes, self.answers, self.patterns))
+        return sum(each.nbytes for each in (self.full, self.hashes, self.results, self.patterns))
 
     def part(self, begin: int, end: int) -> Level:
         """Return some of the states."""
-        of_states = self.hashes[begin:end], self.answers[begin:end], self.patterns[begin:end]
+        of_states = self.hashes[begin:end], self.results[begin:end], self.patterns[begin:end]
         return Level(self.full[begin:end], self.width, *of_states)
 
     @classmethod
@@ -72,23 +78,23 @@ class Level:
             return parts[0]
         full, *others = (
             np.concatenate([getattr(each, name) for each in parts])
-            for name in ("full", "hashes", "answers", "patterns")
+            for name in ("full", "hashes", "results", "patterns")
         )
         return cls(full, parts[0].width, *others)
 
 
 @dataclass(slots=True)
 class Expanded:
-    """What expanding some states came to.
+    """The expansion of some states.
 
     Attributes:
         generated: the successors.
         least: the fingerprint of each.
         hashes: those of its images.
-        outside: which successors the constraints exclude.
-        patterns: which columns each step wrote.
+        outside: the successors that the constraints exclude.
+        patterns: the columns that each step wrote.
         after: the successors, with room for definitions, if they were needed.
-        wrong: the numbers of states of which something is wrong.
+        wrong: the numbers of states with something wrong about them.
     """
 
     generated: Generated
@@ -101,85 +107,84 @@ class Expanded:
 
 
 class Expander:
-    """The tables of a specification, and what is asked of them.
+    """The tables of a specification, and the expansion of states by them.
 
     Attributes:
         layout: the columns of a state.
         trees: all tables.
-        groups: what generates successors.
-        size: how many states are to be expanded at once.
+        groups: the trees that generate successors.
     """
 
-    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: Function) -> None:
+    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction) -> None:
         """Make the tables; `function` makes the fingerprints."""
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
         trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
-        self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, function), evaluator
-        self._views, self._view = Views(function), None
+        self._hashing, self._evaluator = Fingerprints(layout, state_equivalence(spec).images, function), evaluator
+        self._views, self._view = ViewFingerprints(function), None
         if spec.view is not None:
             self._view = trees.tree(evaluator.numbered(_view(module, spec.view), self._views.number))
-        self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
-        self._invariants = OfStates(evaluator, trees, invariants(module))
-        self._step_properties = OfSteps(evaluator, trees, step_properties(module))
+        self.groups = SuccessorGroups(module["META"]["stages"], module, evaluator, trees)
+        self._invariants = StatePredicates(evaluator, trees, invariants(module))
+        self._step_properties = StepPredicates(evaluator, trees, step_properties(module))
         of_states, of_steps = constraints(module)
-        self._constraints = OfStates(evaluator, trees, of_states)
-        self._action_constraints = OfSteps(evaluator, trees, of_steps)
+        self._constraints = StatePredicates(evaluator, trees, of_states)
+        self._action_constraints = StepPredicates(evaluator, trees, of_steps)
         self._is_constrained = bool(of_states or of_steps)
-        self._expanded, self._ask_again_at = 0, _ASK_AGAIN_AT
-        self._added: Hashes = np.zeros((0, self._hashing.count), np.uint64)
-        definitions = Definitions(layout, evaluator.reading, evaluator.open_definition, evaluator.tried)
-        definitions.put_into(module)
+        self._expanded, self._evaluate_again_at = 0, _EVALUATE_AGAIN_AT
+        self._added: Hashes = np.zeros((0, self._hashing.image_count), np.uint64)
+        definitions = DefinitionColumns(layout, evaluator.current, evaluator.open_definition, evaluator.try_formula)
+        definitions.install(module)
 
     @property
     def size(self) -> int:
-        """How many states are to be expanded at once."""
-        return max(1, min(MOST_ROWS, _MOST_PAIRS // max(1, len(self.groups))))
+        """The number of states to expand at once."""
+        return max(1, min(MAX_ROWS, MAX_PAIRS // max(1, len(self.groups))))
 
-    def asked_of(self, distinct: int, generated: int) -> int:
-        """Answer how many evaluations a search state by state takes for so many states."""
+    def literal_evaluations(self, distinct: int, generated: int) -> int:
+        """Return the number of evaluations that a search state by state needs for as many states."""
         of_states = self.groups.count + len(self._invariants)
         of_steps = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
         return distinct * of_states + generated * (of_steps + (self._view is not None))
 
     def begin(self, rows: Rows) -> Level:
-        """Take states of which nothing was asked here before, and in which nothing is wrong.
+        """Make a level of states that were not looked up before, and in which nothing is wrong.
 
         Raises:
             UnsuitedError: if something seems to be, where tables could not follow a recursion.
             AssertionError: if something seems to be elsewhere.
         """
         full, deep = padded(rows, self.layout.width), self.too_deep
-        if (self._invariants.told(full) != 1).any():
+        if (self._invariants.verdicts(full) != 1).any():
             if self.too_deep > deep:
                 raise UnsuitedError(TOO_DEEP)
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
-        answers = self.groups.answers(full, *every).reshape(len(full), len(self.groups))
-        return Level(full, self.layout.width, self.hashed(full), answers, np.zeros(len(full), np.int64))
+        results = self.groups.results(full, *every).reshape(len(full), len(self.groups))
+        return Level(full, self.layout.width, self.hashed(full), results, np.zeros(len(full), np.int64))
 
     @property
     def too_deep(self) -> int:
-        """How many evaluations went deeper than Python goes."""
+        """The number of evaluations that went deeper than Python goes."""
         return self._evaluator.too_deep
 
     @property
     def images(self) -> int:
-        """How many images a state has, itself among them."""
-        return self._hashing.count
+        """The number of images of a state, itself among them."""
+        return self._hashing.image_count
 
     def fingerprints(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of states."""
+        """Return the fingerprints of states."""
         return least(self.hashed(rows))
 
     def hashed(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of states, of each of their images.
+        """Return the fingerprints of states, of each of their images.
 
         Raises:
             UnsuitedError: if the VIEW has no value in one, in which it has one for the literal search.
         """
         if self._view is None:
             return self._hashing.of_rows(rows)
-        hashes, failed = self._seen_as(padded(rows, self.layout.width), np.arange(len(rows)))
+        hashes, failed = self._view_fingerprints(padded(rows, self.layout.width), np.arange(len(rows)))
         if len(failed):
             raise UnsuitedError(TOO_DEEP)
         return hashes
@@ -187,16 +192,16 @@ class Expander:
     def expand(self, level: Level) -> Expanded:
         """Expand states, no more than `size`."""
         self._expanded += 1
-        if self._expanded == self._ask_again_at and len(level.full):
-            self._ask_again_at *= 4  # it costs as much each time
-            self.trees.ask_again(RowsAsked(level.full, np.array([len(level.full) - 1])).of(0))
-        self._ask(level)
-        generated = self.groups.generate(level.full, level.answers)
-        self._hashing.known()
+        if self._expanded == self._evaluate_again_at and len(level.full):
+            self._evaluate_again_at *= 4  # it costs as much each time
+            self.trees.evaluate_again(StateRows(level.full, np.array([len(level.full) - 1])).lookup(0))
+        self._look_up(level)
+        generated = self.groups.generate(level.full, level.results)
+        self._hashing.add_values()
         level.full = self.layout.wide(level.full)
         patterns = self._evaluator.steps.pattern.array.take(generated.steps)
-        told = self._step_properties.told(level.full, generated.rows, generated.steps, patterns)
-        wrong = [generated.failing, generated.rows[told != 1]]
+        verdicts = self._step_properties.verdicts(level.full, generated.rows, generated.steps, patterns)
+        wrong = [generated.failing, generated.rows[verdicts != 1]]
         outside, after = np.zeros(len(generated.rows), np.bool_), None
         if self._is_constrained or self._view is not None:
             after = self._after(level.full, generated.rows, generated.steps, patterns)
@@ -204,13 +209,13 @@ class Expander:
             outside, broken = self._constrained(level, generated, after, patterns)
             wrong.append(broken)
         if self._view is None or after is None:
-            hashes = self._stepped(level, generated, patterns)
+            hashes = self._fingerprints_after(level, generated, patterns)
         else:
-            hashes, failed = self._seen_as(after, np.flatnonzero(~outside))
+            hashes, failed = self._view_fingerprints(after, np.flatnonzero(~outside))
             wrong.append(generated.rows[failed])
         if after is not None and outside.any():
-            beyond = np.flatnonzero(outside)
-            wrong.append(generated.rows[beyond[self._invariants.told(after[beyond]) != 1]])
+            excluded = np.flatnonzero(outside)
+            wrong.append(generated.rows[excluded[self._invariants.verdicts(after[excluded]) != 1]])
         if self._check_deadlock:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
@@ -231,12 +236,12 @@ class Expander:
             rows = expanded.after[new]
         else:
             rows = self._after(level.full, generated.rows[new], generated.steps[new], patterns)
-        told = self._invariants.told_after(rows, patterns, self._evaluator.steps.masks)
-        found = Level(rows, level.width, expanded.hashes[new], level.answers[generated.rows[new]], patterns)
-        return found, generated.rows[new[told != 1]]
+        verdicts = self._invariants.verdicts_after(rows, patterns, self._evaluator.steps.masks)
+        found = Level(rows, level.width, expanded.hashes[new], level.results[generated.rows[new]], patterns)
+        return found, generated.rows[new[verdicts != 1]]
 
     def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:
-        """Answer the states after steps; what definitions that read what these wrote come to is not known in them."""
+        """Return the states after steps, without the definitions that read what these wrote."""
         rows = full.take(sources, axis=0)
         which, slots, values = self._evaluator.steps.written(steps)
         rows.reshape(-1)[which * rows.shape[1] + slots] = values
@@ -246,16 +251,16 @@ class Expander:
             rows[of_patterns[patterns], column] = UNKNOWN
         return rows
 
-    def _ask(self, level: Level) -> None:
-        """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
-        concerned = self.groups.touched(self._evaluator.steps.masks)
-        which, groups = places_of(concerned.take(level.patterns, axis=0))
-        level.answers.put(which * len(self.groups) + groups, self.groups.answers(level.full, which, groups))
+    def _look_up(self, level: Level) -> None:
+        """Look up the groups that have read what the last step to a state wrote; the others have the same result."""
+        affected = self.groups.touched(self._evaluator.steps.masks)
+        which, groups = places_of(affected.take(level.patterns, axis=0))
+        level.results.put(which * len(self.groups) + groups, self.groups.results(level.full, which, groups))
 
-    def _stepped(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
-        """Answer the fingerprints after steps: those before, less what was in the columns written, plus the new."""
+    def _fingerprints_after(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
+        """Return the fingerprints after steps: those before, less the overwritten values, plus the new ones."""
         hashes: Hashes = level.hashes.take(generated.rows, axis=0)
-        hashes += self._of_steps().take(generated.steps, axis=0)
+        hashes += self._step_fingerprints().take(generated.steps, axis=0)
         which, _, slots = self._evaluator.steps.slots.spread(patterns)
         if len(which):
             old = level.full.reshape(-1).take(generated.rows.take(which) * level.full.shape[1] + slots)
@@ -263,8 +268,8 @@ class Expander:
             hashes[which[starts]] -= np.add.reduceat(self._hashing.at(slots, old), starts, axis=0)
         return hashes
 
-    def _of_steps(self) -> Hashes:
-        """Answer for all steps by number what the values that they write add to fingerprints."""
+    def _step_fingerprints(self) -> Hashes:
+        """Return for all steps by number what the values that they write add to fingerprints."""
         steps, known = self._evaluator.steps, len(self._added)
         if known < steps.pattern.count:
             which, slots, values = steps.written(np.arange(known, steps.pattern.count))
@@ -273,13 +278,13 @@ class Expander:
             self._added = np.concatenate([self._added, added])
         return self._added
 
-    def _seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
-        """Answer the fingerprints of states under the VIEW, and the states in which it has no value.
+    def _view_fingerprints(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
+        """Return the fingerprints of states under the VIEW, and the states in which it has no value.
 
-        Arguments: `which`, the states that are asked for; of the others the fingerprint means nothing.
+        Arguments: `which`, the states in question; the fingerprints of the others mean nothing.
         """
         assert self._view is not None
-        numbers = self.trees.answers(np.full(len(which), self._view.root, np.int64), RowsAsked(rows, which))
+        numbers = self.trees.results(np.full(len(which), self._view.root, np.int64), StateRows(rows, which))
         hashes = np.zeros((len(rows), 1), np.uint64)
         hashes[which, 0] = self._views.hashes(numbers)
         return hashes, which[numbers == ERROR]
@@ -287,16 +292,17 @@ class Expander:
     def _constrained(
         self, level: Level, generated: Generated, after: Rows, patterns: Ints
     ) -> tuple[npt.NDArray[np.bool_], Ints]:
-        """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
-        told = self._constraints.told(after)
-        on = np.flatnonzero(told == 1)
-        told[on] = self._action_constraints.told(level.full, generated.rows[on], generated.steps[on], patterns[on])
-        return told != 1, generated.rows[told == ERROR]
+        """Return which successors the constraints exclude, and the states of those whose constraint has no value."""
+        verdicts = self._constraints.verdicts(after)
+        on = np.flatnonzero(verdicts == 1)
+        steps = generated.rows[on], generated.steps[on], patterns[on]
+        verdicts[on] = self._action_constraints.verdicts(level.full, *steps)
+        return verdicts != 1, generated.rows[verdicts == ERROR]
 
 
 def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:
-    """Return what evaluates the VIEW, given the names of the tracked code."""
+    """Return the function that evaluates the VIEW, given the names of the tracked code."""
     meta: Meta = module["META"]
-    told = meta["definitions"][name]
-    view: Callable[..., Value] = module[told["function"]]
-    return view if told["reads_now"] else lambda _state: view()
+    definition = meta["definitions"][name]
+    view: Callable[..., Value] = module[definition["function"]]
+    return view if definition["reads_now"] else lambda _state: view()

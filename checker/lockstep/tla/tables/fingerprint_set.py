@@ -7,22 +7,22 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.fingerprints import Hashes
 
-__all__ = ["Seen"]
+__all__ = ["FingerprintSet"]
 
-_FIRST = 1 << 12
+_FIRST_ROOM = 1 << 12
 #: Places that are moved together where a table grows, so that moving takes little memory beside the tables.
-_AT_ONCE = 1 << 16
+_MOVED_TOGETHER = 1 << 16
 _FREE = np.uint64(0)
 _INSTEAD_OF_FREE = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Seen:
+class FingerprintSet:
     """A set of fingerprints in a table that is never more than half full."""
 
     def __init__(self, *, numbered: bool = False) -> None:
         """Begin empty; a `numbered` set knows the number of each fingerprint in the order of adding."""
-        self._table: Hashes = np.zeros(_FIRST, np.uint64)
-        self._numbers = np.zeros(_FIRST if numbered else 0, np.int32)
+        self._table: Hashes = np.zeros(_FIRST_ROOM, np.uint64)
+        self._numbers = np.zeros(_FIRST_ROOM if numbered else 0, np.int32)
         self._count = 0
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Seen:
         return self.nbytes if scale == 1 else self.nbytes * (scale + scale // 2)
 
     def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Tell of each fingerprint whether it is in the set."""
+        """Return for each fingerprint whether it is in the set."""
         wanted, places, left = self._begin(hashes)
         found = np.zeros(len(left), np.bool_)
         while len(left):
@@ -80,8 +80,8 @@ class Seen:
         old, numbers = self._table, self._numbers
         self._table = np.zeros(2 * len(old), np.uint64)
         self._numbers = np.zeros(2 * len(numbers), np.int32)
-        for begin in range(0, len(old), _AT_ONCE):
-            taken = begin + np.flatnonzero(old[begin : begin + _AT_ONCE] != _FREE)
+        for begin in range(0, len(old), _MOVED_TOGETHER):
+            taken = begin + np.flatnonzero(old[begin : begin + _MOVED_TOGETHER] != _FREE)
             self._put(old[taken], numbers[taken] if self.is_numbered else None)
 
     def _put(self, hashes: Hashes, numbers: npt.NDArray[np.int32] | None) -> None:

@@ -1,4 +1,4 @@
-"""Fingerprints of states from what is in them: never from the numbers that values happen to have, or Python's hashes.
+"""Fingerprints of states from their content: never from the numbers that values happen to have, or Python's hashes.
 
 The fingerprint of a state is the sum of one random-looking number for each column, made of the column's place and the
 content of its value. So a step changes it by the difference of what it writes. Under SYMMETRY a state has such a sum
@@ -24,30 +24,41 @@ from lockstep.tla.tables.state_layout import Layout, Path, Rows, ShapeChangedErr
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least", "orbit_sizes"]
+__all__ = [
+    "FingerprintFunction",
+    "Fingerprints",
+    "Hashes",
+    "ViewFingerprints",
+    "collision_probability",
+    "content",
+    "first_ones",
+    "least",
+    "orbit_sizes",
+]
 
 #: Fingerprints; or for each state those of its images, or what these are the sum of.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
-_FIRST = 8
-#: So many states are taken one by one.
-_FEW = 32
+#: Values for which a column has room at first.
+_FIRST_ROOM = 8
+#: States up to which their fingerprints are computed one by one.
+_MAX_ONE_BY_ONE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FingerprintFunction:
     """The function that makes fingerprints of 64 bits; there is one for each seed."""
 
     seed: int = 0
 
-    def of(self, place: bytes, value: bytes) -> int:
+    def __call__(self, place: bytes, value: bytes) -> int:
         """Return the number for a value at a place."""
         key = self.seed.to_bytes(8, "little")
         return int.from_bytes(hashlib.blake2b(place + value, digest_size=8, key=key).digest(), "little")
 
 
 def content(value: Value) -> bytes:
-    """Answer 16 bytes that are the same for equal values, and practically never for others.
+    """Return 16 bytes that are the same for equal values, and practically never for others.
 
     Raises:
         UnsuitedError: if not all of it can be listed.
@@ -62,44 +73,44 @@ class Fingerprints:
     """The fingerprints of states, of their images, and the least of these.
 
     Attributes:
-        count: how many images a state has, itself among them.
+        image_count: the number of images of a state, itself among them.
     """
 
-    def __init__(self, layout: Layout, images: Sequence[Images], function: Function) -> None:
+    def __init__(self, layout: Layout, images: Sequence[Images], function: FingerprintFunction) -> None:
         """Prepare for the columns of a layout and the permutations but the identity.
 
         Raises:
             ShapeChangedError: if the image of a column is none.
         """
         self._layout, self._images, self._function = layout, images, function
-        self.count = 1 + len(images)
+        self.image_count = 1 + len(images)
         paths = [_path_content(path) for path in layout.paths]
         known = {path: slot for slot, path in enumerate(paths)}
         self._places = [paths]
         within = {_path_content(path[:end]) for path in layout.paths for end in range(1, len(path))}
         for image in images:
-            moved = [(path[0], *map(image.of, path[1:])) for path in layout.paths]
+            moved = [(path[0], *map(image.image, path[1:])) for path in layout.paths]
             places = list(map(_path_content, moved))
             for path, to, place in zip(layout.paths, moved, places, strict=True):
                 if place not in known:  # its image is taken apart further, or is only a part of what is one
                     raise ShapeChangedError(to if place in within else path[:-1])
             self._places.append(places)
-        self._table: Hashes = np.zeros((0, self.count), np.uint64)
+        self._table: Hashes = np.zeros((0, self.image_count), np.uint64)
         self._start = np.zeros(layout.width, np.int64)
         self._room = np.zeros(layout.width, np.int64)
         self._filled = [0] * layout.width
         self._contents: dict[bytes, list[bytes]] = {}
         self._end = 0
 
-    def known(self) -> None:
-        """Take in the values that the columns have got since."""
+    def add_values(self) -> None:
+        """Add the values that the columns have got since the last time."""
         for slot, values in enumerate(self._layout.values):
             if self._filled[slot] < len(values):
                 self._fill(slot, values)
 
     def _fill(self, slot: int, values: list[Value]) -> None:
         if len(values) > self._room[slot]:
-            self._move(slot, max(_FIRST, 2 * len(values)))
+            self._move(slot, max(_FIRST_ROOM, 2 * len(values)))
         first = int(self._start[slot])
         for number in range(self._filled[slot], len(values)):
             self._table[first + number] = self._hashes(slot, values[number])
@@ -119,15 +130,15 @@ class Fingerprints:
     def _hashes(self, slot: int, value: Value) -> list[int]:
         own = content(value)
         if (images := self._contents.get(own)) is None:  # many columns have the same values
-            moved = [each.of(value) for each in self._images]
+            moved = [each.image(value) for each in self._images]
             images = self._contents[own] = [own, *[own if each is value else content(each) for each in moved]]
-        return [self._function.of(place[slot], image) for place, image in zip(self._places, images, strict=True)]
+        return [self._function(place[slot], image) for place, image in zip(self._places, images, strict=True)]
 
     def of_rows(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states' images, a row for each state."""
-        self.known()
+        self.add_values()
         found = np.zeros((len(rows), self._table.shape[1]), np.uint64)
-        if len(rows) < _FEW:
+        if len(rows) < _MAX_ONE_BY_ONE:
             for row, places in zip(found, self._start + rows[:, : self._layout.width], strict=True):
                 self._table[places].sum(axis=0, out=row)
             return found
@@ -136,29 +147,29 @@ class Fingerprints:
         return found
 
     def at(self, slots: Ints, numbers: Ints) -> Hashes:
-        """Answer what the values of columns add to the fingerprints of each image."""
+        """Return what the values of columns add to the fingerprints of each image."""
         return self._table.take(self._start[slots] + numbers, axis=0)
 
 
-class Views:
-    """The fingerprints of states under a VIEW: those of what it is in them."""
+class ViewFingerprints:
+    """The fingerprints of states under a VIEW: those of its values."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: FingerprintFunction) -> None:
         """Begin with no value."""
         self._function = function
         self._numbers: dict[bytes, int] = {}
         self._hashes: list[int] = []
 
     def number(self, value: Value) -> int:
-        """Answer the number of a value of the VIEW."""
+        """Return the number of a value of the VIEW."""
         found = content(value)
         if (known := self._numbers.get(found)) is None:
             known = self._numbers[found] = len(self._hashes)
-            self._hashes.append(self._function.of(b"", found))
+            self._hashes.append(self._function(b"", found))
         return known
 
     def hashes(self, numbers: Ints) -> Hashes:
-        """Answer the fingerprints of values by their numbers; of none, where the number is negative, any."""
+        """Return the fingerprints of values by their numbers; any one for a negative number."""
         found: Hashes = np.array([*self._hashes, 0], np.uint64)[numbers]
         return found
 
@@ -183,7 +194,7 @@ def first_ones(hashes: Hashes) -> Ints:
     return np.sort(np.unique(hashes, return_index=True)[1])
 
 
-def collision(distinct: int, generated: int, images: int) -> float:
+def collision_probability(distinct: int, generated: int, images: int) -> float:
     """Estimate the probability that two states had the same fingerprint, so that something was not seen.
 
     It is what TLC calculates: every state that was generated and is not distinct might have been one. That the least of

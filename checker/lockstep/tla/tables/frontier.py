@@ -9,7 +9,7 @@ import numpy as np
 
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expanded, Expander, Level
-from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.fingerprints import Hashes, first_ones
 from lockstep.tla.tables.state_layout import Rows
 
@@ -43,7 +43,7 @@ class Frontier:
         accepted: the new states, in parts.
     """
 
-    def __init__(self, expander: Expander, seen: Seen) -> None:
+    def __init__(self, expander: Expander, seen: FingerprintSet) -> None:
         """Begin without states; `seen` has the fingerprints of all that were found."""
         self._expander, self._seen = expander, seen
         self.level: Level

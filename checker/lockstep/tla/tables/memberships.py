@@ -1,4 +1,4 @@
-"""Membership of a column in a fixed set: what a type invariant asks of a column, whose value it does not need.
+"""Membership of a column in a fixed set, which is all that a type invariant needs of a column.
 
 ``node[n] \\in [role : Roles, term : Nat]`` reads every field, and each combination of their values would be another way
 in the tree. But all that it asks of a field is whether it is in one set, which is the same in every state. So a node of
@@ -39,7 +39,7 @@ class Membership:
         self.below: dict[int, int] = {}
 
     def outcome(self, number: int) -> int:
-        """Answer 1 or 0 for the value with a number, or FAILS."""
+        """Return 1 or 0 for the value with a number, or FAILS."""
         try:
             return int(member(self._values[number], self._container))
         except TlaError:
@@ -47,7 +47,7 @@ class Membership:
 
 
 def is_fixed(container: Value) -> bool:
-    """Tell whether a set is listed, or made of such sets alone: then nothing in it depends on a state."""
+    """Return whether a set is listed, or made of such sets alone: then nothing in it depends on a state."""
     kind = type(container)
     if kind is frozenset or container is NAT or container is INT or container is STRING:
         return True

@@ -1,4 +1,4 @@
-"""What is checked of states and steps, as trees: the parts of properties, and the constraints."""
+"""The predicates of states and steps as trees: the parts of properties, and the constraints."""
 
 from __future__ import annotations
 
@@ -11,140 +11,135 @@ import numpy.typing as npt
 from lockstep.tla.compile.property_parts import PropertyPart, part_of
 from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
-from lockstep.tla.tables.decision_trees import Asked, Ints, RowsAsked, StepsAsked, Tree, Trees, places_of
+from lockstep.tla.tables.decision_trees import Ints, StateRows, StepRows, Tree, Trees, places_of
 from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.state_layout import Rows
-from lockstep.tla.tables.step_kinds import Kinds, MoreMattersError
+from lockstep.tla.tables.step_kinds import MoreMattersError, StepKinds
 from lockstep.tla.values.kinds import TlaError, Value
 
-__all__ = ["OfStates", "OfSteps", "constraints", "invariants", "step_properties"]
+__all__ = ["StatePredicates", "StepPredicates", "constraints", "invariants", "step_properties"]
 
-Truths: TypeAlias = npt.NDArray[np.int8]
+Verdicts: TypeAlias = npt.NDArray[np.int8]
 _TRUE = 1
-_MOST_ASKED = 1 << 20
+#: Rows, one for each predicate, that go down trees together.
+_MAX_ROWS = 1 << 20
 _NONE: Ints = np.zeros(0, np.int64)
 
 
-class OfStates:
+class StatePredicates:
     """Predicates of one state."""
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State], Any]]) -> None:
         """Make a tree of each."""
-        self._trees = trees
-        self._made = [trees.tree(evaluator.truth(each)) for each in predicates]
-        self._roots = np.array([tree.root for tree in self._made], np.int64)
+        self._all = trees
+        self._trees = [trees.tree(evaluator.truth(each)) for each in predicates]
+        self._roots = np.array([tree.root for tree in self._trees], np.int64)
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._made)
+        return len(self._trees)
 
-    def told(self, rows: Rows) -> Truths:
-        """Answer for each row whether all is true: 1, or what the first that is not true is, 0 or ERROR."""
-        everything = np.ones((1, len(self)), np.bool_)
-        return _told(self._trees, self._roots, everything, np.zeros(len(rows), np.int64), _of_rows(rows))
+    def verdicts(self, rows: Rows) -> Verdicts:
+        """Return for each row 1 where all is true, or what the first predicate that is not true is, 0 or ERROR."""
+        return self._verdicts(rows, np.ones((1, len(self)), np.bool_), np.zeros(len(rows), np.int64))
 
-    def told_after(self, rows: Rows, patterns: Ints, masks: Sequence[int]) -> Truths:
-        """Answer the same for rows before whose last step, of a pattern that wrote the columns of a mask, all was true.
+    def verdicts_after(self, rows: Rows, patterns: Ints, masks: Sequence[int]) -> Verdicts:
+        """Return the verdicts on rows after a step before which all was true.
 
-        Each must have been asked of the state before that step.
+        Each predicate must have been evaluated before that step.
+
+        Args:
+            rows: the states after the steps.
+            patterns: the pattern of what each step wrote.
+            masks: the columns that each pattern writes.
         """
-        concerned = self._trees.touched(masks, self._made)
-        return _told(self._trees, self._roots, concerned, patterns, _of_rows(rows))
+        return self._verdicts(rows, self._all.touched(masks, self._trees), patterns)
+
+    def _verdicts(self, rows: Rows, affected: npt.NDArray[np.bool_], kinds: Ints) -> Verdicts:
+        """Look up, for each row, the predicates that are affected by its kind."""
+        found = np.ones(len(rows), np.int8)
+        size = max(1, _MAX_ROWS // max(1, len(self)))
+        for first in range(0, len(rows) if len(self) else 0, size):
+            which, tree = places_of(affected.take(kinds[first : first + size], axis=0))
+            results = self._all.results(self._roots[tree], StateRows(rows, which + first))
+            found[first : first + size] = _first_that_fails(len(found[first : first + size]), which, results)
+        return found
 
 
-class OfSteps:
+class StepPredicates:
     """Predicates of a step: of a state, and what changed."""
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State, State], Any]]) -> None:
         """Make a tree of each."""
-        self._trees, self._steps = trees, evaluator.steps
-        self._made: list[tuple[Tree, Kinds]] = []
+        self._all, self._steps = trees, evaluator.steps
+        self._trees: list[tuple[Tree, StepKinds]] = []
         for each in predicates:
-            kinds = Kinds(evaluator.steps.masks, evaluator.span)
-            self._made.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
+            kinds = StepKinds(evaluator.steps.masks, evaluator.span)
+            self._trees.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._made)
+        return len(self._trees)
 
-    def told(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Truths:
-        """Answer for each step whether all is true: 1, or what the first that is not true is, 0 or ERROR.
+    def verdicts(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
+        """Return for each step 1 where all is true, or what the first predicate that is not true is, 0 or ERROR.
 
         Args:
             rows: states.
-            sources: of each step the number of the state before it.
-            steps: its number.
-            patterns: the pattern of what it writes.
+            sources: the number of the state before each step.
+            steps: the number of each step.
+            patterns: the pattern of what each writes.
         """
         found = np.ones(len(steps), np.int8)
-        size = max(1, _MOST_ASKED // max(1, len(self._made)))
-        for first in range(0, len(steps) if self._made else 0, size):
+        size = max(1, _MAX_ROWS // max(1, len(self)))
+        for first in range(0, len(steps) if len(self) else 0, size):
             some = slice(first, first + size)
-            found[some] = self._told(rows, sources[some], steps[some], patterns[some])
+            found[some] = self._verdicts(rows, sources[some], steps[some], patterns[some])
         return found
 
-    def _told(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Truths:
+    def _verdicts(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
         while True:
             try:
-                return self._asked(rows, sources, steps, patterns)
+                return self._look_up(rows, sources, steps, patterns)
             except MoreMattersError:
-                for tree, kinds in self._made:
-                    if kinds.began_anew():
-                        self._trees.forget(tree)
+                for tree, kinds in self._trees:
+                    if kinds.restart():
+                        self._all.forget(tree)
 
-    def _asked(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Truths:
-        """Ask what the kinds of steps leave open; a step that writes nothing of what matters, once for its state."""
-        asked, roots, of, back, told_of, count = [_NONE], [_NONE], [_NONE], [_NONE], [_NONE], 0
-        for tree, kinds in self._made:
-            of_patterns = kinds.of_patterns()
-            kind = of_patterns.take(patterns)
-            open_ = ~self._trees.settled(tree, kinds.count).take(kind)
+    def _look_up(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
+        """Look up what the kinds of steps leave open; where steps write nothing that matters, once for their state."""
+        looked_up, roots, kinds_of, results_at, steps_at, count = [_NONE], [_NONE], [_NONE], [_NONE], [_NONE], 0
+        for tree, kinds in self._trees:
+            kind = kinds.by_pattern().take(patterns)
+            open_ = ~self._all.settled(tree, kinds.count).take(kind)
             moved, still = np.flatnonzero(open_ & (kind != 0)), np.flatnonzero(open_ & (kind == 0))
             first = np.diff(sources[still], prepend=-1) != 0
-            asked += [moved, still[first]]
-            of += [kind[moved], kind[still[first]]]
-            told_of += [moved, still]
-            back += [count + np.arange(len(moved)), count + len(moved) - 1 + np.cumsum(first)]
+            looked_up += [moved, still[first]]
+            kinds_of += [kind[moved], kind[still[first]]]
+            steps_at += [moved, still]
+            results_at += [count + np.arange(len(moved)), count + len(moved) - 1 + np.cumsum(first)]
             more = len(moved) + int(first.sum())
             roots.append(np.full(more, tree.root, np.int64))
             count += more
-        which = np.concatenate(asked)
-        steps_asked = StepsAsked(rows, sources[which], steps[which], patterns[which], self._steps.at)
-        told = self._trees.answers(np.concatenate(roots), steps_asked, np.concatenate(of))
-        return _first_that_fails(len(steps), np.concatenate(told_of), told[np.concatenate(back)])
+        which = np.concatenate(looked_up)
+        inputs = StepRows(rows, sources[which], steps[which], patterns[which], self._steps.at)
+        results = self._all.results(np.concatenate(roots), inputs, np.concatenate(kinds_of))
+        return _first_that_fails(len(steps), np.concatenate(steps_at), results[np.concatenate(results_at)])
 
 
-def _of_rows(rows: Rows) -> Callable[[Ints], Asked]:
-    return lambda which: RowsAsked(rows, which)
-
-
-def _told(
-    trees: Trees, roots: Ints, concerned: npt.NDArray[np.bool_], kinds: Ints, asked: Callable[[Ints], Asked]
-) -> Truths:
-    """Ask of each row the trees that concern its kind; answer the first answer of each row that is not true."""
-    found = np.ones(len(kinds), np.int8)
-    size = max(1, _MOST_ASKED // max(1, len(roots)))
-    for first in range(0, len(kinds) if len(roots) else 0, size):
-        which, tree = places_of(concerned.take(kinds[first : first + size], axis=0))
-        which += first
-        told = trees.answers(roots[tree], asked(which))
-        found[first : first + size] = _first_that_fails(len(found[first : first + size]), which - first, told)
-    return found
-
-
-def _first_that_fails(count: int, which: Ints, told: Ints) -> Truths:
-    """Answer for each of so many what is told of it first that is not true; `which` tells of which of them each is."""
+def _first_that_fails(count: int, which: Ints, results: Ints) -> Verdicts:
+    """Return for each of `count` rows its first result that is not true; `which` has the row of each result."""
     found = np.ones(count, np.int8)
-    failing = np.flatnonzero(told != _TRUE)[::-1]  # of those that are told of one the last one stays
-    found[which[failing]] = told[failing]
+    failing = np.flatnonzero(results != _TRUE)[::-1]  # of the results of one row the last one stays
+    found[which[failing]] = results[failing]
     return found
 
 
-# ---- What there is to check ----
+# ---- The predicates of a specification ----
 
 
 def invariants(module: dict[str, Any]) -> list[Callable[[State], Any]]:
-    """List the invariants of a specification, part by part; `module` are the names of its tracked code."""
+    """Return the invariants of a specification, part by part; `module` are the names of its tracked code."""
     meta: Meta = module["META"]
     return [
         _holds_in(part, elements)
@@ -154,7 +149,7 @@ def invariants(module: dict[str, Any]) -> list[Callable[[State], Any]]:
 
 
 def step_properties(module: dict[str, Any]) -> list[Callable[[State, State], Any]]:
-    """List the properties of steps, part by part; `module` are the names of the tracked code."""
+    """Return the properties of steps, part by part; `module` are the names of the tracked code."""
     meta: Meta = module["META"]
     return [
         _holds_of(part, elements, [module[key] for key in keys])
@@ -164,7 +159,7 @@ def step_properties(module: dict[str, Any]) -> list[Callable[[State, State], Any
 
 
 def constraints(module: dict[str, Any]) -> tuple[list[Callable[[State], Any]], list[Callable[[State, State], Any]]]:
-    """List the constraints on states, and those on steps."""
+    """Return the constraints on states, and those on steps."""
     meta: Meta = module["META"]
     return [module[key] for key in meta["constraints"]], [module[key] for key in meta["action_constraints"]]
 
@@ -172,9 +167,9 @@ def constraints(module: dict[str, Any]) -> tuple[list[Callable[[State], Any]], l
 def _instances(
     module: dict[str, Any], meta: Meta, name: str, *, of_step: bool
 ) -> Iterator[tuple[PropertyPart, tuple[Value, ...]]]:
-    for told in meta["parts"][name]:
-        if told["of_step"] is of_step:
-            part = part_of(module, told)
+    for each in meta["parts"][name]:
+        if each["of_step"] is of_step:
+            part = part_of(module, each)
             yield from ((part, elements) for elements in part.elements)
 
 

@@ -1,4 +1,4 @@
-"""A search kept in a file after a level, from which it goes on after an interruption.
+"""A search saved in a file after a level, from which it goes on after an interruption.
 
 The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them. What is long is
 several arrays, so that it is never in memory as a whole.
@@ -26,18 +26,18 @@ from lockstep.tla.tables.state_layout import Path as Place
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.printed_values import parse_value
 
-__all__ = ["Checkpoint", "Kept"]
+__all__ = ["CheckpointFile", "SavedSearch"]
 
 _FORM = "lockstep checkpoint of a search by tables, form 5"
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedSearch:
     """A search after a level.
 
     Attributes:
         path: the file.
-        counts: what was counted, by name.
+        counts: the counts, by name.
         whole: the parts of a state that are not taken apart.
         columns: where each column is, as text. Their order may be another than in the search that goes on.
         values: the values of each column, by number.
@@ -50,7 +50,7 @@ class Kept:
     values: list[list[Value]]
 
     def take_values(self, layout: Layout) -> list[int]:
-        """Give the columns of a layout their values; answer which of the file's columns each is.
+        """Give the columns of a layout their values; return the place of each among the file's columns.
 
         Raises:
             BadInputError: if the columns are others.
@@ -88,16 +88,16 @@ class Kept:
             yield from zip(self.arrays(name), self.arrays(other), strict=True)
 
 
-class Checkpoint:
+class CheckpointFile:
     """The file of a search of one specification."""
 
     def __init__(self, path: Path, identity: Mapping[str, Any], model_values: Sequence[str]) -> None:
-        """Take the file's path, what tells one search from another, and the names of model values."""
+        """Take the file's path, what distinguishes one search from another, and the names of model values."""
         self.path, self._identity, self._model_values = path, dict(identity), tuple(model_values)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other searches away from the file, by a lock on another one that stands beside it meanwhile.
+    def locked(self) -> Iterator[None]:
+        """Keep other searches from the file, by a lock on another one that stands beside it meanwhile.
 
         Raises:
             EnvironmentFailedError: if no file can be written where it is to be.
@@ -129,10 +129,10 @@ class Checkpoint:
         """Write the file; there is never a part of it in its place.
 
         Args:
-            counts: what was counted.
+            counts: the counts.
             whole: the parts of a state that are not taken apart.
             layout: the columns, which may get values while arrays are listed.
-            arrays: those to be kept, by their names, some at a time.
+            arrays: the arrays by their names, some at a time.
         """
         part = self.path.with_name(self.path.name + ".part")
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,15 +143,15 @@ class Checkpoint:
                     for name, array in (pair for each in arrays for pair in each.items()):
                         _write(archive, f"{name}.{numbers[name]}", array)
                         numbers[name] += 1
-                    _write(archive, "told", np.frombuffer(self._told(counts, whole, layout), np.uint8))
+                    _write(archive, "header", np.frombuffer(self._header(counts, whole, layout), np.uint8))
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(self.path)
         finally:
             part.unlink(missing_ok=True)
 
-    def _told(self, counts: Mapping[str, Any], whole: Sequence[Place], layout: Layout) -> bytes:
-        told = {
+    def _header(self, counts: Mapping[str, Any], whole: Sequence[Place], layout: Layout) -> bytes:
+        header = {
             "form": _FORM,
             "identity": self._identity,
             "counts": dict(counts),
@@ -159,9 +159,9 @@ class Checkpoint:
             "columns": _columns(layout),
             "values": [[format_value(value) for value in values] for values in layout.values],
         }
-        return json.dumps(told).encode()
+        return json.dumps(header).encode()
 
-    def load(self) -> Kept | None:
+    def load(self) -> SavedSearch | None:
         """Read the file; None where there is none yet.
 
         Raises:
@@ -170,16 +170,16 @@ class Checkpoint:
         if not self.path.exists():
             return None
         with _reading(self.path), np.load(self.path, allow_pickle=False) as arrays:
-            told = json.loads(arrays["told"].tobytes())
-            if told["form"] != _FORM:
-                raise ValueError(told["form"])
-            whole = [tuple(map(self._value, path)) for path in told["whole"]]
-            values = [list(map(self._value, each)) for each in told["values"]]
-            kept = Kept(self.path, told["counts"], whole, told["columns"], values)
+            header = json.loads(arrays["header"].tobytes())
+            if header["form"] != _FORM:
+                raise ValueError(header["form"])
+            whole = [tuple(map(self._value, path)) for path in header["whole"]]
+            values = [list(map(self._value, each)) for each in header["values"]]
+            saved = SavedSearch(self.path, header["counts"], whole, header["columns"], values)
         for name, mine in self._identity.items():
-            if (other := told["identity"].get(name)) != mine:
+            if (other := header["identity"].get(name)) != mine:
                 raise BadInputError(f"{self.path}: {name}: the checkpoint is of another search ({other}, not {mine})")
-        return kept
+        return saved
 
     def _value(self, text: str) -> Value:
         return parse_value(text, self._model_values)

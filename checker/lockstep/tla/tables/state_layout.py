@@ -1,4 +1,4 @@
-"""States as rows of numbers: which parts of a state are columns, and the numbers of their values."""
+"""States as rows of numbers: the parts of a state that are columns, and the numbers of their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.state import State
-from lockstep.tla.tables.tracked_evaluation import Reading
+from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.tables.unread import Unread
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
@@ -23,9 +23,11 @@ Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 #: A way into a state: a variable, then arguments.
 Path: TypeAlias = tuple[Value, ...]
 
-_MOST_SLOTS = 2048
+#: The most columns of a state.
+MAX_COLUMNS = 2048
 _NARROW = np.iinfo(np.int16).max
-_DEEPEST = 8
+#: The longest path to a column.
+_MAX_DEPTH = 8
 
 
 class UnsuitedError(Exception):
@@ -82,8 +84,8 @@ class Layout:
         self._parts = [
             self._part((name,), [state[index] for state in initial]) for index, name in enumerate(self.variables)
         ]
-        if len(self.paths) > _MOST_SLOTS:
-            raise UnsuitedError(f"a state has {len(self.paths):,} parts that change apart, more than {_MOST_SLOTS:,}")
+        if len(self.paths) > MAX_COLUMNS:
+            raise UnsuitedError(f"a state has {len(self.paths):,} parts that change apart, more than {MAX_COLUMNS:,}")
         self.values: list[list[Value]] = [[] for _ in self.paths]
         self._ids: list[dict[Hashable, int]] = [{} for _ in self.paths]
         self.width = len(self.paths)
@@ -91,7 +93,7 @@ class Layout:
         self._unread: State | None = None
 
     def _part(self, path: Path, values: list[Value]) -> _Part:
-        keys = None if _kind_of_path(path) in self._whole or len(path) > _DEEPEST else _common_keys(values)
+        keys = None if _kind_of_path(path) in self._whole or len(path) > _MAX_DEPTH else _common_keys(values)
         if keys is None:
             self.paths.append(path)
             return _Part(path, len(self.paths) - 1, None, [])
@@ -104,7 +106,7 @@ class Layout:
     # ---- Numbers ----
 
     def number(self, slot: int, value: Value) -> int:
-        """Answer the number of a value in a column; a new one where it was not met.
+        """Return the number of a value in a column; a new one where it is new.
 
         Values that differ in kind only, as 1 and TRUE do, have numbers of their own.
 
@@ -135,7 +137,7 @@ class Layout:
         return _text_of(self.paths[slot])
 
     def encode(self, states: Sequence[State]) -> Rows:
-        """Answer the rows of states.
+        """Return the rows of states.
 
         Raises:
             ShapeChangedError: if one has another shape.
@@ -147,11 +149,11 @@ class Layout:
         return self.narrow(rows)
 
     def narrow(self, rows: Rows) -> Rows:
-        """Answer rows in as few bytes as the numbers of all values take."""
+        """Return rows in as few bytes as the numbers of all values take."""
         return rows.astype(np.int16) if self._most <= _NARROW else rows
 
     def wide(self, rows: Rows) -> Rows:
-        """Answer rows in which the numbers of all values have room: as long as these are few, two bytes are enough."""
+        """Return rows in which the numbers of all values have room: as long as these are few, two bytes are enough."""
         return rows if self._most <= _NARROW else rows.astype(np.int32, copy=False)
 
     def _encode(self, part: _Part, value: Value, row: Rows) -> None:
@@ -162,16 +164,16 @@ class Layout:
             self._encode(each, below, row)
 
     def decode(self, row: Sequence[int]) -> State:
-        """Answer the state of a row."""
+        """Return the state of a row."""
         known = {slot: self.values[slot][number] for slot, number in enumerate(row)}
         return self.state(known, (1 << self.width) - 1)
 
     # ---- States with what was not read ----
 
-    def leave_unread(self, reading: Reading) -> None:
-        """Let columns that an evaluation does not know be filled with what tells it when it reads them."""
+    def leave_unread(self, current: CurrentEvaluation) -> None:
+        """Fill the columns that an evaluation does not know with an Unread each."""
         for part in self._parts:
-            _leave_unread(part, [Unread(slot, reading) for slot in range(self.width)])
+            _leave_unread(part, [Unread(slot, current) for slot in range(self.width)])
         self._unread = None
         self._unread = self.state({}, 0)
 
@@ -187,19 +189,19 @@ class Layout:
         Args:
             before: the state.
             changed: the bits of the columns that changed.
-            pick: answers what stands for such a column.
+            pick: returns what stands for such a column.
         """
         return self._class(
             tuple([_changed(part, old, changed, pick) for part, old in zip(self._parts, before, strict=True)])
         )
 
     def writes(self, before: State, after: State, known: Callable[[int], int | None]) -> list[tuple[int, int]]:
-        """List what a step writes: columns, with the numbers of the new values.
+        """Return what a step writes: columns, with the numbers of the new values.
 
         Args:
             before: the state, with what was not read.
             after: the next state, which the step made of it.
-            known: answers the number of the value that was read of a column, None if it was not.
+            known: returns the number of the value that was read of a column, None if it was not.
 
         Raises:
             ShapeChangedError: if a function has another domain than before.
@@ -233,12 +235,12 @@ def _text_of(path: Path) -> str:
 
 
 def _kind_of_path(path: Path) -> Path:
-    """Answer what paths have in common that lead to the same field of different elements."""
+    """Return what paths have in common that lead to the same field of different elements."""
     return tuple([each if type(each) is str else None for each in path])
 
 
 def _common_keys(values: list[Value]) -> tuple[Value, ...] | None:
-    """Answer the common domain of functions; None if they have none, or what they are is not listed."""
+    """Return the common domain of functions; None if they have none, or what they are is not listed."""
     first = values[0]
     if type(first) is tuple and first:
         alike = all(type(each) is tuple and len(each) == len(first) for each in values)
@@ -251,12 +253,12 @@ def _common_keys(values: list[Value]) -> tuple[Value, ...] | None:
 
 
 def _same_keys(keys: tuple[Value, ...], table: dict[Value, Value]) -> bool:
-    """Tell whether the keys of a table, which Python holds equal to these, are equal to them in TLA+, too."""
+    """Return whether the keys of a table, which Python holds equal to these, are equal to them in TLA+, too."""
     return type(keys[0]) is str or all(map(is_, keys, table)) or same_kind(frozenset(keys), frozenset(table))
 
 
 def _values_at(part: _Part, value: Value) -> Sequence[Value]:
-    """Answer the values of a function that is taken apart, in the order of its parts."""
+    """Return the values of a function that is taken apart, in the order of its parts."""
     if part.keys == ():
         if type(value) is tuple and len(value) == len(part.parts):
             return value

@@ -1,12 +1,12 @@
 """Kinds of steps: those that a predicate of steps cannot tell apart by which columns they write.
 
 A predicate that speaks of logs cannot tell a step that writes a role and a term from one that writes a channel. So its
-answers are not kept for each pattern of columns that steps write, but for what a pattern has of the columns that the
+results are not kept for each pattern of columns that steps write, but for what a pattern has of the columns that the
 predicate has ever asked about, before a step or after it: those that matter.
 
 It is evaluated as if the step wrote all columns but those that matter and are not written. What an evaluation does not
-ask about may be written or not, then. If it asks about a column that did not matter before, it is no answer: more
-matters from then on, and all answers of the predicate are forgotten.
+ask about may be written or not, then. If it asks about a column that did not matter before, it is no result: more
+matters from then on, and all results of the predicate are forgotten.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.tables.decision_trees import AUX, Way
+from lockstep.tla.tables.decision_trees import AUX, ReadPath
 from lockstep.tla.tables.memberships import Membership
 
-__all__ = ["Kinds", "MoreMattersError"]
+__all__ = ["MoreMattersError", "StepKinds"]
 
 
 class MoreMattersError(Exception):
     """An evaluation has asked about a column that did not matter before."""
 
 
-class Kinds:
+class StepKinds:
     """The kinds of steps for one predicate, by number; those that write nothing that matters have the number 0.
 
     Attributes:
@@ -38,7 +38,7 @@ class Kinds:
 
         Args:
             masks: the columns that each pattern writes, as bits; there will be more.
-            span: how many columns there are before those of the next state.
+            span: the number of columns before those of the next state.
         """
         self.matters = 0
         self._masks, self._span = masks, span
@@ -47,19 +47,19 @@ class Kinds:
 
     def _begin(self) -> None:
         self._written, self._numbers = [0], {0: 0}
-        self._of_patterns = np.zeros(0, np.int64)
+        self._by_pattern = np.zeros(0, np.int64)
 
     @property
     def count(self) -> int:
-        """How many kinds there are."""
+        """The number of kinds."""
         return len(self._written)
 
-    def of_patterns(self) -> npt.NDArray[np.int64]:
-        """Answer the kind of each pattern."""
-        if len(self._of_patterns) < len(self._masks):
-            more = [self._number(mask & self.matters) for mask in self._masks[len(self._of_patterns) :]]
-            self._of_patterns = np.concatenate([self._of_patterns, np.array(more, np.int64)])
-        return self._of_patterns
+    def by_pattern(self) -> npt.NDArray[np.int64]:
+        """Return the kind of each pattern of written columns."""
+        if len(self._by_pattern) < len(self._masks):
+            more = [self._number(mask & self.matters) for mask in self._masks[len(self._by_pattern) :]]
+            self._by_pattern = np.concatenate([self._by_pattern, np.array(more, np.int64)])
+        return self._by_pattern
 
     def _number(self, written: int) -> int:
         if (known := self._numbers.get(written)) is None:
@@ -68,27 +68,27 @@ class Kinds:
         return known
 
     def written(self, kind: int) -> int:
-        """Answer which columns a step of a kind is taken to write, as bits: all but what matters and it does not."""
+        """Return the columns that a step of a kind is taken to write, as bits: all but what matters and it does not."""
         return ~(self.matters & ~self._written[kind])
 
-    def note(self, way: Way) -> None:
-        """Note what an evaluation asked about.
+    def record(self, path: ReadPath) -> None:
+        """Record what an evaluation read.
 
         Raises:
             MoreMattersError: if that is more than what mattered.
         """
-        asked = 0
-        for read, _ in way:
+        columns = 0
+        for read, _ in path:
             column = read.column if isinstance(read, Membership) else read
             if column != AUX:
-                asked |= 1 << column % self._span
-        if asked & ~self.matters:
-            self.matters |= asked
+                columns |= 1 << column % self._span
+        if columns & ~self.matters:
+            self.matters |= columns
             self._has_grown = True
             raise MoreMattersError
 
-    def began_anew(self) -> bool:
-        """Begin anew if more matters than before; tell whether so."""
+    def restart(self) -> bool:
+        """Begin anew if more matters than before; return whether so."""
         has_grown, self._has_grown = self._has_grown, False
         if has_grown:
             self._begin()

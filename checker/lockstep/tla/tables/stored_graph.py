@@ -1,4 +1,4 @@
-"""All states and steps of a search, kept as arrays, and read as lists of what they stand for."""
+"""All states and steps of a search, stored as arrays and read as lists."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.state_layout import Layout, Rows
 
-__all__ = ["Follows", "Graph", "States"]
+__all__ = ["StoredGraph", "StoredStates", "StoredSuccessors"]
 
-_KEPT = 1 << 16
+#: States that are kept once they are decoded.
+_MAX_DECODED = 1 << 16
 
 
-class States(Sequence[State]):
-    """States by number, made of their rows when they are asked for.
+class StoredStates(Sequence[State]):
+    """States by number, decoded from their rows one by one.
 
     Attributes:
         nbytes: the size of the rows.
@@ -29,10 +30,10 @@ class States(Sequence[State]):
         self._layout, self.nbytes = layout, 0
         self._parts: list[Rows] = []
         self._whole: Rows = np.zeros((0, layout.width), np.int16)
-        self._decoded = lru_cache(_KEPT)(self._decode)
+        self._decoded = lru_cache(_MAX_DECODED)(self._decode)
 
     def add(self, rows: Rows) -> None:
-        """Put states at the end."""
+        """Add states at the end."""
         self._parts.append(np.ascontiguousarray(rows))  # of what has room for more columns, these alone
         self.nbytes += self._parts[-1].nbytes
 
@@ -45,7 +46,7 @@ class States(Sequence[State]):
         return self._whole
 
     def rows_of(self, states: Sequence[State]) -> Rows:
-        """Answer the rows that states have, or would have if they were among these."""
+        """Return the rows that states have, or would have if they were among these."""
         return self._layout.encode(states)
 
     def __len__(self) -> int:
@@ -57,7 +58,7 @@ class States(Sequence[State]):
     @overload
     def __getitem__(self, place: slice) -> list[State]: ...
     def __getitem__(self, place: int | slice) -> State | list[State]:
-        """Answer a state, or some."""
+        """Return a state, or some."""
         if isinstance(place, slice):
             return [self._decoded(number) for number in range(*place.indices(len(self)))]
         return self._decoded(range(len(self))[place])
@@ -66,7 +67,7 @@ class States(Sequence[State]):
         return self._layout.decode(self.rows[number].tolist())
 
 
-class Follows(Sequence[list[int]]):
+class StoredSuccessors(Sequence[list[int]]):
     """The next states of each state, by number, in the order in which they were generated.
 
     Attributes:
@@ -82,14 +83,14 @@ class Follows(Sequence[list[int]]):
         self._count = self.nbytes = 0
 
     def add(self, sources: Ints, targets: Ints, count: int) -> None:
-        """Put in steps of states, in their order; `count` is how many states have theirs now."""
+        """Add steps of states, in their order; `count` is the number of states that have theirs now."""
         self._sources.append(sources)
         self._targets.append(targets)
         self._count = count
         self.nbytes += sources.nbytes + targets.nbytes
 
     def edges(self) -> tuple[Ints, Ints]:
-        """Answer the source and the target of every step."""
+        """Return the source and the target of every step."""
         empty = [np.zeros(0, np.int64)]
         return np.concatenate(self._sources or empty), np.concatenate(self._targets or empty)
 
@@ -102,7 +103,7 @@ class Follows(Sequence[list[int]]):
     @overload
     def __getitem__(self, place: slice) -> list[list[int]]: ...
     def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
-        """Answer the next states of a state, or of some."""
+        """Return the next states of a state, or of some."""
         if len(self._starts) != self._count + 1:
             sources, self._all = self.edges()
             self._starts = np.searchsorted(sources, np.arange(self._count + 1))
@@ -113,25 +114,25 @@ class Follows(Sequence[list[int]]):
         return found
 
     def __iter__(self) -> Iterator[list[int]]:
-        """List the next states of each state."""
+        """Return the next states of each state."""
         return (self[number] for number in range(self._count))
 
 
-class Graph:
+class StoredGraph:
     """States and steps.
 
     Attributes:
         states: the states.
-        follows: the next states of each.
-        actions: the name of the action of each step, in the order of the steps; as they are kept.
+        successors: the next states of each.
+        actions: the name of the action of each step, in the order of the steps, where edges are kept.
     """
 
     def __init__(self, layout: Layout) -> None:
         """Begin with none."""
-        self.states, self.follows = States(layout), Follows()
+        self.states, self.successors = StoredStates(layout), StoredSuccessors()
         self.actions: list[str] = []
 
     @property
     def nbytes(self) -> int:
         """The size of the arrays, and of the list of actions, about."""
-        return self.states.nbytes + self.follows.nbytes + 8 * len(self.actions)
+        return self.states.nbytes + self.successors.nbytes + 8 * len(self.actions)

@@ -4,52 +4,53 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
-from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.explore import Step, Violation
-from lockstep.tla.liveness.temporal_check import refuse_sameness
+from lockstep.tla.exploration import SearchStep, Violation
+from lockstep.tla.liveness.temporal_check import refuse_symmetry_and_view
+from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import TOO_DEEP, Expander
-from lockstep.tla.tables.fingerprint_set import Seen
-from lockstep.tla.tables.fingerprints import Function, Hashes, collision, orbit_sizes
+from lockstep.tla.tables.fingerprint_set import FingerprintSet
+from lockstep.tla.tables.fingerprints import FingerprintFunction, Hashes, collision_probability, orbit_sizes
 from lockstep.tla.tables.frontier import Frontier
-from lockstep.tla.tables.literal_judge import Literal
-from lockstep.tla.tables.search_checkpoint import Checkpoint, Kept
+from lockstep.tla.tables.literal_judge import LiteralJudge
+from lockstep.tla.tables.search_checkpoint import CheckpointFile, SavedSearch
 from lockstep.tla.tables.state_layout import Layout, Path, ShapeChangedError, UnsuitedError
-from lockstep.tla.tables.stored_graph import Graph
+from lockstep.tla.tables.stored_graph import StoredGraph
 
-__all__ = ["Orbits", "Progress", "TableExploration", "explore_by_tables", "unsuited"]
+__all__ = ["Orbits", "TableExploration", "explore_by_tables", "unsuited"]
 
-_SAY_EVERY = 0.3
-#: So many more objects than before make Python look for garbage.
-_COLLECTED = 100_000
+_REPORT_SECONDS = 0.3
+#: Objects that Python may make before it looks for garbage.
+_GARBAGE_THRESHOLD = 100_000
 _COUNTS = ("distinct", "generated", "depth", "levels")
-#: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
-_WORTH = 0.25
-#: What an evaluation costs depends on the spec. If they are not as seldom as this, it is measured what some states
-#: take one by one; tables may take so much more time than all states would.
-_DOUBTFUL, _PATIENCE = 0.03, 1.5
-_SAMPLE = 32
-#: At how many evaluations that is first asked; then at twice as many each time.
-_LOOK = 8_192
+#: The share of evaluations, of those that a search state by state needs, at which tables gain nothing: each costs
+#: several times what it costs there.
+MAX_EVALUATION_SHARE = 0.25
+#: The share from which on it is measured how long some states take one by one; tables may take MAX_SLOWDOWN as long.
+DOUBTFUL_EVALUATION_SHARE = 0.03
+MAX_SLOWDOWN = 1.5
+_SAMPLE_SIZE = 32
+#: The number of evaluations at which the shares are first computed; then at twice as many each time.
+_GAIN_CHECK = 8_192
 
 
 @dataclass
 class Orbits:
-    """What the states found under SYMMETRY stand for: all their images.
+    """All images of the states found under SYMMETRY, counted.
 
     Attributes:
-        levels: how many states each level has with them.
-        generated: how many states are generated with them.
+        levels: the number of states of each level with all images.
+        generated: the number of states generated from all images.
     """
 
     levels: list[int]
@@ -58,25 +59,26 @@ class Orbits:
 
 @dataclass
 class TableExploration:
-    """The result of a search by tables; the counts are those of :class:`lockstep.tla.explore.Exploration`.
+    """The result of a search by tables; counts and violation are those of :class:`Exploration`.
 
     Attributes:
         distinct: the number of distinct states.
-        generated: the states generated.
+        generated: the number of states generated.
         depth: the number of levels.
         complete: whether all reachable states were seen.
         gave_up: why they were not, where neither a violation nor `max_states` ended the search.
-        levels: how many distinct states each level has.
+        levels: the number of distinct states in each level.
         violation: the first violation, if any.
         unchecked: the properties with parts that no search checks.
-        collision: about how probable it is that two states had the same fingerprint, so that something was not seen.
-        evaluations: how many evaluations there were.
-        looked_up: how many answers were asked for.
-        memory: how many bytes the arrays had, about, when they had most.
-        graph: states and steps, if they were asked for.
-        orbits: what the states stand for, if that was asked for.
-        doubt: why the counts are not to be believed, where another search came to others.
-        unkept: why its file lacks what was found last, where that could not be written.
+        collision: an estimate of the probability that two states had the same fingerprint.
+        evaluations: the number of evaluations.
+        lookups: the number of results that were looked up.
+        memory: the bytes of all arrays, about, when there were most.
+        graph: states and steps, if they are kept.
+        orbits: all images of the states, if they are counted.
+        confirmed: the comparisons with other searches that had the same counts, a line each.
+        doubt: why the counts are not to be believed, where another search had others.
+        unsaved: why the checkpoint lacks the last level, where that could not be written.
     """
 
     distinct: int = 0
@@ -89,29 +91,38 @@ class TableExploration:
     unchecked: tuple[str, ...] = ()
     collision: float = 0.0
     evaluations: int = 0
-    looked_up: int = 0
+    lookups: int = 0
     memory: int = 0
-    graph: Graph | None = None
+    graph: StoredGraph | None = None
     orbits: Orbits | None = None
+    confirmed: tuple[str, ...] = ()
     doubt: str = ""
-    unkept: str = ""
+    unsaved: str = ""
 
+    @property
+    def inconclusive(self) -> str:
+        """Why the search came to no verdict though nothing it checks is violated; empty where it did."""
+        if self.doubt:
+            return f"not confirmed: {self.doubt}"
+        if self.complete or self.violation:
+            return ""
+        return f"given up: {self.gave_up}" if self.gave_up else f"given up after {self.distinct} distinct states"
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a search is: distinct and generated states, those waiting, the level, evaluations and answers."""
-
-    distinct: int
-    generated: int
-    queued: int
-    depth: int
-    seconds: float
-    evaluations: int
-    looked_up: int
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines about the search for its reader; the last but one is in TLC's words."""
+        return (
+            *([f"note: {self.unsaved}"] if self.unsaved else []),
+            f"note: {self.evaluations:,} evaluations; for each distinct state at most "
+            f"{self.memory / max(1, self.distinct):,.0f} bytes of memory",
+            "note: estimate of the probability that not all reachable states were checked because two distinct states "
+            f"had the same fingerprint: calculated (optimistic): {self.collision:.1E}",
+            *(f"note: confirmed: {each}" for each in self.confirmed),
+        )
 
 
 def unsuited(spec: Spec) -> str | None:
-    """Say why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
+    """Return why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
     if not spec.has_behaviour:
         return "it has no behaviour"
     if spec.has_registers:
@@ -123,129 +134,134 @@ def unsuited(spec: Spec) -> str | None:
     return None
 
 
-def explore_by_tables(
-    spec: Spec,
-    *,
-    check_deadlock: bool | None = None,
-    max_states: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    seed: int = 0,
-    keep_edges: bool = False,
-    orbits: bool = False,
-    most_memory: int | None = None,
-    checkpoint: FilePath | None = None,
-    checkpoint_seconds: float = 300.0,
-) -> TableExploration:
+def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> TableExploration:
     """Search all reachable states, breadth first, until one violates something.
 
-    Args:
-        spec: the specification.
-        check_deadlock: whether a state without successors is a violation; the configuration decides if None.
-        max_states: stop after the state whose successors make this many distinct ones.
-        on_progress: told how far the search is, a few times a second.
-        seed: chooses the function that makes fingerprints.
-        keep_edges: whether to keep the states and steps.
-        orbits: whether to count what the states stand for under SYMMETRY.
-        most_memory: give up where the arrays would take more bytes.
-        checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
-        checkpoint_seconds: how many seconds are to pass before it is written again.
-
-    Returns:
-        Counts and the violation, which the literal search has confirmed.
+    The search state by state has confirmed the violation. `confirm` of the options is for the caller.
 
     Raises:
-        GaveUpError: if the initial states alone take more memory.
+        GaveUpError: if the initial states alone take more memory than the search may use.
         UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
         LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         FalseAssumptionError: if an ASSUME is false.
         SpecFault: if evaluation fails, with its place and the steps that lead there.
-        LeakError: if an evaluation depends on what it was not seen to read.
+        LeakError: if an evaluation depends on something that it was not seen to read.
         EnvironmentFailedError: if the checkpoint cannot be written.
         BadInputError: if the checkpoint is none, or that of another search, or another search is using it, or it cannot
             be kept as states and steps have to be kept, too.
     """
-    refuse_sameness(spec)
+    refuse_symmetry_and_view(spec)
     if (why := unsuited(spec)) is not None:
         raise UnsuitedError(why)
-    deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     spec.refuse_false_constants()
-    file = None
-    if checkpoint is not None:
-        if keep_edges or spec.temporal:
-            raise BadInputError(f"{checkpoint}: no checkpoint can be kept where temporal properties are checked")
-        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "orbits": orbits}
-        identity["SYMMETRY"] = spec.symmetry
-        file = Checkpoint(checkpoint, identity, list(spec.model_values))
-    with nullcontext() if file is None else file.held():
-        kept = None if file is None else file.load()
-        whole: set[Path] = set() if kept is None else set(kept.whole)
+    file = _checkpoint_file(spec, options)
+    with nullcontext() if file is None else file.locked():
+        saved = None if file is None else file.load()
+        whole: set[Path] = set() if saved is None else set(saved.whole)
         while True:
-            search = _Search(spec, deadlock, max_states, on_progress, Function(seed), whole, keep_edges)
-            search.result.orbits = Orbits([], 0) if orbits else None
-            search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
+            search = _TableSearch(spec, options, file, whole)
             try:
-                with _seldom_collected():
-                    return search.run(kept)
+                with _rare_garbage_collection():
+                    return search.run(saved)
             except ShapeChangedError as error:
                 whole.add(error.path)
-                kept = None  # its columns are others
+                saved = None  # its columns are others
+
+
+def _checkpoint_file(spec: Spec, options: SearchOptions) -> CheckpointFile | None:
+    if options.checkpoint is None:
+        return None
+    if options.keep_edges or spec.temporal:
+        raise BadInputError(f"{options.checkpoint}: no checkpoint can be kept where temporal properties are checked")
+    identity = {
+        "spec": spec.spec_hash,
+        "deadlock": _checks_deadlock(spec, options),
+        "seed": options.fingerprint_seed,
+        "orbits": options.count_orbits,
+        "SYMMETRY": spec.symmetry,
+    }
+    return CheckpointFile(options.checkpoint, identity, list(spec.model_values))
+
+
+def _checks_deadlock(spec: Spec, options: SearchOptions) -> bool:
+    return spec.check_deadlock if options.check_deadlock is None else options.check_deadlock
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
+def _rare_garbage_collection() -> Iterator[None]:
     """Let Python look for cycles of garbage seldom: hardly any arise here, and it looks through all nodes of trees."""
     before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _COLLECTED) if before[0] else 0, *before[1:])
+    gc.set_threshold(max(before[0], _GARBAGE_THRESHOLD) if before[0] else 0, *before[1:])
     try:
         yield
     finally:
         gc.set_threshold(*before)
 
 
-class _Search:
-    def __init__(
-        self,
-        spec: Spec,
-        check_deadlock: bool,
-        max_states: int | None,
-        on_progress: Callable[[Progress], None] | None,
-        function: Function,
-        whole: set[Path],
-        keep_edges: bool,
-    ) -> None:
-        self.spec, self.max_states, self.function, self.whole = spec, max_states, function, whole
-        self.on_progress, self.said = on_progress, 0.0
-        self.literal = Literal(spec, check_deadlock)
-        self.check_deadlock = check_deadlock
+class _TableSearch:
+    """One search by tables; `whole` are the parts of a state that are not taken apart."""
+
+    def __init__(self, spec: Spec, options: SearchOptions, file: CheckpointFile | None, whole: set[Path]) -> None:
+        self.spec, self.options, self.file, self.whole = spec, options, file, whole
+        self.check_deadlock = _checks_deadlock(spec, options)
+        self.judge = LiteralJudge(spec, options)
         self.result = TableExploration(unchecked=tuple(spec.unchecked))
-        self.begin, self.begun_at = time.perf_counter(), time.process_time()
-        self.keep_edges = keep_edges
-        self.most_memory: int | None = None
-        self.checkpoint: Checkpoint | None = None
-        self.checkpoint_seconds, self.kept_at = 0.0, self.begin
+        self.result.orbits = Orbits([], 0) if options.count_orbits else None
+        self.begun, self.begun_processor = time.perf_counter(), time.process_time()
+        self.reported, self.saved_at = 0.0, self.begun
+        self.keeps_graph = options.keep_edges or bool(spec.temporal)
+        self.graph: StoredGraph | None = None
+        self.seen = FingerprintSet(numbered=self.keeps_graph)
+        self.check_gain_at = _GAIN_CHECK
+        self.layout: Layout
+        self.expander: Expander
         self.frontier: Frontier
-        self.look_at = _LOOK
-        self.graph: Graph | None = None
-        self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
-        self.listed = 0
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
+        self.found_bytes = 0
 
-    def run(self, kept: Kept | None = None) -> TableExploration:
-        """Search, from what was kept of the same search, if anything was."""
+    # ---- Levels ----
+
+    def run(self, saved: SavedSearch | None = None) -> TableExploration:
+        """Search, from a saved state of the same search if there is one."""
         result = self.result
-        initial, generated, violation = self.literal.start(self.most_memory)
+        initial, generated, violation = self.judge.start()
         result.generated, result.distinct, result.levels = generated, len(initial), [len(initial)]
         if violation is not None or not initial:
             result.violation, result.depth = violation, 1
             if violation is None:
-                self.completed()
+                self.complete()
             return result
-        self.prepare(initial, kept)
-        self.go_on()
-        return self.told()
+        self.prepare(initial, saved)
+        self.expand_levels()
+        images = self.expander.images
+        result.collision = collision_probability(result.distinct, result.generated, images)
+        result.graph = self.graph if self.options.keep_edges else None
+        return result
 
-    def go_on(self) -> None:
+    def prepare(self, initial: list[State], saved: SavedSearch | None) -> None:
+        """Make the tables and the first level."""
+        self.layout = Layout(self.spec.variables, initial, self.whole)
+        places = [] if saved is None else saved.take_values(self.layout)
+        rows = self.layout.encode(initial)
+        function = FingerprintFunction(self.options.fingerprint_seed)
+        self.expander = Expander(self.spec, self.layout, check_deadlock=self.check_deadlock, function=function)
+        self.expander.groups.drop_empty(rows)
+        self.frontier = Frontier(self.expander, self.seen)
+        found = self.expander.fingerprints(rows)
+        self.add_found(found, np.full(len(rows), -1, np.int64))
+        if (orbits := self.result.orbits) is not None:
+            sizes = orbit_sizes(self.expander.hashed(rows))
+            orbits.levels, orbits.generated = [int(sizes.sum())], self.result.generated
+        if self.keeps_graph:
+            self.graph = StoredGraph(self.layout)
+            self.graph.states.add(rows)
+        if saved is not None:
+            self.resume(saved, places)
+        else:
+            self.frontier.start([rows])
+
+    def expand_levels(self) -> None:
         """Expand one level after the other."""
         result, count = self.result, self.result.levels[-1]
         while count:
@@ -253,242 +269,221 @@ class _Search:
             before = result.distinct
             if result.orbits is not None:
                 result.orbits.levels.append(0)
-            goes_on = self.expand(count)
+            goes_on = self.expand_level(count)
             count = result.distinct - before
             result.levels.append(count)
             if not goes_on:
-                # TLC tells the level of the state it found last.
+                # TLC reports the level of the state it found last.
                 result.depth += result.violation is not None and count > 0
                 return
-            self.keep()
-        self.completed()
+            self.save()
+        self.complete()
 
-    def completed(self) -> None:
-        """Note that all states were seen, and ask what must hold then."""
-        graph = self.graph if self.spec.temporal else None
-        violation, unchecked = self.literal.completed(graph, self.trace)
-        self.result.complete, self.result.violation, self.result.unchecked = True, violation, unchecked
-
-    def told(self) -> TableExploration:
-        result = self.result
-        result.collision = collision(result.distinct, result.generated, self.expander.images)
-        result.graph = self.graph if self.keep_edges else None
-        return result
-
-    def tell(self, queued: int) -> None:
-        """Tell how far the search is, now and then."""
-        result = self.result
-        seconds = time.perf_counter() - self.begin
-        if self.on_progress is None or seconds - self.said < _SAY_EVERY:
-            return
-        self.said = seconds
-        counts = result.distinct, result.generated, queued, result.depth, seconds
-        self.on_progress(Progress(*counts, result.evaluations, result.looked_up))
-
-    def prepare(self, initial: list[State], kept: Kept | None) -> None:
-        """Make the tables and the first level."""
-        layout = self.layout = Layout(self.spec.variables, initial, self.whole)
-        places = [] if kept is None else kept.take_values(layout)
-        rows = layout.encode(initial)
-
-        self.expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, function=self.function)
-        self.expander.groups.settle(rows)
-        self.frontier = Frontier(self.expander, self.seen)
-        found = self.expander.fingerprints(rows)
-        self.seen.add(found)
-        self.enlist(found, np.full(len(rows), -1, np.int64))
-        if (orbits := self.result.orbits) is not None:
-            sizes = orbit_sizes(self.expander.hashed(rows))
-            orbits.levels, orbits.generated = [int(sizes.sum())], self.result.generated
-        if self.seen.is_numbered:
-            self.graph = Graph(layout)
-            self.graph.states.add(rows)
-        if kept is not None:
-            self.resume(kept, places)
-        else:
-            self.frontier.start([rows])
-
-    def resume(self, kept: Kept, places: list[int]) -> None:
-        """Go on from what was kept: all states found, and those of the last level; `places` are their columns."""
-        result = self.result
-        known = len(self.seen)
-        self.found, self.parents, self.listed = [], [], 0
-        for found, parents in kept.pairs("found", "parents"):
-            self.seen.add(found[known:])
-            known = max(0, known - len(found))
-            self.enlist(found, parents)
-        for name in _COUNTS:
-            setattr(result, name, kept.counts[name])
-        if result.orbits is not None:
-            result.orbits = Orbits(**kept.counts["orbits"])
-        count = self.frontier.start(self.layout.wide(rows[:, places]) for rows in kept.arrays("rows"))
-        if (count, len(self.seen)) != (result.levels[-1], result.distinct):
-            raise BadInputError(f"{kept.path}: the checkpoint lacks states")
-
-    def keep(self) -> None:
-        """Keep the search in its file, now and then; it goes on where that fails, and the file stays as it was."""
-        now = time.perf_counter()
-        if self.checkpoint is None or now - self.kept_at < self.checkpoint_seconds:
-            return
-        result = self.result
-        counts: dict[str, Any] = {name: getattr(result, name) for name in _COUNTS}
-        counts["orbits"] = None if result.orbits is None else asdict(result.orbits)
-        try:
-            self.checkpoint.save(counts, sorted(self.whole, key=str), self.layout, self.arrays())
-            result.unkept = ""
-        except OSError as error:
-            result.unkept = f"level {result.depth} was not kept in {self.checkpoint.path}: {error.strerror}"
-        self.kept_at = time.perf_counter()
-
-    def arrays(self) -> Iterator[dict[str, Ints]]:
-        """List what is to be kept: all states found, and those of the last level."""
-        yield from (
-            {"found": found, "parents": parents} for found, parents in zip(self.found, self.parents, strict=True)
-        )
-        yield {"rows": self.layout.encode([])}  # where no state is left, there is one part
-        yield from ({"rows": rows} for rows in self.frontier.parts())
-
-    def refuse_what_gains_nothing(self) -> None:
-        """Give the search up where much of what it asks was never asked before, as where a state is one part.
-
-        Raises:
-            UnsuitedError: if so, and it is too much, or takes longer than one by one.
-        """
-        evaluations = self.result.evaluations
-        if evaluations < self.look_at:
-            return
-        self.look_at = 2 * evaluations
-        asked = self.expander.asked_of(self.result.distinct, self.result.generated)
-        if evaluations > _WORTH * asked:
-            said = f"{evaluations:,} evaluations, where a search state by state needs some {asked:,}"
-            raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {said}")
-        if evaluations > _DOUBTFUL * asked:
-            rows = self.frontier.level.rows
-            sample = rows[:: max(1, len(rows) // _SAMPLE)][:_SAMPLE].tolist()
-            one_by_one = self.literal.seconds_of(list(map(self.layout.decode, sample))) / len(sample)
-            if time.process_time() - self.begun_at > _PATIENCE * one_by_one * self.result.distinct:
-                raise UnsuitedError("its actions and properties are evaluated one by one in less time")
-
-    def is_too_large(self, more: int) -> bool:
-        """Tell whether the search would take more memory than it may with more states, and note that."""
-        used = self.expander.trees.nbytes + self.frontier.nbytes + self.listed
-        used += 0 if self.graph is None else self.graph.nbytes
-        self.result.memory = max(self.result.memory, used + self.seen.nbytes)
-        if self.most_memory is None or used + self.seen.nbytes_with(more) <= self.most_memory:
-            return False
-        said = f"the search would need more than {self.most_memory / 1e9:.3g} GB of memory"
-        self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
-        return True
-
-    def expand(self, count: int) -> bool:
-        """Expand a level of so many states, some at once; answer whether the search goes on."""
+    def expand_level(self, count: int) -> bool:
+        """Expand a level, in chunks; return whether the search goes on. `count` is the number of its states."""
         first = self.result.distinct - count
         size, next_first = self.expander.size, self.result.distinct
         for begin in range(0, count, size):
             end = min(begin + size, count)
-            if not self.piece(begin, end, first):
+            if not self.expand_chunk(begin, end, first):
                 return False
             self.refuse_what_gains_nothing()
-            self.tell(count - end + self.result.distinct - next_first)
+            self.report(count - end + self.result.distinct - next_first)
         self.frontier.advance()
         return True
 
-    def piece(self, begin: int, end: int, first: int) -> bool:
-        """Expand the states at some places of a level, whose first state has a number; answer whether to go on."""
-        result, found = self.result, self.frontier.expand(begin, end)
-        result.evaluations, result.looked_up = self.expander.trees.evaluations, self.expander.trees.looked_up
-        stop, enough = self.ends(found.parents, found.wrong)
-        kept, count = len(found.parents), found.generated_count
+    def expand_chunk(self, begin: int, end: int, first: int) -> bool:
+        """Expand the states at some places of a level that has a first number; return whether the search goes on."""
+        result, new = self.result, self.frontier.expand(begin, end)
+        result.evaluations, result.lookups = self.expander.trees.evaluations, self.expander.trees.lookups
+        stop, enough = self.ends(new.parents, new.wrong)
+        kept, generated = len(new.parents), new.generated_count
         if stop is not None:
-            kept, count = int(np.searchsorted(found.parents, stop)), self.frontier.generated_before(stop)
+            kept, generated = int(np.searchsorted(new.parents, stop)), self.frontier.generated_before(stop)
         elif enough is not None:
-            kept = int(np.searchsorted(found.parents, enough, side="right"))
-            count = self.frontier.generated_before(enough + 1)
-        if self.is_too_large(kept) and stop is None:
+            kept = int(np.searchsorted(new.parents, enough, side="right"))
+            generated = self.frontier.generated_before(enough + 1)
+        if stop is None and self.exceeds_memory(kept):
             return False
-        self.seen.add(found.hashes[:kept])
-        self.enlist(found.hashes[:kept], first + found.parents[:kept])
-        result.generated += count
+        self.add_found(new.hashes[:kept], first + new.parents[:kept])
+        result.generated += generated
         result.distinct += kept
         if result.orbits is not None:
-            self.note_orbits(result.orbits, kept)
+            self.count_orbits(result.orbits, kept)
         if self.graph is not None:
-            self.note_steps(first + begin, first + end, kept, count)
+            self.store_steps(self.graph, first + begin, first + end, kept, generated)
         if stop is not None:
-            self.judge(first + stop)
+            self.confirm_violation(first + stop)
         return stop is None and enough is None
 
-    def enlist(self, found: Hashes, parents: Ints) -> None:
-        """List states that were found: their fingerprints, and the numbers of the states before them."""
-        self.found.append(found)
-        self.parents.append(parents)
-        self.listed += found.nbytes + parents.nbytes
-
     def ends(self, parents: Ints, wrong: Ints) -> tuple[int | None, int | None]:
-        """Answer the place of the first state of which something is wrong, or after whose successors there are enough.
+        """Return the place of the first state that is wrong, or of the one with whose successors there are enough.
 
-        Arguments: `parents`, the places of the states before the new ones; `wrong`, those of which something is wrong.
+        Args:
+            parents: the places of the states before the new ones.
+            wrong: the places of states with something wrong about them.
         """
         stop = int(wrong.min()) if len(wrong) else None
-        left = None if self.max_states is None else self.max_states - self.result.distinct
+        left = None if self.options.max_states is None else self.options.max_states - self.result.distinct
         if left is None or len(parents) < left:
             return stop, None
         enough = int(parents[left - 1]) if left > 0 else 0  # the initial states may be enough, but for the first step
         return (stop, None) if stop is not None and stop <= enough else (None, enough)
 
-    def note_steps(self, first: int, end: int, kept: int, count: int) -> None:
-        """Keep the states and steps that were found; `first` and `end` are the numbers of those that were expanded."""
-        assert self.graph is not None
-        expanded, states = self.frontier.expanded, self.frontier.accepted[-1]
-        self.graph.states.add(states.rows[:kept])
-        inside = np.flatnonzero(~expanded.outside[:count])
-        targets = self.seen.numbers(expanded.least[inside])
-        self.graph.follows.add(first + expanded.generated.rows[inside], targets, end)
-        if self.keep_edges:
-            self.graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
+    def add_found(self, found: Hashes, parents: Ints) -> None:
+        """Add states: their fingerprints, and the numbers of the states before them."""
+        self.seen.add(found)
+        self.list_found(found, parents)
 
-    def note_orbits(self, orbits: Orbits, kept: int) -> None:
-        """Count the images of the states that were found, and of those that were generated."""
+    def list_found(self, found: Hashes, parents: Ints) -> None:
+        self.found.append(found)
+        self.parents.append(parents)
+        self.found_bytes += found.nbytes + parents.nbytes
+
+    def store_steps(self, graph: StoredGraph, first: int, end: int, kept: int, generated: int) -> None:
+        """Store new states, and the steps of the expanded states, which have the numbers from `first` to `end`."""
+        expanded, states = self.frontier.expanded, self.frontier.accepted[-1]
+        graph.states.add(states.rows[:kept])
+        inside = np.flatnonzero(~expanded.outside[:generated])
+        targets = self.seen.numbers(expanded.least[inside])
+        graph.successors.add(first + expanded.generated.rows[inside], targets, end)
+        if self.options.keep_edges:
+            graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
+
+    def count_orbits(self, orbits: Orbits, kept: int) -> None:
+        """Count the images of the new states, and of those that were generated."""
         part, expanded = self.frontier.part, self.frontier.expanded
         orbits.levels[-1] += int(orbit_sizes(self.frontier.accepted[-1].hashes[:kept]).sum())
         orbits.generated += int(orbit_sizes(part.hashes)[expanded.generated.rows].sum())
 
-    def judge(self, number: int) -> None:
-        """Let the literal search expand a state of which something is wrong, and take over what it finds.
+    # ---- Limits and progress ----
+
+    def exceeds_memory(self, more: int) -> bool:
+        """Return whether the search would take more memory than it may with more states, and record that."""
+        used = self.expander.trees.nbytes + self.frontier.nbytes + self.found_bytes
+        used += 0 if self.graph is None else self.graph.nbytes
+        self.result.memory = max(self.result.memory, used + self.seen.nbytes)
+        budget = self.options.memory_budget
+        if budget is None or used + self.seen.nbytes_with(more) <= budget:
+            return False
+        reason = f"the search would need more than {budget / 1e9:.3g} GB of memory"
+        self.result.gave_up = f"{reason}, with {self.result.distinct:,} distinct states"
+        return True
+
+    def refuse_what_gains_nothing(self) -> None:
+        """Give the search up where many of its evaluations are new, as where a state is one part.
+
+        Raises:
+            UnsuitedError: if these are too many, or take longer than one by one.
+        """
+        evaluations = self.result.evaluations
+        if evaluations < self.check_gain_at:
+            return
+        self.check_gain_at = 2 * evaluations
+        literal = self.expander.literal_evaluations(self.result.distinct, self.result.generated)
+        if evaluations > MAX_EVALUATION_SHARE * literal:
+            counts = f"{evaluations:,} evaluations, where a search state by state needs some {literal:,}"
+            raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {counts}")
+        if evaluations > DOUBTFUL_EVALUATION_SHARE * literal:
+            rows = self.frontier.level.rows
+            sample = rows[:: max(1, len(rows) // _SAMPLE_SIZE)][:_SAMPLE_SIZE].tolist()
+            one_by_one = self.judge.measure_seconds(list(map(self.layout.decode, sample))) / len(sample)
+            if time.process_time() - self.begun_processor > MAX_SLOWDOWN * one_by_one * self.result.distinct:
+                raise UnsuitedError("its actions and properties are evaluated one by one in less time")
+
+    def report(self, queued: int) -> None:
+        """Report the progress, a few times a second."""
+        result = self.result
+        seconds = time.perf_counter() - self.begun
+        if self.options.on_progress is None or seconds - self.reported < _REPORT_SECONDS:
+            return
+        self.reported = seconds
+        counts = result.distinct, result.generated, queued, result.depth, seconds
+        self.options.on_progress(SearchProgress(*counts, result.evaluations, result.lookups))
+
+    # ---- The checkpoint ----
+
+    def save(self) -> None:
+        """Save the search now and then; it goes on where that fails, and the file stays as it was."""
+        now = time.perf_counter()
+        if self.file is None or now - self.saved_at < self.options.checkpoint_seconds:
+            return
+        result = self.result
+        counts: dict[str, Any] = {name: getattr(result, name) for name in _COUNTS}
+        counts["orbits"] = None if result.orbits is None else asdict(result.orbits)
+        try:
+            self.file.save(counts, sorted(self.whole, key=str), self.layout, self.saved_arrays())
+            result.unsaved = ""
+        except OSError as error:
+            result.unsaved = f"level {result.depth} was not kept in {self.file.path}: {error.strerror}"
+        self.saved_at = time.perf_counter()
+
+    def saved_arrays(self) -> Iterator[dict[str, Ints]]:
+        """Yield what is saved: all states found, and those of the last level."""
+        for found, parents in zip(self.found, self.parents, strict=True):
+            yield {"found": found, "parents": parents}
+        yield {"rows": self.layout.encode([])}  # where no state is left, there is one part
+        yield from ({"rows": rows} for rows in self.frontier.parts())
+
+    def resume(self, saved: SavedSearch, places: list[int]) -> None:
+        """Go on from a saved search: all states found, and those of the last level; `places` are their columns."""
+        result = self.result
+        known = len(self.seen)
+        self.found, self.parents, self.found_bytes = [], [], 0
+        for found, parents in saved.pairs("found", "parents"):
+            self.seen.add(found[known:])
+            known = max(0, known - len(found))
+            self.list_found(found, parents)
+        for name in _COUNTS:
+            setattr(result, name, saved.counts[name])
+        if result.orbits is not None:
+            result.orbits = Orbits(**saved.counts["orbits"])
+        count = self.frontier.start(self.layout.wide(rows[:, places]) for rows in saved.arrays("rows"))
+        if (count, len(self.seen)) != (result.levels[-1], result.distinct):
+            raise BadInputError(f"{saved.path}: the checkpoint lacks states")
+
+    # ---- Verdicts ----
+
+    def complete(self) -> None:
+        """Record that all states were seen, and check what must hold then."""
+        graph = self.graph if self.spec.temporal else None
+        violation, unchecked = self.judge.complete(graph, self.trace)
+        self.result.complete, self.result.violation, self.result.unchecked = True, violation, unchecked
+
+    def confirm_violation(self, number: int) -> None:
+        """Let the search state by state expand a state that is wrong, and take over what it finds.
 
         Raises:
             UnsuitedError: if that finds nothing, where tables could not follow a recursion.
             AssertionError: if that finds nothing elsewhere.
         """
-        result = self.result
-        generated, distinct, violation = self.literal.expand(self.trace(number), self.has)
-        result.generated += generated
-        result.distinct += distinct
+        generated, distinct, violation = self.judge.expand(self.trace(number), self.has)
+        self.result.generated += generated
+        self.result.distinct += distinct
         if violation is None and self.expander.too_deep:
             raise UnsuitedError(TOO_DEEP)
         if violation is None:
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
-        result.violation = violation
+        self.result.violation = violation
 
-    def trace(self, number: int) -> list[Step]:
-        """Answer the steps to a state, which the literal search has taken."""
-        return self.literal.trace(self.fingerprints(number), self.fingerprint)
+    def trace(self, number: int) -> list[SearchStep]:
+        """Return the steps to a state, which the search state by state has taken."""
+        return self.judge.trace(self.path_to(number), self.fingerprint)
 
     def has(self, state: State) -> bool:
         return bool(self.seen.has(self.expander.fingerprints(self.layout.encode([state])))[0])
 
     def fingerprint(self, state: State) -> int:
-        """Return the fingerprint of a state."""
         return int(self.expander.fingerprints(self.layout.encode([state]))[0])
 
-    def fingerprints(self, number: int) -> list[int]:
-        """Answer the fingerprints on the way from an initial state to a state."""
+    def path_to(self, number: int) -> list[int]:
+        """Return the fingerprints on the path from an initial state to a state."""
         starts = np.cumsum([0, *map(len, self.parents)])
-        way = []
+        path = []
         while number >= 0:
             part = int(np.searchsorted(starts, number, side="right")) - 1
             place = number - int(starts[part])
-            way.append(int(self.found[part][place]))
+            path.append(int(self.found[part][place]))
             number = int(self.parents[part][place])
-        way.reverse()
-        return way
+        path.reverse()
+        return path

@@ -1,4 +1,4 @@
-"""An evaluation under way: what it knows of a state, and what it has asked for."""
+"""An evaluation under path: what it knows of a state, and what it has read."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from lockstep.tla.state import State
-from lockstep.tla.tables.decision_trees import AUX, Way
+from lockstep.tla.tables.decision_trees import AUX, ReadPath
 from lockstep.tla.tables.memberships import FAILS, Membership, is_fixed
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.lazy_sets import member
 
-__all__ = ["Evaluation", "Reading"]
+__all__ = ["CurrentEvaluation", "TrackedEvaluation"]
 
 
-class Evaluation:
+class TrackedEvaluation:
     """One evaluation in one state.
 
     Attributes:
-        look: answers the number of the value of a column.
+        lookup: returns the number of the value of a column.
         refused: the columns that evaluations of the same formula touched without asking: they are put in place once
             they are known.
-        order: the columns and memberships in the order in which they were asked for.
+        order: the columns and memberships in the order in which they were read.
         numbers: those of the values that were read, by column.
         known: these values.
         outcomes: those of the memberships, by their keys.
         state: the state that is evaluated in, if its definitions are to be read as columns.
     """
 
-    __slots__ = ("_given", "_values", "known", "look", "numbers", "order", "outcomes", "refused", "state")
+    __slots__ = ("_given", "_values", "known", "lookup", "numbers", "order", "outcomes", "refused", "state")
 
     def __init__(
-        self, way: Way, values: Sequence[list[Any]], look: Callable[[int], int], refused: set[int] | None = None
+        self, path: ReadPath, values: Sequence[list[Any]], lookup: Callable[[int], int], refused: set[int] | None = None
     ) -> None:
-        """Begin with what a way has asked for; `values` are those of each column, by number."""
-        self._values, self.look = values, look
+        """Begin with what a path has read; `values` are those of each column, by number."""
+        self._values, self.lookup = values, lookup
         self.refused: set[int] = set() if refused is None else refused
-        self.order: list[int | Membership] = [read for read, _ in way if read != AUX]
+        self.order: list[int | Membership] = [read for read, _ in path if read != AUX]
         self.numbers: dict[int, int] = {}
         self.outcomes: dict[object, int] = {}
-        for read, number in way:
+        for read, number in path:
             if isinstance(read, Membership):
                 self.outcomes[read.key] = number
             elif read != AUX:
@@ -49,10 +49,10 @@ class Evaluation:
         self._given = len(self.order)
 
     def read(self, column: int) -> Value:
-        """Answer the value of a column, and note that it was asked for."""
+        """Return the value of a column, and record that it was read."""
         if column in self.known:
             return self.known[column]
-        number = self.numbers[column] = self.look(column)
+        number = self.numbers[column] = self.lookup(column)
         value: Value = self._values[column][number]
         self.known[column] = value
         self.order.append(column)
@@ -63,16 +63,16 @@ class Evaluation:
         if column not in self.known and is_fixed(container):
             outcome = self.outcomes.get((column, id(container)))
             if outcome is None:
-                number = self.look(column)
-                asked = Membership(column, container, self._values[column])
-                outcome = self.outcomes[asked.key] = asked.outcome(number)
-                self.order.append(asked)
+                number = self.lookup(column)
+                membership = Membership(column, container, self._values[column])
+                outcome = self.outcomes[membership.key] = membership.outcome(number)
+                self.order.append(membership)
             if outcome != FAILS:
                 return outcome == 1
         return member(self.read(column), container)
 
-    def asked(self) -> Way:
-        """Answer what was asked for besides the way at the beginning."""
+    def reads(self) -> ReadPath:
+        """Return what was read besides the path at the beginning."""
         return [
             (read, self.outcomes[read.key] if isinstance(read, Membership) else self.numbers[read])
             for read in self.order[self._given :]
@@ -80,12 +80,12 @@ class Evaluation:
 
     @property
     def columns(self) -> list[int]:
-        """The columns that anything was asked of, in order."""
+        """The columns that were read, or asked for their membership, in order."""
         return [read.column if isinstance(read, Membership) else read for read in self.order]
 
 
-class Reading:
-    """What all that was not read tells when it is read: the evaluation under way.
+class CurrentEvaluation:
+    """The evaluation under way, which every Unread reports to when it is read.
 
     Attributes:
         now: this evaluation.
@@ -94,8 +94,8 @@ class Reading:
     __slots__ = ("now",)
 
     def __init__(self) -> None:
-        """Begin with none, which nothing can be asked of."""
-        self.now = Evaluation([], (), _nothing)
+        """Begin with one that can read nothing."""
+        self.now = TrackedEvaluation([], (), _nothing)
 
 
 def _nothing(column: int) -> NoReturn:

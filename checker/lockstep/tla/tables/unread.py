@@ -1,4 +1,4 @@
-"""What stands in a state for the parts that an evaluation has not read, and tells when it reads them.
+"""Placeholders for the parts of a state that an evaluation has not read, which notice when it reads them.
 
 A search by tables evaluates a formula in a state that is made of :class:`Unread`, one for each slot. The generated
 code's own functions ask for what they need, in the order in which they need it; what they asked for is the footprint
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.tracked_evaluation import Reading
+from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.values.constructed_sets import FcnSet, RcdSet
 from lockstep.tla.values.equality import eq, ordered
 from lockstep.tla.values.function_operators import apply
@@ -43,14 +43,14 @@ class Unread:
 
     Attributes:
         column: its number.
-        reading: has the evaluation under way, which is told.
+        current: the evaluation under way, which it reports to.
     """
 
-    __slots__ = ("column", "reading")
+    __slots__ = ("column", "current")
 
-    def __init__(self, column: int, reading: Reading) -> None:
+    def __init__(self, column: int, current: CurrentEvaluation) -> None:
         """Stand for a column."""
-        self.column, self.reading = column, reading
+        self.column, self.current = column, current
 
     @property  # type: ignore[misc]  # object's can be assigned
     def __class__(self) -> type:
@@ -58,8 +58,8 @@ class Unread:
         raise NeedRead(self.column)
 
     def value(self) -> Value:
-        """Answer the value, which is read by that."""
-        return self.reading.now.read(self.column)
+        """Read the value."""
+        return self.current.now.read(self.column)
 
     def __eq__(self, other: object) -> bool:
         """Be equal to itself, whatever the value is."""
@@ -108,22 +108,28 @@ def tracked(spec: Spec) -> dict[str, Any]:
         place = getattr(each, "__module__", "")
         is_operator = place.startswith(_OPERATORS) and place not in _NO_OPERATORS
         if name.startswith("_") and is_operator and callable(each):
-            made = _needing if each.__name__ in _COPYING else _reading_within if each.__name__ in _WITHIN else _reading
+            made = (
+                _read_if_needed
+                if each.__name__ in _COPYING
+                else _read_parts
+                if each.__name__ in _WITHIN
+                else _read_operands
+            )
             module[name] = made(each)
     module["_apply"], module["_member"] = _apply, _member
     for name in ("_elements", "_choose"):
-        module[name] = _reading_first(module[name])
+        module[name] = _read_first(module[name])
     return module
 
 
 def _apply(function: Value, argument: Value) -> Value:
-    """Compute ``function[argument]``, reading what it is where that was not read."""
+    """Compute ``function[argument]``, current what it is where that was not read."""
     if type(function) is Fcn and type(argument) in _ATOMS:
         value = function.d.get(argument, _MISSING)
         if value is not _MISSING:
             if type(value) is not Unread:
                 return value
-            known = value.reading.now.known.get(value.column, _MISSING)
+            known = value.current.now.known.get(value.column, _MISSING)
             return value.value() if known is _MISSING else known
     if type(function) is Unread:
         function = function.value()
@@ -140,7 +146,7 @@ def _member(value: Value, container: Value) -> bool:
     kind = type(value)
     if kind is Unread:
         unread: Unread = value
-        return unread.reading.now.is_member(unread.column, container)
+        return unread.current.now.is_member(unread.column, container)
     if type(container) is FcnSet and (kind is Fcn or kind is tuple) and _has_unread(value):
         parts = value if kind is tuple else [value.d[key] for key in ordered(value.d)]
         has_domain = eq(domain_of(value), container.domain_set)
@@ -171,7 +177,7 @@ _COPYING = {"frozen", "put", "single", "assign", "except_"}
 _WITHIN = {"RcdSet", "function_of"}
 
 
-def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _read_operands(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that reads its operands."""
 
     def read(*operands: Any, **named: Any) -> Any:
@@ -191,7 +197,7 @@ def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
     return read if varies or code is None else made.get(code.co_argcount, read)
 
 
-def _reading_within(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _read_parts(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that reads its operands, and the parts of those that are functions, records or lists."""
 
     def read(*operands: Any) -> Any:
@@ -212,7 +218,7 @@ def _read_within(value: Any) -> Any:
     return value
 
 
-def _reading_first(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _read_first(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that reads its first operand."""
 
     def read(first: Any, *more: Any) -> Any:
@@ -221,7 +227,7 @@ def _reading_first(operator: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _needing(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _read_if_needed(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that reads those of its operands that it turns out to need."""
 
     def asked(*operands: Any) -> Any:

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from lockstep.models import memory_budget, spec_search
-from lockstep.tla.tables.table_search import explore_by_tables
+from lockstep.models.search_result import Engine, SpecFiles
+from lockstep.models.spec_search import explore_spec
+from lockstep.tla.search_options import SearchOptions
+from lockstep.tla.spec import Spec
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from tests.support.places import SPECS
 
 
@@ -21,26 +25,27 @@ def group(folder: Path, most: str) -> Path:
 
 def test_a_container_may_take_what_it_does_not_use_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "10000\n"))
-    assert memory_budget.most_of_the_memory() == 6000
+    assert memory_budget.default_memory_budget() == 6000
     monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "max\n"))
-    assert (memory_budget.most_of_the_memory() or 0) > 6000
+    assert (memory_budget.default_memory_budget() or 0) > 6000
     monkeypatch.setattr(memory_budget, "_GROUP", tmp_path / "none")
-    assert (memory_budget.most_of_the_memory() or 0) > 6000
+    assert (memory_budget.default_memory_budget() or 0) > 6000
 
 
-@pytest.mark.parametrize("explore", [spec_search.explore_compiled, spec_search.explore_with_tables])
-def test_a_search_takes_no_more_than_that(explore: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {}
+@pytest.mark.parametrize("engine", [Engine.COMPILED, Engine.TABLES])
+def test_a_search_without_a_budget_takes_no_more_than_that(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets = []
 
-    def noted(*args: object, **options: object) -> object:
-        asked.update(options)
-        return explore_by_tables(*args, **options)  # type: ignore[arg-type]
+    def noted(spec: Spec, options: SearchOptions) -> TableExploration:
+        budgets.append(options.memory_budget)
+        return explore_by_tables(spec, options)
 
     monkeypatch.setattr("lockstep.tla.tables.table_search.explore_by_tables", noted)
-    monkeypatch.setattr("lockstep.tla.tables.compiled_search.FEW", 5)
-    monkeypatch.setattr(spec_search, "most_of_the_memory", lambda: 10**9)
+    monkeypatch.setattr(spec_search, "default_memory_budget", lambda: 10**9)
     cfg = tmp_path / "Post.cfg"
     cfg.write_text("CONSTANT Station = {a, b} Most = 1\nINIT Init NEXT Next\n")
-    assert callable(explore)
-    explore(SPECS / "tables" / "Post.tla", cfg, deadlock=False)
-    assert asked["most_memory"] == 10**9
+    options = SearchOptions(check_deadlock=False, states_before_tables=5)
+    explore_spec(SpecFiles(SPECS / "tables" / "Post.tla", cfg), engine, options)
+    assert budgets == [10**9]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import fingerprint_set as seen_module
-from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.places import SPECS
 from tests.support.programs.lockstep_command import lockstep
@@ -34,13 +35,13 @@ def test_what_is_kept_for_properties_of_behaviours_counts(tmp_path: Path) -> Non
     cfg = tmp_path / "Post.cfg"
     cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\nPROPERTY Ends\n")
     spec = load_spec(SPECS / "tables" / "Post.tla", cfg, cache_dir=tmp_path)
-    found = explore_by_tables(spec, check_deadlock=False, keep_edges=True)
+    found = explore_by_tables(spec, SearchOptions(check_deadlock=False, keep_edges=True))
     assert found.graph is not None
-    states, steps = found.graph.states, found.graph.follows.edges()
+    states, steps = found.graph.states, found.graph.successors.edges()
     assert found.graph.nbytes == states.rows.nbytes + sum(each.nbytes for each in steps) + 8 * len(found.graph.actions)
-    without = explore_by_tables(_without_properties(spec), check_deadlock=False)
+    without = explore_by_tables(_without_properties(spec), SearchOptions(check_deadlock=False))
     assert found.memory >= without.memory + found.graph.nbytes // 2
-    little = explore_by_tables(spec, check_deadlock=False, most_memory=without.memory)
+    little = explore_by_tables(spec, SearchOptions(check_deadlock=False, memory_budget=without.memory))
     assert (little.complete, "GB of memory" in little.gave_up) == (False, True)
 
 
@@ -52,8 +53,8 @@ def _without_properties(spec: Spec) -> Spec:
 
 def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = np.random.default_rng(0).integers(1, 2**63, 1 << 18).astype(np.uint64)
-    monkeypatch.setattr(seen_module, "_AT_ONCE", 1 << 12)
-    seen = Seen(numbered=True)
+    monkeypatch.setattr(seen_module, "_MOVED_TOGETHER", 1 << 12)
+    seen = FingerprintSet(numbered=True)
     for part in np.array_split(numbers, 300):
         seen.add(part)
     before, with_one_more = seen.nbytes, seen.nbytes_with(1)

@@ -1,0 +1,128 @@
+"""The steps that were generated, by number, and lists of integers by number, which they and their sets are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.tla.tables.decision_trees import Ints
+
+__all__ = ["IntColumn", "IntLists", "WrittenSteps"]
+
+
+class IntColumn:
+    """A column of integers that grows."""
+
+    def __init__(self, dtype: npt.DTypeLike = np.int32) -> None:
+        """Begin with none."""
+        self._values: npt.NDArray[Any] = np.zeros(64, dtype)
+        self.count = 0
+
+    def extend(self, values: Iterable[int]) -> None:
+        """Add values at the end."""
+        for value in values:
+            if self.count == len(self._values):
+                self._values = np.concatenate([self._values, np.zeros_like(self._values)])
+            self._values[self.count] = value
+            self.count += 1
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """All of them."""
+        return self._values[: self.count]
+
+
+class IntLists:
+    """Lists of integers by number; the list with the number 0 is empty."""
+
+    def __init__(self) -> None:
+        """Begin with the empty list."""
+        self.first, self.length, self.items = IntColumn(np.int64), IntColumn(), IntColumn()
+        self._known: dict[tuple[int, ...], int] = {}
+        self.number(())
+
+    def number(self, items: tuple[int, ...]) -> int:
+        """Return the number of a list."""
+        known = self._known.get(items)
+        if known is None:
+            known = self._known[items] = len(self._known)
+            self.first.extend([self.items.count])
+            self.length.extend([len(items)])
+            self.items.extend(items)
+        return known
+
+    def spread(self, numbers: Ints) -> tuple[Ints, Ints, npt.NDArray[np.int32]]:
+        """Lay out lists one after the other.
+
+        Args:
+            numbers: the numbers of the lists.
+
+        Returns:
+            For each element the index of its list in `numbers`, its place in the list, and the element.
+        """
+        length = self.length.array.take(numbers).astype(np.int64)
+        which = np.repeat(np.arange(len(numbers)), length)
+        place = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
+        return which, place, self.items.array.take(self.first.array.take(numbers).take(which) + place)
+
+
+class WrittenSteps:
+    """Steps by number: the columns that each writes, with the numbers of the new values.
+
+    Attributes:
+        slots: the columns that a step writes, as a list for each pattern of them.
+        pattern: the number of the pattern of a step.
+        values: the numbers of the new values, as a list for each step in the order of its columns.
+        masks: the columns of each pattern, as bits.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no step."""
+        self.slots, self.values = IntLists(), IntLists()
+        self.pattern, self._values_of = IntColumn(), IntColumn()
+        self.masks: list[int] = [0]
+        self._known: dict[tuple[tuple[int, int], ...], int] = {}
+        self._places = np.zeros((0, 0), np.int16)
+
+    def number(self, writes: list[tuple[int, int]]) -> int:
+        """Return the number of a step."""
+        key = tuple(writes)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = len(self._known)
+            pattern = self.slots.number(tuple([slot for slot, _ in key]))
+            if pattern == len(self.masks):
+                self.masks.append(sum(1 << slot for slot, _ in key))
+            self.pattern.extend([pattern])
+            self._values_of.extend([self.values.number(tuple([number for _, number in key]))])
+        return known
+
+    def written(self, steps: Ints) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Lay out what steps write: for each write the index of its step in `steps`, the column, the value's number."""
+        which, _, slots = self.slots.spread(self.pattern.array[steps].astype(np.int64))
+        values = self.values.spread(self._values_of.array[steps].astype(np.int64))[2]
+        return which, slots, values
+
+    def at(self, steps: Ints, slots: Ints) -> npt.NDArray[np.int32]:
+        """Return the numbers of the values that steps write into columns, one for each; -1 where they write nothing."""
+        if not self.values.items.count:
+            return np.full(len(steps), -1, np.int32)
+        places = self._placed(int(slots.max(initial=-1)) + 1)[self.pattern.array[steps], slots]
+        firsts = self.values.first.array[self._values_of.array[steps]]
+        found: npt.NDArray[np.int32] = np.where(
+            places < 0, np.int32(-1), self.values.items.array[np.where(places < 0, 0, firsts + places)]
+        )
+        return found
+
+    def _placed(self, width: int) -> npt.NDArray[np.int16]:
+        """Return for each pattern and column the place of the column among those that are written, or -1."""
+        known, count = self._places, len(self.masks)
+        if len(known) < count or known.shape[1] < width:
+            pattern, place, slots = self.slots.spread(np.arange(count))
+            width = max(width, known.shape[1], int(slots.max(initial=-1)) + 1)
+            known = self._places = np.full((count, width), -1, np.int16)
+            known[pattern, slots] = place
+        return known
