@@ -135,9 +135,7 @@ def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
 
 
-_SHOWN = (
-    "Show as much of the node after the step as you log. An object may be shown in part; a list is compared as a whole."
-)
+_SHOWN = "An object may be shown in part; a list is compared as a whole."
 
 OF_DLEDGER = Vocabulary(
     system=DLEDGER,
@@ -163,10 +161,9 @@ OF_DLEDGER = Vocabulary(
     },
     preface="""# What a trace may say
 
-Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
-of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Features* are those that
-the action needs (`true`), or that take its place (`false`). An action with an empty cell may still need an earlier
-action that requires a feature.
+Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), and every field of `Observe`. The `node` of
+an event is the action's `n`; its other parameters are `args`. *Features* are those that the action needs (`true`), or
+that take its place (`false`). An action with an empty cell may still need an earlier action that requires a feature.
 
 """,
     shown=f"{_SHOWN} `null` means no node, and -1 no index.",
@@ -187,24 +184,22 @@ OF_HASHICORP = Vocabulary(
         "count": "how many entries the request has",
         "type": "the call that gets no answer: `RequestVote`, `RequestPreVote`, `AppendEntries`, `InstallSnapshot`, "
         "`Heartbeat`",
-        "zombie": 'the routine that was told to stop: `{"peer": "n2", "term": 3, "nextIndex": 7}`',
+        "zombie": 'the routine that must stop: `{"peer": "n2", "term": 3, "nextIndex": 7}`',
         "command": "what is changed: `AddVoter`, `AddNonvoter`, `DemoteVoter`, `RemoveServer`",
-        "server": "of whom",
+        "server": "the server that is added, demoted or removed",
     },
     preface="""# What a trace of hashicorp/raft may say
 
-Every action of [spec/hashicorp/HashicorpRaft.tla](../../spec/hashicorp/HashicorpRaft.tla), in the words of the spec,
-and every field of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Features*
-are those that the action needs (`true`), or that take its place (`false`).
-[format.md](format.md#a-trace-of-hashicorpraft) says what else differs from a trace of DLedger, and
-[the tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) which function of the library each action is.
+Every action of [spec/hashicorp/HashicorpRaft.tla](../../spec/hashicorp/HashicorpRaft.tla), and every field of
+`Observe`, in the columns of [DLedger's page](actions.md). [format.md](format.md#a-trace-of-hashicorpraft) has the other
+differences, and [these tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) the library's functions.
 
 """,
     shown=f"{_SHOWN} `null` means no server, and 0 no index. A map has its pairs: "
     '`{"#map": [[1, ENTRY], [2, ENTRY]]}` is a log with the indexes 1 and 2.',
-    messages="Each has `kind` (request or response), `type`, `src` and `dst` as well. `awaited` is `true` until the "
-    "caller takes no answer any more: it gave up (`RPCError`), has its answer, leads or campaigns no more, or is down. "
-    "Of an error, such as a snapshot that cannot be saved, there is no answer.",
+    messages="Each also has `kind` (request or response), `type`, `src`, `dst`. `awaited` is `true` until the caller "
+    "gives up (`RPCError`), has its answer, no longer leads or campaigns, or is down. After an error, such as a "
+    "snapshot that cannot be saved, there is no answer.",
 )
 
 VOCABULARIES = {each.system.spec: each for each in (OF_DLEDGER, OF_HASHICORP)}

@@ -36,7 +36,7 @@ Get(m) ==
 Keep(m) == Get(m) /\ UNCHANGED messages
 Take(m) == Get(m) /\ messages' # messages
 
-\* The driver tells a node which nodes there are, or the node hears of them.
+\* A node gets the list of nodes from the driver, or learns it from others.
 Follow(i) ==
     /\ state[i] = Pending
     /\ state' = [state EXCEPT ![i] = Follower]

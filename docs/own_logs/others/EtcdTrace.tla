@@ -21,7 +21,7 @@ StartConfigVars ==
                    [jointConfig |-> <<IF Bootstrapped(i) THEN InitServer ELSE {}, {}>>, learners |-> {}]]
     /\ reconfigCount = 0
 
-\* PendingMessages(i) of etcdraft, without the CHOOSE of a fold: which message comes first is not told.
+\* PendingMessages(i) of etcdraft, without the CHOOSE of a fold: which message comes first stays open.
 Sent(i) == [m \in {each \in DOMAIN pendingMessages : each.msource = i} |-> pendingMessages[m]]
 
 \* Receiving a message is one step or several: the last takes it away, those before it change the term or the log.

@@ -1,7 +1,7 @@
 ------------------------- MODULE HashicorpLines -------------------------
 \* What servers of hashicorp/raft v1.7.3 write into their logs at level INFO: elections, leaderships, snapshots, compactions.
 \*
-\* No line tells that a server learns a term, asks for votes, or votes. So `term` is the greatest term that its lines tell, and
+\* No line says that a server learns a term, asks for votes, or votes. So `term` is the greatest term in its lines, and
 \* it may have learned a later one; and who votes is left open: a candidate wins with servers that were able to vote for it.
 \* Above each action stands its line, and where that is written. The main loop of a server writes the lines on its role;
 \* those of other goroutines come in between.
@@ -119,7 +119,7 @@ HeartbeatTimeout(s, leader) ==
 \* The servers that were in no later term when the candidate asks are able to vote, and each is asked once (raft.go:1976).
 Asks(s, t) == asked' = asked \union {[term |-> t, by |-> s, electors |-> {v \in Server : term[v] <= t}]}
 
-\* "entering candidate state" (raft.go:287), in the term before the one that the line tells. Terms never fall (raft.go:2141),
+\* "entering candidate state" (raft.go:287), in the term before the one in the line. Terms never fall (raft.go:2141),
 \* and somebody has asked for votes in that one. Without a timeout it is a transfer of leadership, which needs no pre-vote.
 EnterCandidate(s, t) ==
     /\ role[s] \in {"TimedOut", "Follower", "Leader"}
