@@ -370,7 +370,7 @@ def test_ctrl_c_stops_it_with_exit_code_0_and_leaves_nothing(tmp_path: Path) -> 
         socket.create_connection((str(url.hostname), url.port or 0))
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadInputError, match=f"cannot listen on port {port}: Address already in use"):
@@ -385,12 +385,12 @@ def test_a_port_that_is_taken_is_told() -> None:
         ((FLAWED, "-I", "."), "--cfg and -I go with --spec"),
     ],
 )
-def test_wrong_usage_is_told(words: tuple[str, ...], said: str) -> None:
+def test_wrong_usage_is_reported(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(click.UsageError, match=re.escape(said)):
         command.main(list(words), standalone_mode=False)
 
 
-def test_a_misspelt_model_is_told_with_a_near_one() -> None:
+def test_a_misspelt_model_is_reported_with_a_near_one() -> None:
     with pytest.raises(
         BadInputError, match=r"no file 'late_trunkate_bug', and no model .*; did you mean late_truncate_bug"
     ):

@@ -93,7 +93,7 @@ def on(cluster: Standalone, events: Path) -> list[str]:
     return ["--master", cluster.url, *(word for pair in settings.items() for word in ("--conf", "=".join(pair)))]
 
 
-def told(events: Path, kind: str) -> list[dict[str, Any]]:
+def events_of_kind(events: Path, kind: str) -> list[dict[str, Any]]:
     """The events of a kind in the log of the only application."""
     (log,) = events.iterdir()
     found = [json.loads(line) for line in log.read_text().splitlines()]
@@ -101,7 +101,7 @@ def told(events: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def assert_both_worked(events: Path) -> None:
-    ran = {each["Task Info"]["Executor ID"] for each in told(events, "TaskEnd")}
+    ran = {each["Task Info"]["Executor ID"] for each in events_of_kind(events, "TaskEnd")}
     assert len(ran - {"driver"}) == 2
 
 
@@ -192,9 +192,11 @@ def test_what_is_killed_in_the_middle_changes_no_row(
     done(process, 0)
     assert rows(store, "verdicts") == rows(undisturbed, "verdicts") != []
     # What was killed had been at work: Spark lost an attempt, or an executor, and made up for it.
-    reasons = [each["Task End Reason"]["Reason"] for each in told(events, "TaskEnd") if each["Task Info"]["Failed"]]
+    reasons = [
+        each["Task End Reason"]["Reason"] for each in events_of_kind(events, "TaskEnd") if each["Task Info"]["Failed"]
+    ]
     assert ("ExceptionFailure" if what == "Python worker" else "ExecutorLostFailure") in reasons
-    assert len(told(events, "ExecutorRemoved")) == (0 if what == "Python worker" else 1)
+    assert len(events_of_kind(events, "ExecutorRemoved")) == (0 if what == "Python worker" else 1)
     if what == "Worker":
         assert sum(each.poll() is not None for each in cluster.daemons.values()) == 1
     assert wait_until(lambda: not cluster.below("worker-1") + cluster.below("worker-2"))

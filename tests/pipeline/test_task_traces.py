@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from lockstep.pipeline.stage_batches import at_once
+from lockstep.pipeline.stage_batches import concurrent_batches
 from lockstep.pipeline.task_traces import TraceLines, chunks, partitions
 from lockstep.trace.json_lines import TraceError
 
@@ -61,4 +61,4 @@ def test_chunks_have_every_item_once_in_order() -> None:
 @pytest.mark.parametrize(("cores", "batches"), [(1, 3), (4, 3), (900, 45)])
 def test_a_cluster_has_as_many_batches_under_way_as_keep_its_cores_busy(cores: int, batches: int) -> None:
     spark = cast(SparkSession, SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores)))
-    assert at_once(spark) == batches
+    assert concurrent_batches(spark) == batches

@@ -83,15 +83,15 @@ def figure8() -> Cut:
     return of_events(imported.header, imported)
 
 
-def test_properties_that_fail_in_several_parts_are_told_where_they_fail_first() -> None:
+def test_properties_that_fail_in_several_parts_are_reported_where_they_fail_first() -> None:
     """A property that has failed fails again in later parts, and in the states that these begin in."""
     places = figure8().places
     parts = figure8().parts(places[:: len(places) // 20])
-    told = Counter(each.name for part in parts for each in part.findings)
-    assert max(told.values()) > 1
-    assert len(told) > 1
+    parts_by_property = Counter(each.name for part in parts for each in part.found.findings)
+    assert max(parts_by_property.values()) > 1
+    assert len(parts_by_property) > 1
     assert said(combined(cut_traces.SOURCE, parts)) == figure8().whole
-    assert len(figure8().whole["findings"]) == len(told)
+    assert len(figure8().whole["findings"]) == len(parts_by_property)
 
 
 @pytest.mark.nightly
@@ -178,7 +178,7 @@ def test_a_property_that_has_no_value_ends_the_check_unless_it_has_failed_before
     cut = of_events(simulated()[0], simulated()[1][:EVENTS], spec)
     assert cut.whole["verdict"] is (Verdict.VIOLATED if len(planted) == 1 else Verdict.INTERNAL)
     assert [each["name"] for each in cut.whole["findings"]] == ["IndexOrder"]
-    assert any(part.stumbles for part in cut.parts(cut.places))
+    assert any(part.unevaluated for part in cut.parts(cut.places))
     equal_at_every_cut(cut)
 
 
@@ -219,7 +219,7 @@ def test_states_of_other_places_are_never_a_pass() -> None:
         assert cut.together([place], shifted)["verdict"] is Verdict.INCONCLUSIVE
 
 
-def test_a_violation_before_a_state_that_does_not_fit_is_told_all_the_same() -> None:
+def test_a_violation_before_a_state_that_does_not_fit_is_reported_all_the_same() -> None:
     cut = of_file(named({"stale_install"})[0])
     assert cut.whole["verdict"] is Verdict.VIOLATED
     lines = [
@@ -269,8 +269,8 @@ def test_a_state_that_cannot_be_read_is_never_a_pass() -> None:
 
 def test_other_bytes_that_make_the_same_state_are_not_those_that_were_come_to() -> None:
     cut = holding()
-    told, values = msgspec.msgpack.decode(state_bytes(cut.states[20]), type=tuple[str, dict[str, msgspec.Raw]])
-    text = msgspec.msgpack.encode((told, dict(reversed(values.items()))))
+    written, values = msgspec.msgpack.decode(state_bytes(cut.states[20]), type=tuple[str, dict[str, msgspec.Raw]])
+    text = msgspec.msgpack.encode((written, dict(reversed(values.items()))))
     assert state_of_bytes(cut.spec, text) == cut.states[20]
     part = TracePart(cut.trace.header, list(enumerate(cut.lines, 1))[20:], "t", before=20)
     found = combined("t", [cut.parts([20])[0], check_part(part, cut.spec, cut.interface, text)])

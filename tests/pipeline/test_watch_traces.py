@@ -18,7 +18,7 @@ import pytest
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.spark.isolated_work import TIMES_APART
+from lockstep.jobs.spark.isolated_work import MAX_ATTEMPTS
 from lockstep.pipeline.watch import spec_cache
 from lockstep.pipeline.watch.resumed_check import SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import NoSpecError, SpecCache
@@ -75,7 +75,7 @@ def test_any_batches_lead_to_the_verdict_of_one_check(figure8: Path, tmp_path: P
     assert len(watched.rows) > 1
 
 
-def test_each_violation_is_told_in_the_batch_that_has_its_line_and_once(figure8: Path, tmp_path: Path) -> None:
+def test_each_violation_is_reported_in_the_batch_that_has_its_line_and_once(figure8: Path, tmp_path: Path) -> None:
     expected = check(figure8).findings
     assert len({each.line for each in expected}) > 3
     watched = Watched(figure8, tmp_path)
@@ -381,7 +381,7 @@ def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
 @pytest.mark.parametrize(
     ("die", "said", "tries"),
     [
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "died, as often as it was tried (SIGKILL)", TIMES_APART),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "died, as often as it was tried (SIGKILL)", MAX_ATTEMPTS),
         (lambda: time.sleep(3600), "did not end within 0.5 s", 1),
     ],
 )

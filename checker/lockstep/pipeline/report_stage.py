@@ -1,4 +1,4 @@
-"""The stage that reports on a run: what its tables say, and whether they are whole.
+"""The stage that reports on a run: the sums of its tables, and whether they are whole.
 
 Only sums and samples are collected.
 """
@@ -15,16 +15,16 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.counterexample_stage import FINDINGS, listed
 from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, floor_record, judged, never_taken, summed
 from lockstep.pipeline.missing_data import gaps
-from lockstep.pipeline.run_report import Report, as_markdown, pictures
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.run_report import RunReport, as_markdown, pictures
+from lockstep.pipeline.trace_store import TraceStore
 
-#: So many of what is not as it should be are told one by one.
-_FEW = 50
+#: Failing traces, and dead letters, that are listed one by one.
+MAX_LISTED = 50
 
 
-def report(spark: SparkSession, store: Store, run: str) -> Report:
-    """Report on a run, and write the report into the store, as JSON and as Markdown with its pictures."""
-    found = Report(run)
+def report(spark: SparkSession, store: TraceStore, run: str) -> RunReport:
+    """Return the report on a run, written into the store as JSON and as Markdown with its pictures."""
+    found = RunReport(run)
     verdicts = store.read(spark, "verdicts", run, store.batches("verdicts", run))
     _sum_up(found, verdicts)
     found.gaps = list(gaps(spark, store, run))
@@ -33,7 +33,7 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     if store.batches("counterexamples", run):
         found.counterexamples = listed(spark, store, run)
     found.verdict = _verdict(found)
-    folder = store.place / "_reports" / f"run={run}"
+    folder = store.location / "_reports" / f"run={run}"
     (folder / "report.json").write(found.as_json().encode() + b"\n")
     for name, _, picture in pictures(found):
         (folder / name).write(picture.encode())
@@ -41,7 +41,7 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     return found
 
 
-def _sum_up(found: Report, verdicts: DataFrame) -> None:
+def _sum_up(found: RunReport, verdicts: DataFrame) -> None:
     sums = [sql.sum(each).alias(each) for each in ("events", "steps", "observed", "seconds")]
     for row in (
         verdicts.groupBy("variant", "verdict", "judged").agg(sql.count(sql.lit(1)).alias("traces"), *sums).collect()
@@ -56,10 +56,10 @@ def _sum_up(found: Report, verdicts: DataFrame) -> None:
     ]
     columns = ("variant", "trace", "verdict", "judged", "reason", "replay")
     failing = verdicts.where(sql.col("judged") != str(Verdict.HOLDS)).select(*columns)
-    found.failures = [row.asDict() for row in failing.orderBy("judged", "variant", "trace").limit(_FEW).collect()]
+    found.failures = [row.asDict() for row in failing.orderBy("judged", "variant", "trace").limit(MAX_LISTED).collect()]
 
 
-def _add(found: Report, row: Mapping[str, Any]) -> None:
+def _add(found: RunReport, row: Mapping[str, Any]) -> None:
     known = next((each for each in found.variants if each["variant"] == row["variant"]), None)
     if known is None:
         known = {"variant": row["variant"], "verdicts": {}, "judged": {}}
@@ -73,14 +73,14 @@ def _add(found: Report, row: Mapping[str, Any]) -> None:
     found.variants.sort(key=lambda each: str(each["variant"]))
 
 
-def _count_dead_letters(found: Report, spark: SparkSession, store: Store) -> None:
+def _count_dead_letters(found: RunReport, spark: SparkSession, store: TraceStore) -> None:
     dead = store.read(spark, "dead_letters", found.run, store.batches("dead_letters", found.run))
-    first = dead.select("source", "line", "reason").orderBy("source", "line").limit(_FEW).collect()
+    first = dead.select("source", "line", "reason").orderBy("source", "line").limit(MAX_LISTED).collect()
     found.dead_letters = {"count": dead.count(), "first": [row.asDict() for row in first]}
 
 
-def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame) -> None:
-    """Sum up what was reached, hold it against the floors, and find the actions that no trace takes."""
+def _cover(found: RunReport, spark: SparkSession, store: TraceStore, verdicts: DataFrame) -> None:
+    """Sum up what was reached, compare it with the floors, and find the actions that no trace takes."""
     counted = store.batches("reached", found.run)
     lines = store.batches("lines", found.run)
     found.coverage = summed(store.read(spark, "reached", found.run, counted))
@@ -96,14 +96,14 @@ def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame
 
 
 def _by_plan(verdicts: DataFrame, reached: DataFrame) -> list[dict[str, Any]]:
-    """Count the verdicts of each plan; a trace that was not counted, or is no simulated cluster, is of none."""
+    """Return the number of verdicts of each plan; traces that were not counted, or of no plan, have an empty one."""
     plans = reached.where((sql.col("kind") == EVENTS[0]) & (sql.col("name") == EVENTS[1])).select("trace", "plan")
     keys = ("plan", "variant", "verdict")
     rows = verdicts.join(plans, "trace", "left").na.fill("", ["plan"]).groupBy(*keys)
     return [row.asDict() for row in rows.agg(sql.count(sql.lit(1)).alias("traces")).orderBy(*keys).collect()]
 
 
-def _verdict(found: Report) -> Verdict:
+def _verdict(found: RunReport) -> Verdict:
     parts = [Verdict(word) for each in found.variants for word in each["judged"]]
     parts += [Verdict(each["verdict"]) for each in found.floors]
     if found.gaps or not all(each["is_minimal"] for each in found.counterexamples):

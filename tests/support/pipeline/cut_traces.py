@@ -14,7 +14,7 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.pipeline.part_check import PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
-from lockstep.pipeline.trace_cutting import checkpoints
+from lockstep.pipeline.trace_cutting import states_along
 from lockstep.systems.trace_files import opened
 from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.tla.spec import Spec
@@ -36,9 +36,9 @@ class Cut:
         self.trace = opened(self.lines, SOURCE)
         self.spec = spec or trace_spec(self.trace.header, SOURCE)
         self.interface = interface or system_of(self.trace.header, SOURCE).interface(self.spec)
-        told = list(enumerate(self.lines, 1))[1:]
+        events = list(enumerate(self.lines, 1))[1:]
         self.states: States = {
-            each.line: each.state for each in checkpoints(told, SOURCE, self.spec, self.interface, every=1)
+            each.line: each.state for each in states_along(events, SOURCE, self.spec, self.interface, every=1)
         }
 
     @functools.cached_property

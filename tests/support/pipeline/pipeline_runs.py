@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from lockstep.pipeline.store_tables import TABLES
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.trace_store import TraceStore
 from tests.support.pipeline.standalone import processes
 from tests.support.programs.processes import kill
 
@@ -73,7 +73,7 @@ def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: i
 
 def rows(store: Path, table: str) -> list[dict[str, Any]]:
     """All rows of the finished batches of a table, in order, without what differs from run to run."""
-    there = Store.open(str(store))
+    there = TraceStore.open(str(store))
     found = []
     for batch in there.batches(table, RUN):
         data = ds.dataset(there.folder(table, RUN, batch).path, format="parquet", schema=TABLES[table].schema)

@@ -15,7 +15,7 @@ from lockstep.trace.trace_reader import Trace
 import lockstep.systems.trace_files
 import lockstep.systems.trace_specs
 
-DEATHS = {
+SPARK_ERRORS = {
     "exits": lambda: os._exit(7),
     "crashes": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "is_killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -25,7 +25,7 @@ DEATHS = {
 def dying_of(taken, before, source_of=lambda check, *_: check.trace.source):
     def take(*arguments, **named):
         name = os.path.basename(source_of(*arguments))
-        for begin, die in DEATHS.items():
+        for begin, die in SPARK_ERRORS.items():
             if name.startswith(before + begin):
                 die()
         return taken(*arguments, **named)

@@ -26,14 +26,14 @@ from lockstep.cli.pipeline.pipeline_options import (
 )
 
 if TYPE_CHECKING:
-    from lockstep.pipeline.spec_choice import Variant
+    from lockstep.pipeline.spec_choice import HeaderSpecs
 
 
-def _variant(words: tuple[str, ...]) -> Variant:
-    from lockstep.pipeline.spec_choice import Variant
+def _variant(words: tuple[str, ...]) -> HeaderSpecs:
+    from lockstep.pipeline.spec_choice import HeaderSpecs
 
     chosen = against(words, None, None, (), None, strict=False)
-    assert isinstance(chosen, Variant)
+    assert isinstance(chosen, HeaderSpecs)
     return chosen
 
 
@@ -147,10 +147,10 @@ def _print(lines: Sequence[tuple[bytes, str]]) -> None:
 def _write(lines: Iterator[tuple[bytes, str]], output: Path, is_folder: bool) -> None:
     """Write the lines into a file, or where they came from several files, or `is_folder`, into as many in a folder."""
     from lockstep.base.whole_files import writing_whole
-    from lockstep.pipeline.source_files import unpacked
+    from lockstep.pipeline.source_files import unpacked_name
 
     of_files = {source: [line for line, _ in each] for source, each in groupby(lines, key=itemgetter(1))}
-    targets = {source: output / Path(unpacked(source)).name for source in of_files}
+    targets = {source: output / Path(unpacked_name(source)).name for source in of_files}
     if len(of_files) == 1 and not is_folder:
         targets = dict.fromkeys(of_files, output)
     else:

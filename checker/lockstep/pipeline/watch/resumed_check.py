@@ -91,7 +91,7 @@ class TraceProgress(msgspec.Struct):
         self.state, self.waiting, self.since = b"", [], 0
 
     def new_row(self, trace: str, source: str, replay: str = "") -> WatchVerdict:
-        """Return what is new of a trace as a row of the table, and note that it is recorded."""
+        """Return the news of a trace as a row of the table, and note that it is recorded."""
         row = extended(
             WatchVerdict, self.result, trace=trace, spec=self.spec_digest, settled=self.settled, replay=replay
         )
@@ -113,7 +113,7 @@ class TraceProgress(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class WatchLimits:
-    """How many seconds a gap is waited for, and how many events may wait meanwhile, and bytes of them.
+    """The limits of a gap: `patience` in seconds, and how many `events` may wait meanwhile, and `bytes` of them.
 
     `seconds` is how long the check of the lines that a batch has of a trace may take, and compiling its spec.
     """
@@ -125,7 +125,7 @@ class WatchLimits:
 
 
 class BatchCheck:
-    """The check of what one batch has of one trace."""
+    """The check of the lines and notices that one batch has for one trace."""
 
     def __init__(self, progress: TraceProgress, source: str, specs: SpecCache, limits: WatchLimits) -> None:
         """Go on with the progress of the trace in `source`."""
@@ -214,7 +214,7 @@ class BatchCheck:
                     self._give_up(f"{progress.gap}: waited {self.limits.patience:g} s")
 
     def finish(self, torn: bytes) -> None:
-        """Settle a trace of which no more will come, as `lockstep check` would; `torn` is an end without line break."""
+        """Settle a trace that will not go on, as `lockstep check` would; `torn` is an end without line break."""
         progress = self.progress
         if progress.waiting:
             self._give_up(progress.gap)

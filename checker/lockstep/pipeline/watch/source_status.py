@@ -1,6 +1,6 @@
-"""What the source and the program report to each other: two processes of one machine, by small files in a folder.
+"""The reports of the source and the program to each other: two processes of one machine, by files in a folder.
 
-Nothing here is needed after a restart: Spark's checkpoint has all that is.
+Nothing here is needed after a restart, for which Spark's checkpoint is enough.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class SourceStatus(msgspec.Struct):
 
 
 class StatusFolder:
-    """The folder."""
+    """The folder of the reports."""
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder that is there."""
+        """Use a folder that exists."""
         self._status, self._waiting = folder / "status.json", folder / "waiting.json"
         self._last: tuple[tuple[int, int], SourceStatus] | None = None
 
