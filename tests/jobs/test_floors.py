@@ -32,14 +32,14 @@ def test_a_fleet_is_held_against_the_largest_floor_that_is_no_larger(clusters: i
 
 
 @pytest.mark.parametrize(("clusters", "events"), [(1, 100), (2, 99)])
-def test_of_a_fleet_smaller_than_any_floor_nothing_can_be_said_unless_it_reaches_it(clusters: int, events: int) -> None:
+def test_a_fleet_smaller_than_any_floor_is_inconclusive_unless_it_reaches_it(clusters: int, events: int) -> None:
     below = judge_floor("p", (FEW, WHOLE), set(), clusters, events)
     assert below.verdict is Verdict.INCONCLUSIVE
     assert below.result == "missing Push (the floor is that of 2 clusters of 100 events)"
     assert judge_floor("p", (FEW, WHOLE), {PUSH}, clusters, events).verdict is Verdict.HOLDS
 
 
-def test_what_is_out_of_reach_and_was_reached_refutes_its_argument() -> None:
+def test_an_unreachable_thing_that_was_reached_refutes_its_argument() -> None:
     judged = judge_floor("p", (FEW,), {PUSH, LOSE}, 2, 100)
     assert (judged.verdict, judged.result) == (Verdict.VIOLATED, "Lose was reached, though nothing is lost")
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.spark.shipped_specs import ShippedSpecs, SpecShipper
 from lockstep.jobs.spark.spark_check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline.all_stages import run_all
@@ -230,7 +231,13 @@ def test_without_java_to_compile_a_spec_a_trace_is_inconclusive(
     assert found.reason.startswith("Java 17 or newer is required; none found on ")
 
 
-# ---- What dies ----
+# ---- Workers that die ----
+
+
+def shipped_for(spark: SparkSession, trace: Path) -> ShippedSpecs:
+    """The spec of a trace, on its way to the tasks."""
+    with trace.open("rb") as file:
+        return SpecShipper(spark, {}).ship([(str(trace), file.readline())])
 
 
 def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
@@ -249,9 +256,7 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     assert found[1].reason == "the check of this trace died, as often as it was tried (SIGKILL)"
     assert worst([each.verdict for each in found]).exit_code == 3
     assert capfd.readouterr() == ("", "")
-    header = read_trace(traces[0]).header
-    texts = {spec_key(header, str(traces[0])): trace_spec(header, str(traces[0])).source}
-    of_one_part = _check_part(spark, traces, texts, {})
+    of_one_part = _check_part(spark, traces, shipped_for(spark, traces[0]))
     assert [replace(of_one_part[each.source], seconds=0.0) for each in found] == [
         replace(each, seconds=0.0) for each in found
     ]
@@ -274,7 +279,7 @@ def test_a_check_that_never_ends_takes_the_verdict_of_its_trace_alone(
     assert found[1].reason == "the check of this trace did not end within 4 s"
 
 
-def test_what_a_worker_raises_is_reported_in_a_line(
+def test_an_error_that_a_worker_raises_is_reported_in_a_line(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = write_cluster(tmp_path, "ordered", 1, 20)
@@ -292,10 +297,9 @@ def test_a_trace_that_becomes_unreadable_leaves_the_others_of_its_part_their_ver
     spark: SparkSession, tmp_path: Path
 ) -> None:
     good, gone = (write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2))
-    header = read_trace(good).header
-    texts = {spec_key(header, str(good)): trace_spec(header, str(good)).source}
+    shipped = shipped_for(spark, good)
     gone.unlink()
-    found = _check_part(spark, [gone, good], texts, {})
+    found = _check_part(spark, [gone, good], shipped)
     assert [found[str(each)].verdict for each in (gone, good)] == [Verdict.MALFORMED, Verdict.HOLDS]
     assert found[str(gone)].reason == f"{gone}: cannot be read: No such file or directory"
 

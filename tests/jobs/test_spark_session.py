@@ -71,7 +71,7 @@ def test_a_session_ends_with_the_error_of_its_block_and_the_next_one_starts() ->
         assert spark.range(5).count() == 5
 
 
-def test_what_ended_a_stream_is_reported_in_a_line() -> None:
+def test_the_error_that_ended_a_stream_is_reported_in_a_line() -> None:
     rest = "\n=== Streaming Query ===\nIdentifier: [id = 1]"
     with spark_session("local[1]"):
         slow = StreamingQueryException(f"Python worker failed to connect back.{rest}", "", None)
@@ -106,21 +106,21 @@ def test_a_damaged_file_is_named_as_it_is_called() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (52, "Spark's Java process ran out of memory: give it more, as with --conf spark.driver.memory=4g"),
         (1, "Spark's Java process died"),
     ],
 )
 def test_java_that_ran_out_of_memory_is_distinguished_from_java_that_died(
-    monkeypatch: pytest.MonkeyPatch, code: int, said: str
+    monkeypatch: pytest.MonkeyPatch, code: int, message: str
 ) -> None:
     """A task that finds no memory ends Java with 52 (Spark's SparkExitCode.OOM); jobs end just before Java has."""
     monkeypatch.setattr("lockstep.jobs.spark.spark_session._stopped", threading.Event())
     with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.5); raise SystemExit({code})"]) as java:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
-        assert describe_failure(Py4JError("Job 5 cancelled because SparkContext was shut down")) == said
-        assert describe_failure(ConnectionRefusedError()) == said
+        assert describe_failure(Py4JError("Job 5 cancelled because SparkContext was shut down")) == message
+        assert describe_failure(ConnectionRefusedError()) == message
 
 
 def test_a_java_that_lives_on_after_its_session_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

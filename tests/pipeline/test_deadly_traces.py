@@ -61,7 +61,7 @@ def test_only_the_traces_that_workers_die_of_or_never_end_are_inconclusive_cut_o
     }
 
 
-def test_what_workers_die_of_as_they_count_or_minimise_it_is_reported_and_the_others_are_counted(
+def test_a_trace_that_kills_its_count_or_minimisation_is_reported_and_the_others_are_counted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lines = of_events(simulated()[0], simulated()[1][:60]).lines

@@ -1,4 +1,4 @@
-"""Which clusters a run simulates, and the commands that reproduce them."""
+"""The clusters that a run simulates, and the commands that reproduce them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files become which traces, and that a run reads its lines in one way; without Spark."""
+"""Files and the traces that they become; a run reads lines in one way only. Without Spark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lockstep.pipeline.trace_store import Batch, TraceStore
 from lockstep.systems.file_check import judge_own
 from tests.support.logs.backup_service import EXAMPLE, service
 
-#: What is refused is refused before Spark is asked for anything.
+#: Refusals come before Spark is used.
 NO_SPARK = cast(SparkSession, None)
 
 #: A mapping of the logs of one system.
@@ -67,7 +67,7 @@ def test_a_run_that_has_read_a_file_does_not_read_it_in_another_way(tmp_path: Pa
         ingest(NO_SPARK, store, "r", replace(files, version="0.2.6"))
 
 
-def test_what_a_run_knows_and_has_not_finished_is_not_read_in_another_form(tmp_path: Path) -> None:
+def test_unfinished_files_of_a_run_are_not_read_in_another_form(tmp_path: Path) -> None:
     """Other files of the run are asked for: what is not finished of the first would be read with them."""
     store, _ = run_of(tmp_path, EACH)
     (tmp_path / "sys" / "p.log").write_text("{}\n{}\n")

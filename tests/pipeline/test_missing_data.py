@@ -191,7 +191,7 @@ def test_counterexamples_of_what_was_not_checked_end_as_what_is_not_finished(
         counterexamples(spark, store, RUN, AS_DECLARED)
 
 
-def test_of_each_signature_the_trace_that_has_it_soonest_is_chosen_and_the_traces_are_counted(
+def test_the_trace_that_has_a_signature_soonest_is_chosen_and_the_traces_with_it_are_counted(
     spark: SparkSession, store: TraceStore
 ) -> None:
     left, failed = ("deviation", "LS101", ""), ("property", "DL109", "Stays")

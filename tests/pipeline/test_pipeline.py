@@ -162,7 +162,7 @@ def test_packed_files_and_those_of_several_members_are_the_traces_that_they_were
         assert b"".join(line for line, _ in stored_lines(store, "packed", name)) == data
 
 
-def test_what_is_no_line_of_a_trace_is_kept_with_its_place_and_its_trace_never_passes(
+def test_a_dead_letter_is_stored_with_its_place_and_its_trace_never_passes(
     spark: SparkSession, store: TraceStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"

@@ -1,4 +1,4 @@
-"""The pictures of a report, and its Markdown: of what it tells, whatever names there are."""
+"""The pictures of a report, and its Markdown, whatever names there are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def texts(svg: str) -> list[str]:
 
 
 def widths(svg: str) -> dict[str, float]:
-    """How long each bar is, by the words that are shown where one points at it."""
+    """The length of each bar, by its tooltip."""
     blocks = [each for each in ElementTree.fromstring(svg).iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
     return {each.findtext(f"{SVG}title", ""): float(each.attrib["width"]) for each in blocks}
 

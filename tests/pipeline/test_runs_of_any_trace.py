@@ -58,7 +58,7 @@ def reached(path: Path) -> Counter[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", COUNTEREXAMPLES, ids=lambda path: path.name.split(".")[0])
-def test_what_a_counterexample_reaches_is_counted_however_its_logs_are_written(path: Path) -> None:
+def test_the_coverage_of_a_counterexample_is_counted_however_its_logs_are_written(path: Path) -> None:
     assert {kind for kind, _ in reached(path)} & {"action"}
 
 

@@ -1,4 +1,4 @@
-"""What decides a verdict besides the trace is in the hash that a batch of verdicts is named by."""
+"""The hash in the name of a batch of verdicts covers all that decides a verdict besides the trace."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_module_that_the_spec_does_not_mention_does_not_change_its_hash(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "error", [ToolDied("SANY was killed"), OSError(28, "No space left on device"), EnvironmentFailedError("no room")]
+    "error", [ToolDied("SANY was killed"), OSError(28, "No space left on device"), EnvironmentFailedError("no memory")]
 )
 def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict_and_ends_the_stage_with_its_batch(
     error: Exception, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""The parts of a trace, checked each for itself, say together what one check of the whole trace says."""
+"""The verdicts on the parts of a trace, each checked alone, make the verdict on the whole trace."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.trace.trace_reader import TracePart
 from raftref.dledger.simulation import simulate
 from tests.support.pipeline import cut_traces
-from tests.support.pipeline.cut_traces import Cut, changed, of_events, of_file, said
+from tests.support.pipeline.cut_traces import Cut, changed, of_events, of_file, without_time
 from tests.support.sampling import sampled
 from tests.support.systems.simulated_traces import as_event, header, simulated
 from tests.support.tla.broken_spec import broken_spec
 
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
 
-#: So many events has the trace that is cut everywhere.
+#: Events of the trace that is cut everywhere.
 EVENTS = 32
 
 #: A property of states, one of steps, one that looks at what was committed long before; both systems.
@@ -78,7 +78,7 @@ def test_a_counterexample_is_one_wherever_it_is_cut(path: Path) -> None:
 
 @functools.cache
 def figure8() -> Cut:
-    """What a real group did: it violates properties, and goes on."""
+    """The trace of a real group: it violates properties, and goes on."""
     imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     return of_events(imported.header, imported)
 
@@ -90,7 +90,7 @@ def test_properties_that_fail_in_several_parts_are_reported_where_they_fail_firs
     parts_by_property = Counter(each.name for part in parts for each in part.found.findings)
     assert max(parts_by_property.values()) > 1
     assert len(parts_by_property) > 1
-    assert said(combined(cut_traces.SOURCE, parts)) == figure8().whole
+    assert without_time(combined(cut_traces.SOURCE, parts)) == figure8().whole
     assert len(figure8().whole["findings"]) == len(parts_by_property)
 
 
@@ -135,7 +135,7 @@ def test_a_trace_that_leaves_the_spec_in_any_part_leaves_it_there(kind: str) -> 
             equal_at_every_cut(with_lie(kind, line))
 
 
-#: What is malformed, as the lines of the trace that has it.
+#: Malformed traces, as their lines.
 MALFORMED: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "no JSON": lambda lines: [*lines[:16], b"{]\n", *lines[17:]],
     "a field that is none": lambda lines: [*lines[:16], lines[16].replace(b'"seq"', b'"sec"'), *lines[17:]],

@@ -1,4 +1,4 @@
-"""What a store keeps besides its tables is there whole, or not at all."""
+"""The files of a store besides its tables are written whole, or not at all."""
 
 from __future__ import annotations
 

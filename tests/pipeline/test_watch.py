@@ -82,7 +82,7 @@ class Running:
 
     @property
     def batches(self) -> int:
-        """How many batches are done; Spark keeps the names of the last ones alone."""
+        """The number of batches that are done; Spark keeps the names of the last ones alone."""
         done = [int(path.name) for path in self.folder.glob(".lockstep/checkpoint/commits/[0-9]*") if path.suffix == ""]
         return max(done, default=-1) + 1
 
@@ -220,8 +220,8 @@ def test_a_file_that_is_replaced_ends_the_watch_with_a_message_and_no_verdict(wh
     watch.until(lambda: watch.batches > 0)
     path.write_bytes(b"".join(data[:10]))
     assert watch.end() == 3
-    said = watch.err.read_text(encoding="utf-8")
-    assert f"lockstep: {path}: the file has shrunk or was replaced after line 20 was read; a watch follows" in said
+    output = watch.err.read_text(encoding="utf-8")
+    assert f"lockstep: {path}: the file has shrunk or was replaced after line 20 was read; a watch follows" in output
     assert rows(folder) == []
 
 

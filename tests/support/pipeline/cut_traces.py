@@ -29,7 +29,7 @@ States = dict[int, State]
 
 
 class Cut:
-    """A trace of which every part can be checked alone; `states` has what a pass over it finds after each event."""
+    """A trace whose parts can be checked alone; `states` are those that a pass over it finds after each event."""
 
     def __init__(self, lines: Sequence[bytes], spec: Spec | None = None, interface: Interface | None = None) -> None:
         self.lines = list(lines)
@@ -43,7 +43,7 @@ class Cut:
 
     @functools.cached_property
     def whole(self) -> dict[str, Any]:
-        """What one check of the whole trace says."""
+        """The verdict of one check of the whole trace."""
         return said(check_trace(opened(self.lines, SOURCE), self.spec, self.interface))
 
     @property
@@ -70,7 +70,7 @@ class Cut:
         return check_part(part, self.spec, self.interface, state)
 
     def together(self, cuts: Iterable[int], states: States | None = None) -> dict[str, Any]:
-        """What the parts say together."""
+        """The verdict that the parts make together."""
         return said(combined(SOURCE, self.parts(cuts, states)))
 
 

@@ -65,7 +65,7 @@ def finished(store: Path, table: str) -> list[Path]:
 
 
 def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: int) -> None:
-    """Wait until so many batches of a table are there."""
+    """Wait until a table has `count` batches."""
     while len(finished(store, table)) < count:
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)

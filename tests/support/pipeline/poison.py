@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-#: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with, and
-#: of what has `first_` before that so does whatever begins in the initial state, of `spec_` what compiles its spec, of
-#: `read_` whatever reads its events, of `import_` what imports it.
+#: Code that each Python process runs as it starts. The check of a trace whose name begins with one of the DEATHS then
+#: dies of it. With a prefix in the name something else kills: `first_` its initial state, `spec_` compiling its spec,
+#: `read_` reading its events, `import_` importing it.
 _AT_START = """
 import os, signal, time
 from lockstep.conformance.trace_check import TraceCheck
@@ -15,7 +15,7 @@ from lockstep.trace.trace_reader import Trace
 import lockstep.systems.trace_files
 import lockstep.systems.trace_specs
 
-SPARK_ERRORS = {
+DEATHS = {
     "exits": lambda: os._exit(7),
     "crashes": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "is_killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -25,7 +25,7 @@ SPARK_ERRORS = {
 def dying_of(taken, before, source_of=lambda check, *_: check.trace.source):
     def take(*arguments, **named):
         name = os.path.basename(source_of(*arguments))
-        for begin, die in SPARK_ERRORS.items():
+        for begin, die in DEATHS.items():
             if name.startswith(before + begin):
                 die()
         return taken(*arguments, **named)
