@@ -17,7 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.pipeline.part_check import PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
 from lockstep.pipeline.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
-from lockstep.pipeline.trace_cutting import pays
+from lockstep.pipeline.trace_cutting import cutting_pays
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.trace_specs import trace_spec
@@ -295,7 +295,7 @@ def test_the_verdict_on_a_part_can_be_sent() -> None:
 def test_a_trace_is_cut_where_all_cores_are_done_sooner_for_it(cores: int, long: int, short: int, is_cut: bool) -> None:
     """One that is cut takes 7/4 of the time; `long` traces have 100 times the bytes of the `short` ones."""
     sizes = [100.0] * long + [1.0] * short
-    assert pays(100.0, sizes, cores) is is_cut
+    assert cutting_pays(100.0, sizes, cores) is is_cut
     whole, cut = max(100.0, sum(sizes) / cores), (sum(sizes) + 0.75 * 100.0 * long) / cores
     assert is_cut is (cut < whole)
 

@@ -16,7 +16,7 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline import trace_cutting
 from lockstep.pipeline.check_stage import check
-from lockstep.pipeline.counterexample_stage import counterexamples, listed
+from lockstep.pipeline.counterexample_stage import counterexamples, list_counterexamples
 from lockstep.pipeline.derived_table import DerivedTable
 from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.pipeline_session import SETTINGS
@@ -252,7 +252,7 @@ def test_each_signature_has_a_counterexample_that_is_minimal(spark: SparkSession
     store = stored(spark, tmp_path / "store", {**traces, **longer})
     check(spark, store, RUN)
     counterexamples(spark, store, RUN, AS_DECLARED, seconds=20)
-    found = {row["signature"]: row for row in listed(spark, store, RUN)}
+    found = {row["signature"]: row for row in list_counterexamples(spark, store, RUN)}
     assert found.keys() >= {"LS202-" + msgspec.json.decode(traces["lie"][74])["action"]}
     of_votes = [row for signature, row in found.items() if signature.startswith("VoteOncePerTermProp")]
     assert [(row["traces"], row["is_minimal"]) for row in of_votes] == [(2, True)]
@@ -267,6 +267,6 @@ def test_each_signature_has_a_counterexample_that_is_minimal(spark: SparkSession
         }
         assert row["events"] <= row["line"] - 1
         assert f"pipeline counterexample {store.location.path} {RUN} {signature} " in row["replay"]
-    before = listed(spark, store, RUN)
+    before = list_counterexamples(spark, store, RUN)
     counterexamples(spark, store, RUN, AS_DECLARED, seconds=20)
-    assert listed(spark, store, RUN) == before
+    assert list_counterexamples(spark, store, RUN) == before

@@ -18,7 +18,7 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError, retry_isolated
 from lockstep.jobs.spark.record_tables import extended
-from lockstep.jobs.spark.spark_check import died
+from lockstep.jobs.spark.spark_check import death_verdict
 from lockstep.pipeline.derived_table import DerivedTable
 from lockstep.pipeline.ingest_stage import refuse_other_logs
 from lockstep.pipeline.part_tasks import verdicts_in_parts
@@ -56,16 +56,16 @@ def check(
         existing = table.existing()
         cutter.set_work(lines for lines in store.batches("lines", run) if not existing.has(table.batch_of(lines)))
 
-    def work(batch: Batch, lines: DataFrame, known: Mapping[str, TraceSummary]) -> None:
+    def work(batch: Batch, lines: DataFrame, traces: Mapping[str, TraceSummary]) -> None:
         if cutter is not None:
-            cutter.write_states(batch, lines, known)
-        checker = checker_for((trace, each.header) for trace, each in known.items())
+            cutter.write_states(batch, lines, traces)
+        checker = checker_for((trace, each.header) for trace, each in traces.items())
         states = store.read(spark, "states", run, states_for(store, run, batch))
 
         def attempt(isolation: Isolation) -> None:
             together = against.logs == TOGETHER
             task = _CheckTask(checker, store.location.uri, run, against.options, together, isolation)
-            table.write(_verdicts(spark, lines, states, task, known), batch)
+            table.write(_verdicts(spark, lines, states, task, traces), batch)
 
         retry_isolated(attempt, seconds)
 
@@ -73,12 +73,12 @@ def check(
 
 
 def _verdicts(
-    spark: SparkSession, lines: DataFrame, states: DataFrame, task: _CheckTask, known: Mapping[str, TraceSummary]
+    spark: SparkSession, lines: DataFrame, states: DataFrame, task: _CheckTask, traces: Mapping[str, TraceSummary]
 ) -> DataFrame:
     """Return the verdicts on the traces of some lines; `states` are those at which long ones are cut."""
     checker = task.checker
-    cuts = cuts_of(states, known) if isinstance(checker, HeaderChecker) else {}
-    whole = {trace: each for trace, each in known.items() if trace not in cuts}
+    cuts = cuts_of(states, traces) if isinstance(checker, HeaderChecker) else {}
+    whole = {trace: each for trace, each in traces.items() if trace not in cuts}
     verdicts = whole_traces(spark, lines, whole).mapInArrow(task, TABLES["verdicts"].ddl)
     if not cuts or not isinstance(checker, HeaderChecker):
         return verdicts
@@ -105,7 +105,7 @@ class _CheckTask:
             try:
                 verdict, digest = self.isolation.run(partial(self.checker, lines))
             except WorkDiedError as error:
-                verdict, digest = died(error, lines.trace), ""
+                verdict, digest = death_verdict(error, lines.trace), ""
             yield TABLES["verdicts"].batch([self.stored_verdict(verdict, lines.source, digest)])
 
     def stored_verdict(self, verdict: TraceVerdict, source: str, digest: str) -> StoredVerdict:

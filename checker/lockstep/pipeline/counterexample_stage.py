@@ -215,7 +215,7 @@ class _Minimised:
     lines: bytes | None = None
 
 
-def listed(spark: SparkSession, store: TraceStore, run: str) -> list[dict[str, Any]]:
+def list_counterexamples(spark: SparkSession, store: TraceStore, run: str) -> list[dict[str, Any]]:
     """Return the counterexamples of a run without their lines; there are few."""
     stored = store.read(spark, "counterexamples", run, store.batches("counterexamples", run))
     rows = stored.drop("lines", "run", "batch").orderBy("variant", "signature").collect()

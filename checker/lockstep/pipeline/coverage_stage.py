@@ -45,8 +45,8 @@ def cover(spark: SparkSession, store: TraceStore, run: str, say: Say = silent) -
     """
     table = DerivedTable(spark, store, run, "reached", short_hash(version("lockstep-raft")))
 
-    def work(batch: Batch, lines: DataFrame, known: Mapping[str, TraceSummary]) -> None:
-        whole, columns = whole_traces(spark, lines, known), TABLES["reached"].ddl
+    def work(batch: Batch, lines: DataFrame, traces: Mapping[str, TraceSummary]) -> None:
+        whole, columns = whole_traces(spark, lines, traces), TABLES["reached"].ddl
         retry_isolated(lambda isolation: table.write(whole.mapInArrow(_Count(isolation), columns), batch))
 
     table.make("coverage", work, say)
@@ -116,7 +116,7 @@ def _counted(trace: Trace, system: System, *, is_simulated: bool) -> tuple[Count
     return times, actions.total()
 
 
-def summed(reached: DataFrame) -> list[dict[str, Any]]:
+def coverage_rows(reached: DataFrame) -> list[dict[str, Any]]:
     """Return a row for each thing reached: plan, kind, name, number of traces, times, and least times in a trace.
 
     The plan is empty for traces of no simulated cluster.
@@ -126,7 +126,7 @@ def summed(reached: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in rows.collect()]
 
 
-def judged(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
+def floor_verdicts(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
     """Yield for each plan whether its clusters reached its floor; a plan run in another variant has none."""
     for plan in sorted({each["plan"] for each in coverage} & simulators().keys()):
         of_plan = {(each["kind"], each["name"]): each for each in coverage if each["plan"] == plan}

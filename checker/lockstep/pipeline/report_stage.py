@@ -12,8 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
-from lockstep.pipeline.counterexample_stage import FINDINGS, listed
-from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, floor_record, judged, never_taken, summed
+from lockstep.pipeline.counterexample_stage import FINDINGS, list_counterexamples
+from lockstep.pipeline.coverage_stage import (
+    EVENTS,
+    NOT_COUNTED,
+    coverage_rows,
+    floor_record,
+    floor_verdicts,
+    never_taken,
+)
 from lockstep.pipeline.missing_data import gaps
 from lockstep.pipeline.run_report import RunReport, as_markdown, pictures
 from lockstep.pipeline.trace_store import TraceStore
@@ -31,7 +38,7 @@ def report(spark: SparkSession, store: TraceStore, run: str) -> RunReport:
     _count_dead_letters(found, spark, store)
     _cover(found, spark, store, verdicts)
     if store.batches("counterexamples", run):
-        found.counterexamples = listed(spark, store, run)
+        found.counterexamples = list_counterexamples(spark, store, run)
     found.verdict = _verdict(found)
     folder = store.location / "_reports" / f"run={run}"
     (folder / "report.json").write(found.as_json().encode() + b"\n")
@@ -83,12 +90,12 @@ def _cover(found: RunReport, spark: SparkSession, store: TraceStore, verdicts: D
     """Sum up what was reached, compare it with the floors, and find the actions that no trace takes."""
     counted = store.batches("reached", found.run)
     lines = store.batches("lines", found.run)
-    found.coverage = summed(store.read(spark, "reached", found.run, counted))
+    found.coverage = coverage_rows(store.read(spark, "reached", found.run, counted))
     for each in found.coverage:
         if each["kind"] == NOT_COUNTED and each["plan"]:
             found.gaps.append(f"{each['traces']:,} clusters of {each['plan']} were not counted: {each['name']}")
     found.plans = _by_plan(verdicts, store.read(spark, "reached", found.run, counted))
-    found.floors = [floor_record(each) for each in judged(found.coverage)]
+    found.floors = [floor_record(each) for each in floor_verdicts(found.coverage)]
     if counted:
         one_of_each = verdicts.where("spec != ''").groupBy("spec").agg(sql.min("trace").alias("trace"))
         headers = store.read(spark, "lines", found.run, lines).where("seq = 0").join(one_of_each, "trace")

@@ -76,41 +76,41 @@ class TraceCutter:
         for each in lines:
             self._sizes[each.name] += each.bytes  # checking takes time roughly in proportion
 
-    def write_states(self, checked: Batch, lines: DataFrame, known: Mapping[str, TraceSummary]) -> None:
+    def write_states(self, checked: Batch, lines: DataFrame, traces: Mapping[str, TraceSummary]) -> None:
         """Write the states of the lines of a batch of verdicts, unless they are there, or no trace is long."""
         batch = self.table.batch_of(checked)
         if self._existing.has(batch):
             return
         self._existing.clear(batch)  # it was derived for another number of cores, or by another spec
-        if every := self._part_sizes(batch, known):
+        if every := self._part_sizes(batch, traces):
             retry_isolated(
-                lambda isolation: self.table.write(self._states(lines, known, every, isolation), batch), self._seconds
+                lambda isolation: self.table.write(self._states(lines, traces, every, isolation), batch), self._seconds
             )
 
     def _states(
-        self, rows: DataFrame, known: Mapping[str, TraceSummary], every: Mapping[str, int], isolation: Isolation
+        self, rows: DataFrame, traces: Mapping[str, TraceSummary], every: Mapping[str, int], isolation: Isolation
     ) -> DataFrame:
         spark, columns = self.table.spark, TABLES["states"].ddl
-        long = {trace: known[trace] for trace in every}
+        long = {trace: traces[trace] for trace in every}
         shipped = self._shipper.ship((trace, each.header) for trace, each in long.items())
         return whole_traces(spark, rows, long).mapInArrow(_StateFinder(shipped, every, isolation), columns)
 
-    def _part_sizes(self, batch: Batch, known: Mapping[str, TraceSummary]) -> dict[str, int]:
+    def _part_sizes(self, batch: Batch, traces: Mapping[str, TraceSummary]) -> dict[str, int]:
         """Return the traces of a batch that are to be cut, each with the number of events of a part."""
-        lines = sum(each.lines for each in known.values())
-        sizes = {trace: self._sizes[batch.lines] * each.lines / lines for trace, each in known.items()}
+        lines = sum(each.lines for each in traces.values())
+        sizes = {trace: self._sizes[batch.lines] * each.lines / lines for trace, each in traces.items()}
         others = [size for name, size in self._sizes.items() if name != batch.lines]
         every = {}
-        for trace, each in known.items():
+        for trace, each in traces.items():
             events = each.lines - 2
             max_parts = math.inf if self._seconds else _PARTS_PER_SLOT * self._slots
             size = max(MIN_PART_EVENTS, math.ceil(events / max_parts))
-            if events > size and (self._seconds or pays(sizes[trace], [*sizes.values(), *others], self._slots)):
+            if events > size and (self._seconds or cutting_pays(sizes[trace], [*sizes.values(), *others], self._slots)):
                 every[trace] = size
         return every
 
 
-def pays(size: float, sizes: Sequence[float], cores: int) -> bool:
+def cutting_pays(size: float, sizes: Sequence[float], cores: int) -> bool:
     """Return whether to cut a trace of this size in bytes; `sizes` are those of all traces that there are to check.
 
     Cutting pays where one core needs longer for the trace than all cores for all traces, once it, and each as long, is
@@ -237,14 +237,14 @@ def states_for(store: TraceStore, run: str, checked: Batch) -> list[Batch]:
     return [each for each in batches if each.name.startswith(f"{checked.name}-")]
 
 
-def cuts_of(states: DataFrame, known: Mapping[str, TraceSummary]) -> dict[str, TraceCuts]:
+def cuts_of(states: DataFrame, traces: Mapping[str, TraceSummary]) -> dict[str, TraceCuts]:
     """Return where traces can be cut; the driver does not hold the states."""
     seqs: dict[str, list[int]] = {}
     for row in states.select("trace", "seq").distinct().collect():
         seqs.setdefault(row["trace"], []).append(row["seq"])
     cuts = {}
     for trace, behind in seqs.items():
-        summary = known.get(trace)
+        summary = traces.get(trace)
         if summary is None or summary.header is None:
             continue
         if within := sorted(seq for seq in behind if seq < summary.lines):

@@ -71,11 +71,11 @@ def counterexamples_command(
     there = opened(store)
     name, chosen = chosen_run(there, run), _variant(words)
     from lockstep.base.verdict import Verdict
-    from lockstep.pipeline.counterexample_stage import as_text, counterexamples, listed
+    from lockstep.pipeline.counterexample_stage import as_text, counterexamples, list_counterexamples
 
     with session(master, settings) as spark:
         counterexamples(spark, there, name, chosen, seconds, say)
-        found = listed(spark, there, name)
+        found = list_counterexamples(spark, there, name)
     click.echo(json.dumps(found, indent=2) if form == "json" else "\n".join(as_text(name, found)))
     return 0 if all(each["is_minimal"] for each in found) else Verdict.INCONCLUSIVE.exit_code
 

@@ -131,7 +131,7 @@ def _checker(
             try:
                 verdict = isolation.run(partial(check_lines, lines, source, spec_of, shipped.switches))
             except WorkDiedError as error:
-                verdict = died(error, source)
+                verdict = death_verdict(error, source)
             yield VERDICTS.batch([verdict])
 
     return check_partition
@@ -158,7 +158,7 @@ def check_lines(
         return failure(error, source)
 
 
-def died(error: WorkDiedError, source: str) -> TraceVerdict:
+def death_verdict(error: WorkDiedError, source: str) -> TraceVerdict:
     """Return the verdict on a trace whose check killed its process, or took too long."""
     return TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of this trace {error}")
 
