@@ -25,7 +25,7 @@ def run_all(
     say: Say = silent,
     seconds: float | None = None,
 ) -> RunReport:
-    """Simulate clusters, or read files, into a run, check them, and report; what is in the store is not done again.
+    """Simulate clusters, or read files, into a run, check them, and report; batches in the store are not made again.
 
     Arguments: `seconds`, which the check of a trace may take, as for check.
     Raises BadInputError as ingest does, StageFailed where a batch of a stage cannot be finished.

@@ -117,7 +117,7 @@ class _CheckTask:
 
 
 def _judged(source: str, verdict: TraceVerdict) -> Verdict:
-    """Return the verdict that counts: for a simulated cluster, whether it is the one that its plan expects."""
+    """Return the verdict that counts: for a simulated cluster, that of judge_cluster."""
     cluster = simulated_cluster(source)
     if cluster is None:
         return verdict.verdict

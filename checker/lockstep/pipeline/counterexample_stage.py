@@ -197,7 +197,7 @@ class _Minimiser:
     def _minimise(self, violation: _Violation, lines: Iterable[bytes]) -> _Minimised:
         deadline = Deadline(self.seconds)
         trace = opened(lines, violation.trace)
-        spec = self.shipped.spec(spec_key(trace.header, violation.trace, self.shipped.switches), violation.trace)
+        spec = self.shipped.spec(violation.trace, spec_key(trace.header, violation.trace, self.shipped.switches))
         system = system_of(trace.header, violation.trace)
         found = minimise(trace, spec, system, only=violation.only, action=violation.action, deadline=deadline)
         reason = found.wrong if found.is_minimal else f"{found.wrong}; not known to be minimal: {deadline.spent()}"

@@ -24,8 +24,7 @@ from lockstep.pipeline.trace_store import Batch, TraceStore
 class DerivedTable:
     """A table that a stage derives from the lines of a run.
 
-    `derivation` is the hash of all that goes in besides the lines; `variant` where its rows stand, None for that of the
-    lines.
+    `derivation` is the hash of its inputs besides the lines; `variant` is that of its rows, None for that of the lines.
     """
 
     spark: SparkSession
@@ -44,7 +43,7 @@ class DerivedTable:
     ) -> None:
         """Make the batches that are not there, the largest first.
 
-        What was derived from the same lines with something else goes just before its place is taken.
+        A batch that was derived from the same lines with other inputs is removed just before its replacement is made.
         Arguments: `stage`, its name; `work`, which writes a batch, given its lines and the traces in them.
         Raises StageFailed where a batch cannot be finished, or, once all others are, where lines are missing.
         """
@@ -72,7 +71,7 @@ class DerivedTable:
         return lines.derived(self.derivation, self.variant)
 
     def existing(self) -> ExistingBatches:
-        """Return the batches of the table that are there; what was begun and not finished goes."""
+        """Return the batches of the table that are there; unfinished ones are removed."""
         self.store.sweep(self.table, self.run)
         batches: dict[tuple[str, str], list[Batch]] = {}
         for each in self.store.batches(self.table, self.run):
@@ -94,6 +93,6 @@ class ExistingBatches:
         return any(each.name == batch.name for each in self.batches.get((batch.variant, batch.lines), ()))
 
     def clear(self, batch: Batch) -> None:
-        """Remove what was derived from the same lines with something else, whose place a batch takes."""
+        """Remove the batches derived from the same lines with other inputs, which a batch replaces."""
         for each in self.batches.get((batch.variant, batch.lines), ()):
             self.store.remove(self.table, self.run, each)

@@ -141,5 +141,5 @@ def location(uri: str) -> FileLocation:
 
 
 def literal(uri: str) -> str:
-    """Return a URI as Spark reads it where it would take some of its signs for a pattern."""
+    """Return a URI whose characters Spark does not take for a pattern."""
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", uri)

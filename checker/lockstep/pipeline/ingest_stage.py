@@ -189,7 +189,7 @@ def _batches(
 ) -> dict[Batch, list[ListedFile]]:
     """Return the batches of the files: those that the run knows, as they were cut then, and those of the rest.
 
-    Known batches that do not exist are among them also where all their files are gone: dead letters will say so.
+    Known batches that do not exist are among them also where all their files are gone: these become dead letters.
     """
     refuse_other_logs(store, run, files.logs)
     listed = {file.uri: file for file in files.listed()}
@@ -232,7 +232,7 @@ def _unchanged(noted: ListedFile, listed: Mapping[str, ListedFile]) -> ListedFil
 
 
 def _as_it_is(noted: ListedFile) -> ListedFile:
-    """Return a file as it is now; one that is gone as it was, as its dead letter will say so."""
+    """Return a file as it is now; one that is gone as it was: it becomes a dead letter."""
     where = location(noted.uri)
     if not where.is_file:
         return noted

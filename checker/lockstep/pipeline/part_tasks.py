@@ -118,7 +118,7 @@ def _checked(
     begin, end = cut.begin(part), cut.end(part)
     try:
         whole = opened([cut.header], trace)
-        spec = shipped.spec(spec_key(whole.header, trace, shipped.switches), trace)
+        spec = shipped.spec(trace, spec_key(whole.header, trace, shipped.switches))
         interface = system_of(whole.header, trace).interface(spec)
         first = next(rows)
         if first[0] != begin:

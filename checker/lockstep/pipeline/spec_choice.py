@@ -115,7 +115,7 @@ class HeaderChecker:
 
         def spec_of(key: Key) -> Spec:
             keys.append(key)
-            return self.shipped.spec(key, lines.trace)
+            return self.shipped.spec(lines.trace, key)
 
         verdict = check_lines(lines, lines.trace, spec_of, self.shipped.switches)
         return verdict, self.shipped.hash(keys[0]) if keys else ""

@@ -221,7 +221,7 @@ class _StateFinder:
 def _states(trace: str, lines: Iterator[bytes], *, shipped: ShippedSpecs, every: int) -> Iterator[CutState]:
     try:
         header = opened([next(lines, b"")], trace).header
-        spec = shipped.spec(spec_key(header, trace, shipped.switches), trace)
+        spec = shipped.spec(trace, spec_key(header, trace, shipped.switches))
         if spec.has_registers:  # TLCGet depends on all that was evaluated before
             return
         interface = system_of(header, trace).interface(spec)

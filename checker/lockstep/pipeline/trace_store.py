@@ -1,8 +1,8 @@
 """The store of a pipeline: its tables, and which batches of them are there.
 
 A batch is there once Spark has written its `_SUCCESS`, which it does after all rows, and as long as its files are those
-that were noted then, by number and bytes. Any other is as good as none: no reader sees it, and the next run writes it
-anew. So what was killed and started again neither loses nor doubles a trace.
+that were noted then, by number and bytes. Readers ignore any other, and the next run writes it again, so a run that is
+killed and started again neither loses nor doubles a trace.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _HASH_DIGITS = 16
 class Batch:
     """A bounded part of a run: its variant, its name, and how many bytes its files take.
 
-    The name of a batch that is derived from one of lines has the name of that, a dot, and the hash of all else that
-    goes in.
+    The name of a derived batch is that of its batch of lines, a dot, and the hash of its other inputs.
     """
 
     variant: str
@@ -46,11 +45,11 @@ class Batch:
 
     @property
     def derivation(self) -> str:
-        """The hash of all else that went in, empty where nothing did."""
+        """The hash of its other inputs, empty for a batch of lines."""
         return self.name.partition(".")[2]
 
     def derived(self, derivation: str, variant: str | None = None) -> Batch:
-        """Return the batch that is derived from this one with what has this hash."""
+        """Return the batch that is derived from this one with other inputs of this hash."""
         return Batch(variant or self.variant, f"{self.lines}.{derivation}")
 
 

@@ -46,7 +46,7 @@ class ShippedSpecs:
     texts: Mapping[str, Any]
     failed: Mapping[Key, Exception]
 
-    def spec(self, key: Key, trace: str) -> Spec:
+    def spec(self, trace: str, key: Key) -> Spec:
         """Return a spec for a trace, in a task; raises what compiling it raised."""
         if (error := self.failed.get(key)) is not None:
             raise error.in_trace(trace) if isinstance(error, TraceError) else error

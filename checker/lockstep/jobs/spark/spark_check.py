@@ -127,7 +127,7 @@ def _checker(
             lines: Iterable[bytes] = (line for _, line in group if line is not None)
             if isolation.is_isolated:  # another process cannot read on from here
                 lines = list(lines)
-            spec_of = partial(_shipped_spec, shipped, source)
+            spec_of = partial(shipped.spec, source)
             try:
                 verdict = isolation.run(partial(check_lines, lines, source, spec_of, shipped.switches))
             except WorkDiedError as error:
@@ -135,10 +135,6 @@ def _checker(
             yield VERDICTS.batch([verdict])
 
     return check_partition
-
-
-def _shipped_spec(shipped: ShippedSpecs, source: str, key: Key) -> Spec:
-    return shipped.spec(key, source)
 
 
 def check_lines(

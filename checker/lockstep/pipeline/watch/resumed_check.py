@@ -86,7 +86,7 @@ class TraceProgress(msgspec.Struct):
         return msgspec.msgpack.encode(self)
 
     def settle(self, verdict: TraceVerdict) -> None:
-        """Give the trace its verdict; what was counted and found stays, and what only going on would need goes."""
+        """Give the trace its verdict; counts and findings stay, and the data for going on is dropped."""
         self.settled, self.result.verdict, self.result.reason = True, verdict.verdict, verdict.reason
         self.state, self.waiting, self.since = b"", [], 0
 

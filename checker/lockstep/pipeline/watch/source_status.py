@@ -15,7 +15,7 @@ from lockstep.pipeline.watch.growing_files import BatchPlanner, ReadOffset
 
 
 class SourceStatus(msgspec.Struct):
-    """The state of the source after it has looked for what is new.
+    """The state of the source after its last look at the files.
 
     `number` is that of the last batch that is finished; `traces` and the `bytes` that were read of them are those after
     the next one. `is_idle`: there is nothing to read, and nothing that it waits for. `torn` is that of the planner.
