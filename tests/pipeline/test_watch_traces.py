@@ -256,7 +256,7 @@ def test_the_room_for_events_that_wait_is_bounded(cluster: Path, tmp_path: Path)
         assert watched.rows == []
         watched.batch(lines[16:17])
         assert [row.verdict for row in watched.rows] == ["inconclusive"]
-        assert watched.rows[0].reason.endswith("there is no room for more")
+        assert watched.rows[0].reason.endswith("no more events can wait")
         assert watched.progress.waiting == []
 
 

@@ -26,14 +26,15 @@ from lockstep.systems.trace_files import cluster_trace
 from lockstep.systems.trace_specs import spec_hash
 from lockstep.trace.trace_format import trace_lines
 
-#: The variant of traces with the constants of their own headers, and of clusters with the flaws of their own plans.
+#: The variant, as options name it, of traces with the constants of their own headers, and of clusters with the flaws
+#: of their own plans.
 DECLARED = "told"
 
 #: Events of a batch, about, which are some 64 MB, and its clusters, at most.
 BATCH_EVENTS = 100_000
 MAX_BATCH_CLUSTERS = 1_000
 
-#: Lines that a task hands on at a time.
+#: Lines in a batch of rows of a task.
 _LINES = 1_000
 
 

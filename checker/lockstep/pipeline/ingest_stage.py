@@ -224,7 +224,7 @@ def _batches(
 
 
 def _unchanged(noted: ListedFile, listed: Mapping[str, ListedFile]) -> ListedFile:
-    """Return a file as it was noted; raises BadInputError where it has changed since then."""
+    """Return a file as it was noted; raises BadInputError where it has changed."""
     now = listed.get(noted.uri) or _as_it_is(noted)
     if (now.size, now.changed) != (noted.size, noted.changed):
         raise BadInputError(f"{noted.uri}: the file has changed since the run read it: give --run another name")

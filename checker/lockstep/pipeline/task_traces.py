@@ -87,7 +87,7 @@ class TraceLines:
     rows: Iterator[tuple[int, bytes, str]]
 
     def hold(self) -> None:
-        """Read the lines ahead, for a process that is started now: it cannot read on where this one is."""
+        """Read all lines now, for a process that is started next: it cannot read on where this one is."""
         self.rows = iter(list(self.rows))
 
     def __iter__(self) -> Iterator[bytes]:

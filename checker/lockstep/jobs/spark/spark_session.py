@@ -60,7 +60,7 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Run Spark for as long as the `with` block lasts.
 
-    Python workers run this interpreter. With a local master nothing listens beyond the loopback interface,
+    Python workers run this interpreter. With a local master nothing listens outside the loopback interface,
     and tables are kept in a temporary folder that goes with the session. With any other master the
     addresses and, if PYSPARK_PYTHON or `spark.pyspark.python` is set, the workers' interpreter are left as
     the cluster has them.

@@ -195,7 +195,7 @@ class BatchCheck:
         progress.state = state_bytes(state)
         size = sum(len(each.text) for each in progress.waiting)
         if len(progress.waiting) > self.limits.events or size > self.limits.bytes:
-            self._give_up(f"{progress.gap}: there is no room for more")
+            self._give_up(f"{progress.gap}: no more events can wait")
 
     def _give_up(self, reason: str) -> None:
         self.progress.settle(TraceVerdict(self.source, Verdict.INCONCLUSIVE, reason))

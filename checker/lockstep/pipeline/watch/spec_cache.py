@@ -109,7 +109,7 @@ class SpecCache:
         return self._digests.get(name, "")
 
     def fetch(self, name: str, source: str) -> None:
-        """Get a spec ahead, for the processes that this one will start; they report one that failed."""
+        """Load a spec now, for the processes that this one will start; they report one that failed."""
         with contextlib.suppress(NoSpecError, OSError):
             self.get(name, source)
 
