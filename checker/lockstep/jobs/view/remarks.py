@@ -17,7 +17,7 @@ from lockstep.tla.values.kinds import TlaError, Value
 
 
 def failed_properties(spec: Spec, states: Iterable[State]) -> Iterator[frozenset[str]]:
-    """Yield for each state of a behaviour, which has one at least, the properties that are false of it, or of the step that leads to it."""
+    """Yield the properties that are false of each state of a behaviour, of one at least, or of the step to it."""
     properties = PropertyEvaluator(spec, one_behaviour=True)
     rest = iter(states)
     state = next(rest)

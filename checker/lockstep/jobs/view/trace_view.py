@@ -132,7 +132,7 @@ def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -
         raise NothingToShowError(verdict_text(verdict).splitlines()[0])
     failed = failed_properties(context.spec, (each.state for each in taken))
     steps = [
-        ShownStep(number, each.action if number else "Init", each.args, "", each.state.as_dict(), read.line, names)
+        ShownStep(number, each.action, each.args, "", each.state.as_dict(), read.line, names)
         for number, (each, read, names) in enumerate(zip(taken, trace.states, failed, strict=False))
     ]
     behaviour = _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context)
