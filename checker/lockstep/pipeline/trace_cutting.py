@@ -120,14 +120,6 @@ def cutting_pays(size: float, sizes: Sequence[float], cores: int) -> bool:
     return size * cores > sum(sizes) + (_COST - 1) * cut
 
 
-@dataclass(frozen=True, slots=True)
-class StateAt:
-    """The state after an event; `line` is that of the event."""
-
-    line: int
-    state: State
-
-
 class _EventStep(msgspec.Struct, tag="event", tag_field="kind"):
     """The fields of an event that the pass reads."""
 
@@ -144,8 +136,8 @@ _NO_STEP = (BadInputError, msgspec.MsgspecError, ValueError, RecursionError)
 
 def states_along(
     lines: Iterable[tuple[int, bytes]], source: str, spec: Spec, interface: Interface, every: int
-) -> Iterator[StateAt]:
-    """Yield the state after each `every` events of a trace, as far as it can be followed.
+) -> Iterator[tuple[int, State]]:
+    """Yield the state after each `every` events of a trace, with the line of the last, as far as it can be followed.
 
     Arguments: `lines` behind the header, with their numbers from 2 on; `source`, the trace's file; `spec` and
     `interface`, of the trace; `every`, the number of events.
@@ -163,7 +155,7 @@ def states_along(
             if state is None:
                 return
             if (line - 1) % every == 0:
-                yield StateAt(line, state)
+                yield line, state
     except _NO_STEP:
         return
 
@@ -225,8 +217,8 @@ def _states(trace: str, lines: Iterator[bytes], *, shipped: ShippedSpecs, every:
         if spec.has_registers:  # TLCGet depends on all that was evaluated before
             return
         interface = system_of(header, trace).interface(spec)
-        for each in states_along(enumerate(lines, 2), trace, spec, interface, every):
-            yield CutState(trace, each.line - 1, packed(state_bytes(each.state)))
+        for line, state in states_along(enumerate(lines, 2), trace, spec, interface, every):
+            yield CutState(trace, line - 1, packed(state_bytes(state)))
     except Exception:  # The check of the trace reports it: without states it is checked as a whole.
         return
 

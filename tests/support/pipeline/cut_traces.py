@@ -37,14 +37,12 @@ class Cut:
         self.spec = spec or trace_spec(self.trace.header, SOURCE)
         self.interface = interface or system_of(self.trace.header, SOURCE).interface(self.spec)
         events = list(enumerate(self.lines, 1))[1:]
-        self.states: States = {
-            each.line: each.state for each in states_along(events, SOURCE, self.spec, self.interface, every=1)
-        }
+        self.states: States = dict(states_along(events, SOURCE, self.spec, self.interface, every=1))
 
     @functools.cached_property
     def whole(self) -> dict[str, Any]:
         """The verdict of one check of the whole trace."""
-        return said(check_trace(opened(self.lines, SOURCE), self.spec, self.interface))
+        return without_time(check_trace(opened(self.lines, SOURCE), self.spec, self.interface))
 
     @property
     def places(self) -> list[int]:
@@ -71,10 +69,10 @@ class Cut:
 
     def together(self, cuts: Iterable[int], states: States | None = None) -> dict[str, Any]:
         """The verdict that the parts make together."""
-        return said(combined(SOURCE, self.parts(cuts, states)))
+        return without_time(combined(SOURCE, self.parts(cuts, states)))
 
 
-def said(verdict: TraceVerdict) -> dict[str, Any]:
+def without_time(verdict: TraceVerdict) -> dict[str, Any]:
     """All of a verdict but the time that it took."""
     return {**asdict(verdict), "seconds": 0.0}
 
