@@ -31,11 +31,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_check import check_lines
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.generate_stage import Clusters, generate
 from lockstep.pipeline.pipeline_session import pipeline_session
-from lockstep.pipeline.task_traces import in_order, told
+from lockstep.pipeline.task_traces import in_order
 from lockstep.pipeline.trace_store import TraceStore
 from lockstep.report.text_table import table
 from lockstep.systems.trace_files import opened
@@ -80,7 +81,7 @@ def spec_of(key: tuple[object, ...]) -> Spec:
 def traces_in(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Yield the traces of a file of lines, which has each whole and in order."""
     batches = pq.ParquetFile(path).iter_batches(1_000, columns=["trace", "seq", "bytes"])  # type: ignore[no-untyped-call]  # pyarrow has no types
-    for trace, group in itertools.groupby(told(batches, "trace", "seq", "bytes"), key=lambda row: row[0]):
+    for trace, group in itertools.groupby(column_rows(batches, "trace", "seq", "bytes"), key=lambda row: row[0]):
         yield trace, (line for _, line in in_order(trace, ((seq, line) for _, seq, line in group), 0))
 
 

@@ -25,6 +25,7 @@ from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import short_hash
 from lockstep.systems.file_check import judge_own
 from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import spec_hash, switches_of
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
@@ -146,9 +147,8 @@ class OwnSpec:
     @property
     def options(self) -> tuple[str, ...]:
         """The options of `lockstep check`."""
-        given = [("--spec", self.spec), ("--cfg", self.cfg), *(("-I", folder) for folder in self.library)]
-        given += [("--mapping", self.mapping)] if self.mapping else []
-        return (*(str(part) for pair in given for part in pair), *(["--strict"] if self.strict else []))
+        chosen = SpecOptions(module=self.spec, cfg=self.cfg, library=self.library, mapping=self.mapping)
+        return (*chosen.command_line(), *(["--strict"] if self.strict else []))
 
     def hash(self) -> str:
         """Return the hash of all that decides a verdict besides the trace."""
