@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
+from lockstep.jobs.fleet_coverage import NOT_COUNTED
 from lockstep.pipeline.all_stages import run_all
-from lockstep.pipeline.coverage_stage import NOT_COUNTED
 from lockstep.pipeline.ingest_stage import InputFiles
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.run_report import RunReport

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.fleet_coverage import NOT_COUNTED, reached_by
 from lockstep.jobs.fleet_floors import FloorVerdict, judge_reached
 from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError, retry_isolated
 from lockstep.pipeline.derived_table import DerivedTable
@@ -23,18 +23,13 @@ from lockstep.pipeline.stored_traces import simulated_cluster
 from lockstep.pipeline.task_traces import TraceLines, TraceSummary, traces_of, whole_traces
 from lockstep.pipeline.trace_store import Batch, TraceStore, short_hash
 from lockstep.systems.registry import simulators
-from lockstep.systems.system import Reached, System
+from lockstep.systems.system import Reached
 from lockstep.systems.trace_files import opened
-from lockstep.systems.trace_specs import system_of, trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
-from lockstep.trace.trace_format import REFERENCE, Event
-from lockstep.trace.trace_reader import Trace
 
 #: The kind and the name of the row that every trace has; its `times` is the number of events.
 EVENTS = ("trace", "events")
-
-#: The kind of the row of a trace whose actions alone could be counted; its name is the reason.
-NOT_COUNTED = "not counted"
 
 
 def cover(spark: SparkSession, store: TraceStore, run: str, say: Say = silent) -> None:
@@ -77,43 +72,10 @@ def _times(lines: TraceLines, *, is_simulated: bool) -> dict[Reached, int]:
     """Return how often a trace reaches each thing, with its number of events as EVENTS; nothing if it is malformed."""
     try:
         trace = opened(lines, lines.trace)
-        times, events = _counted(trace, system_of(trace.header, lines.trace), is_simulated=is_simulated)
+        times, events = reached_by(trace, is_simulated=is_simulated)
     except BadInputError:  # its verdict says so
         return {}
     return {**times, EVENTS: events}
-
-
-def _counted(trace: Trace, system: System, *, is_simulated: bool) -> tuple[Counter[Reached], int]:
-    """Return how often a trace reaches each thing, and how many events it has.
-
-    Answers, roles and logs are found in what nodes show, which only a trace of the reference is sure to have. Only the
-    actions of other traces are counted. NOT_COUNTED stands for a trace that names the reference in its header and has
-    events that the reference does not write.
-    """
-    actions: Counter[str] = Counter()
-    reached = system.reached if trace.header.system == REFERENCE else None
-
-    def events() -> Iterator[Event]:
-        for _, event in trace:
-            actions[event.action] += 1
-            yield event
-
-    rest = events()
-    try:
-        times = Counter(reached(rest) if reached is not None else ())
-    except BadInputError:
-        raise
-    except Exception:
-        if is_simulated:
-            raise  # it is this program's own fault
-        place = f"event {actions.total() - 1}" if actions else "the first event"
-        times = Counter({(NOT_COUNTED, f"{place} does not show what the reference shows of a node"): 1})
-    for _ in rest:
-        pass
-    for action, count in actions.items():
-        if not {("action", action), ("fault", action)} & times.keys():
-            times["fault" if action in system.faults else "action", action] = count
-    return times, actions.total()
 
 
 def coverage_rows(reached: DataFrame) -> list[dict[str, Any]]:

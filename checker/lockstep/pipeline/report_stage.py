@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
+from lockstep.jobs.fleet_coverage import NOT_COUNTED
 from lockstep.pipeline.counterexample_stage import FINDINGS, list_counterexamples
 from lockstep.pipeline.coverage_stage import (
     EVENTS,
-    NOT_COUNTED,
     coverage_rows,
     floor_record,
     floor_verdicts,
