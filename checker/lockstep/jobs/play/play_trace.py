@@ -98,11 +98,9 @@ def _node(game: Game, visit: Visit) -> str:
 
 def _spec_of_traces(game: Game, header: Header) -> Spec:
     """Return the spec that the trace will be checked against."""
-    if game.is_own:
-        if len(game.session.initial) > 1:
-            raise NoTraceError("a trace begins in the one initial state of its spec, and this one has several")
-        return game.session.spec
-    if game.header is not None:
+    if game.is_own and len(game.session.initial) > 1:
+        raise NoTraceError("a trace begins in the one initial state of its spec, and this one has several")
+    if game.is_own or game.header is not None:
         return game.session.spec
     try:
         return compiled(game.system, header, game.name)
