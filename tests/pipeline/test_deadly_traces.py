@@ -93,7 +93,7 @@ def test_a_recording_that_workers_die_of_as_they_import_it_ends_ingest_by_its_na
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is alone in its batch, as a large one is."""
-    monkeypatch.setattr("lockstep.pipeline.ingest_stage.BATCH_FILES", 1)
+    monkeypatch.setattr("lockstep.pipeline.ingest_stage.MAX_BATCH_FILES", 1)
     recording = traces_dir() / "captured" / "hashicorp" / "raft-1.7.3-quiet.ndjson"
     folder = tmp_path / "recordings"
     folder.mkdir()

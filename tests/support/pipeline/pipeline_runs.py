@@ -22,7 +22,7 @@ SMALL_BATCHES = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import lockstep.pipeline.generate_stage as generating
-generating.BATCH_CLUSTERS = 8
+generating.MAX_BATCH_CLUSTERS = 8
 from lockstep.cli.command_line import main
 main()
 """
