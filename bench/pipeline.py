@@ -31,12 +31,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_check import check_lines
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.generate_stage import Clusters, generate
 from lockstep.pipeline.pipeline_session import pipeline_session
-from lockstep.pipeline.task_traces import in_order, told
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.task_traces import in_order
+from lockstep.pipeline.trace_store import TraceStore
 from lockstep.report.text_table import table
 from lockstep.systems.trace_files import opened
 from lockstep.systems.trace_specs import spec_key, trace_spec
@@ -80,7 +81,7 @@ def spec_of(key: tuple[object, ...]) -> Spec:
 def traces_in(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Yield the traces of a file of lines, which has each whole and in order."""
     batches = pq.ParquetFile(path).iter_batches(1_000, columns=["trace", "seq", "bytes"])  # type: ignore[no-untyped-call]  # pyarrow has no types
-    for trace, group in itertools.groupby(told(batches, "trace", "seq", "bytes"), key=lambda row: row[0]):
+    for trace, group in itertools.groupby(column_rows(batches, "trace", "seq", "bytes"), key=lambda row: row[0]):
         yield trace, (line for _, line in in_order(trace, ((seq, line) for _, seq, line in group), 0))
 
 
@@ -207,7 +208,7 @@ def alone(paths: Sequence[Path], texts: Texts, events: int, processes: int) -> R
 def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = False) -> tuple[Row, float]:
     """Check with the pipeline; return the row, and the seconds that tasks spent on checking."""
     memory = Memory()
-    store = Store.open(str(folder))
+    store = TraceStore.open(str(folder))
     shutil.rmtree(folder / "verdicts" / f"run={run}", ignore_errors=True)
     shutil.rmtree(folder / "states" / f"run={run}", ignore_errors=True)
     with memory.sampled():
@@ -220,7 +221,7 @@ def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = 
     return Row(events, f"Spark, {master}", seconds, used, begin - before, memory, said), spent
 
 
-def verdicts(spark: SparkSession, store: Store, run: str) -> tuple[dict[str, Said], float]:
+def verdicts(spark: SparkSession, store: TraceStore, run: str) -> tuple[dict[str, Said], float]:
     """Return what the table of verdicts says of each trace, and how many seconds the checks took together."""
     rows = store.read(spark, "verdicts", run, store.batches("verdicts", run))
     said = {row["trace"]: Said(*row[1:]) for row in rows.select("trace", *Said._fields).collect()}
@@ -254,7 +255,7 @@ def as_it_comes(row: Row) -> Row:
 
 def fill(folder: Path, run: str, clusters: Sequence[Clusters]) -> None:
     """Simulate clusters into a run."""
-    store = Store.open(str(folder), create=True)
+    store = TraceStore.open(str(folder), create=True)
     with pipeline_session() as spark:
         for each in clusters:
             generate(spark, store, run, each)

@@ -1,4 +1,4 @@
-"""The course: every exercise is graded by the running machinery, and every page says what its commands print."""
+"""The course: every exercise is graded by the running machinery, and every page shows what its commands print."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_the_printed_solution_is_the_one_that_is_graded(name: str) -> None:
 
 
 def test_other_steps_have_another_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is right is stored nowhere: the same answers are wrong where a client appends another value."""
+    """Right answers are stored nowhere: the same answers are wrong where a client appends another value."""
     shutil.copytree(course_dir() / "1", tmp_path / "1")
     trace = tmp_path / "1" / "steps.trace.ndjson"
     text = trace.read_text(encoding="utf-8")

@@ -11,36 +11,36 @@ from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.system import Floor
 
 PUSH, COMMIT, LOSE = ("action", "Push"), ("action", "Commit"), ("fault", "Lose")
-FEW = Floor(2, 100, frozenset({PUSH}), {LOSE: "nothing is lost"}, {})
+SMALL = Floor(2, 100, frozenset({PUSH}), {LOSE: "nothing is lost"}, {})
 WHOLE = Floor(10, 100, frozenset({PUSH, COMMIT}), {LOSE: "nothing is lost"}, {})
 
 
 def test_a_fleet_that_reaches_its_floor_holds() -> None:
-    judged = judge_floor("p", (FEW, WHOLE), {PUSH, COMMIT}, 10, 100)
+    judged = judge_floor("p", (SMALL, WHOLE), {PUSH, COMMIT}, 10, 100)
     assert (judged.verdict, judged.row) == (Verdict.HOLDS, ("p", 2, 2, "holds"))
 
 
 def test_a_fleet_below_its_floor_is_violated_and_names_what_was_not_reached() -> None:
-    judged = judge_floor("p", (FEW, WHOLE), {PUSH}, 10, 100)
+    judged = judge_floor("p", (SMALL, WHOLE), {PUSH}, 10, 100)
     assert (judged.verdict, judged.row) == (Verdict.VIOLATED, ("p", 1, 2, "missing Commit"))
 
 
 @pytest.mark.parametrize(("clusters", "events"), [(9, 100), (2, 900)])
 def test_a_fleet_is_held_against_the_largest_floor_that_is_no_larger(clusters: int, events: int) -> None:
-    assert judge_floor("p", (FEW, WHOLE), {PUSH}, clusters, events).verdict is Verdict.HOLDS
-    assert judge_floor("p", (FEW, WHOLE), {COMMIT}, clusters, events).verdict is Verdict.VIOLATED
+    assert judge_floor("p", (SMALL, WHOLE), {PUSH}, clusters, events).verdict is Verdict.HOLDS
+    assert judge_floor("p", (SMALL, WHOLE), {COMMIT}, clusters, events).verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize(("clusters", "events"), [(1, 100), (2, 99)])
-def test_of_a_fleet_smaller_than_any_floor_nothing_can_be_said_unless_it_reaches_it(clusters: int, events: int) -> None:
-    below = judge_floor("p", (FEW, WHOLE), set(), clusters, events)
+def test_a_fleet_smaller_than_any_floor_is_inconclusive_unless_it_reaches_it(clusters: int, events: int) -> None:
+    below = judge_floor("p", (SMALL, WHOLE), set(), clusters, events)
     assert below.verdict is Verdict.INCONCLUSIVE
     assert below.result == "missing Push (the floor is that of 2 clusters of 100 events)"
-    assert judge_floor("p", (FEW, WHOLE), {PUSH}, clusters, events).verdict is Verdict.HOLDS
+    assert judge_floor("p", (SMALL, WHOLE), {PUSH}, clusters, events).verdict is Verdict.HOLDS
 
 
-def test_what_is_out_of_reach_and_was_reached_refutes_its_argument() -> None:
-    judged = judge_floor("p", (FEW,), {PUSH, LOSE}, 2, 100)
+def test_an_unreachable_thing_that_was_reached_refutes_its_argument() -> None:
+    judged = judge_floor("p", (SMALL,), {PUSH, LOSE}, 2, 100)
     assert (judged.verdict, judged.result) == (Verdict.VIOLATED, "Lose was reached, though nothing is lost")
 
 

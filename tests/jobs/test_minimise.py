@@ -254,7 +254,7 @@ def test_with_a_given_action_no_other_violates_the_property() -> None:
     assert [each.action for each in of_serve.events] == ["Draw", "Order", "Serve"]
 
 
-def test_what_was_shown_is_shown_anew_and_nothing_else() -> None:
+def test_a_minimised_trace_shows_the_same_fields_anew_and_no_others() -> None:
     header, spec, system = shop()
     order = event(2, "b", "Order", things=["cake", "cake"])
     events = [
@@ -323,7 +323,7 @@ def sent(step: PlacedEvent, check: TraceCheck) -> list[Value]:
 
 
 def is_message(value: Value) -> bool:
-    """Tell a message as it was sent: where its caller waits no longer, a step has changed it under way."""
+    """Show a message as it was sent: where its caller waits no longer, a step has changed it under way."""
     return isinstance(value, Fcn) and "src" in value.d and value.d.get("awaited", True) is True
 
 
@@ -362,7 +362,7 @@ PLANTED = {
 
 
 def deviation(header: Header, events: Iterable[Event], spec: Spec, system: System) -> tuple[str, str, str, int]:
-    """How events leave the spec, and at which of them, counted from 1; nothing where they do not."""
+    """The way in which events leave the spec, and at which of them, counted from 1; nothing where they do not."""
     found = verdict(header, events, spec, system).deviation
     return ("", "", "", 0) if found is None else (found.code, found.name, found.action, found.line - 1)
 
@@ -377,7 +377,7 @@ def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> 
         found = minimise(opened(header, events), spec, system)
         assert found.is_rerun
         assert found.is_minimal
-        # It is what the reference tells, and without any step the reference does not leave the spec so any more.
+        # The reference shows this, and without any one step it no longer leaves the spec in this way.
         assert list(simulator.again(header, found.events)) == list(found.events)
         wanted = deviation(found.header, found.events, spec, system)
         for place in range(len(found.events)):

@@ -242,7 +242,7 @@ def test_the_page_says_where_a_property_fails_first_and_what_it_is_false_for(gam
 # ---- Traces ----
 
 
-def test_what_was_played_is_a_trace_that_check_finds_violated_at_the_same_step(game: Game, tmp_path: Path) -> None:
+def test_check_finds_a_played_path_violated_at_the_same_step(game: Game, tmp_path: Path) -> None:
     file = tmp_path / "played.trace.ndjson"
     file.write_bytes(save_trace(game, STEPS).text)
     verdict = top.check(file)

@@ -114,7 +114,7 @@ def test_the_page_is_served_at_the_address_that_is_printed_with_a_policy_and_kep
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_it_listens_on_the_loopback_interface_alone(server: PlayServer) -> None:
+def test_the_server_listens_on_the_loopback_interface_alone(server: PlayServer) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
 
 
@@ -174,7 +174,7 @@ def test_a_page_of_another_site_is_refused(site: str, get: int, post: int, serve
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_what_a_form_of_another_page_could_send_is_refused(kind: str, server: PlayServer) -> None:
+def test_content_that_a_form_of_another_page_could_send_is_refused(kind: str, server: PlayServer) -> None:
     assert posted(server, {"type": "list", "at": 0}, Content_Type=kind).status == 415
 
 
@@ -209,7 +209,7 @@ def test_a_long_body_is_refused_before_it_is_read(server: PlayServer) -> None:
         b"",
     ],
 )
-def test_what_is_no_http_is_refused_and_ends_nothing(
+def test_malformed_http_is_refused_and_ends_nothing(
     text: bytes, server: PlayServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     answer = raw(server, text)
@@ -288,7 +288,7 @@ def test_a_written_argument_is_taken_or_refused_with_the_reason() -> None:
         assert answer["explanations"][0]["branches"] == [["Ways.tla:11:14: n > fuel", "  left:  2", "  right: 3"]]
 
 
-def test_what_is_saved_comes_with_its_name_and_the_verdict_of_its_check(server: PlayServer) -> None:
+def test_a_saved_path_comes_with_its_name_and_the_verdict_of_its_check(server: PlayServer) -> None:
     posted(server, {"type": "take", "at": 0, "offer": 0})
     trace = posted(server, {"type": "save", "at": 1, "form": "trace"}).tree
     assert trace["name"] == "LockService.trace.ndjson"
@@ -314,7 +314,7 @@ def test_requests_that_come_at_once_are_answered_one_by_one() -> None:
     def ask(client: int) -> None:
         statuses.append(posted(server, {"type": "take", "at": 0, "offer": client % 3}).status)
 
-    game.session.take = slowly  # type: ignore[method-assign, assignment]  # the session's own, which tells who is in it
+    game.session.take = slowly  # type: ignore[method-assign, assignment]  # the session's own, which counts concurrent calls
     with serving(RequestHandler(game)) as server:
         threads = [threading.Thread(target=ask, args=(client,)) for client in range(8)]
         for thread in threads:
@@ -370,7 +370,7 @@ def test_ctrl_c_stops_it_with_exit_code_0_and_leaves_nothing(tmp_path: Path) -> 
         socket.create_connection((str(url.hostname), url.port or 0))
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadInputError, match=f"cannot listen on port {port}: Address already in use"):
@@ -378,19 +378,19 @@ def test_a_port_that_is_taken_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "give a TRACE, a MODEL, --spec or --scenario"),
         ((FLAWED, "--spec", str(LOCK_SERVICE)), "give either TRACE, MODEL or --spec"),
         ((FLAWED, "-I", "."), "--cfg and -I go with --spec"),
     ],
 )
-def test_wrong_usage_is_told(words: tuple[str, ...], said: str) -> None:
-    with pytest.raises(click.UsageError, match=re.escape(said)):
+def test_wrong_usage_is_reported(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(click.UsageError, match=re.escape(message)):
         command.main(list(words), standalone_mode=False)
 
 
-def test_a_misspelt_model_is_told_with_a_near_one() -> None:
+def test_a_misspelt_model_is_reported_with_a_near_one() -> None:
     with pytest.raises(
         BadInputError, match=r"no file 'late_trunkate_bug', and no model .*; did you mean late_truncate_bug"
     ):

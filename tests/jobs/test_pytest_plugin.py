@@ -165,7 +165,7 @@ RECORDING = """
 """
 
 
-def test_what_a_test_records_is_checked_once_it_has_passed(project: pytest.Pytester) -> None:
+def test_a_trace_that_a_test_records_is_checked_once_it_has_passed(project: pytest.Pytester) -> None:
     log = subprocess.run([sys.executable, SERVICE / "lock_service.py"], capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in log.stdout.splitlines()[:6]]
     project.makepyfile(test_recording=f"    LINES = {lines!r}\n{RECORDING}")

@@ -18,15 +18,16 @@ from pyspark.sql import SparkSession
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.spark.shipped_specs import ShippedSpecs, SpecShipper
 from lockstep.jobs.spark.spark_check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.generate_stage import Clusters, generate
-from lockstep.pipeline.spec_choice import Variant
+from lockstep.pipeline.spec_choice import HeaderSpecs
 from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.trace_store import TraceStore
 from lockstep.systems.trace_files import import_trace, write_cluster
 from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import CompileError, Spec
@@ -184,13 +185,13 @@ def test_a_spec_that_cannot_be_compiled_is_the_verdict_of_the_traces_that_need_i
         return compiled(header, source, switches)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("lockstep.jobs.spark.spark_check.trace_spec", without_five)
+        patched.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", without_five)
         found = check_with_spark(spark, [five, three])
     assert [each.verdict for each in found] == [Verdict.INTERNAL, Verdict.HOLDS]
     assert found[0].reason == "CompileError: outside the language"
 
 
-def test_a_spec_that_the_header_makes_impossible_is_told_of_each_trace_by_its_own_name(
+def test_a_spec_that_the_header_makes_impossible_is_reported_for_each_trace_by_its_own_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2)]
@@ -199,14 +200,13 @@ def test_a_spec_that_the_header_makes_impossible_is_told_of_each_trace_by_its_ow
         raise TraceError(source, 1, "field `constants`: ASSUME Quorums is false")
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("lockstep.jobs.spark.spark_check.trace_spec", refusing)
-        patched.setattr("lockstep.pipeline.shipped_specs.trace_spec", refusing)
+        patched.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", refusing)
         found = check_with_spark(spark, traces)
         headers = {str(each): each.read_bytes().splitlines(keepends=True)[0] for each in traces}
-        judge = cloudpickle.loads(cloudpickle.dumps(Variant().court(spark).judge(headers.items())))  # as to a task
+        checker = cloudpickle.loads(cloudpickle.dumps(HeaderSpecs().checkers(spark)(headers.items())))  # as to a task
     expected = [(Verdict.MALFORMED, f"{each}:1: field `constants`: ASSUME Quorums is false") for each in traces]
     assert [(each.verdict, each.reason) for each in found] == expected
-    shipped = [judge(TraceLines(name, name, iter([(0, line, name)])))[0] for name, line in headers.items()]
+    shipped = [checker(TraceLines(name, name, iter([(0, line, name)])))[0] for name, line in headers.items()]
     assert [(each.verdict, each.reason) for each in shipped] == expected
 
 
@@ -231,7 +231,13 @@ def test_without_java_to_compile_a_spec_a_trace_is_inconclusive(
     assert found.reason.startswith("Java 17 or newer is required; none found on ")
 
 
-# ---- What dies ----
+# ---- Workers that die ----
+
+
+def shipped_for(spark: SparkSession, trace: Path) -> ShippedSpecs:
+    """The spec of a trace, on its way to the tasks."""
+    with trace.open("rb") as file:
+        return SpecShipper(spark, {}).ship([(str(trace), file.readline())])
 
 
 def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
@@ -250,9 +256,7 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     assert found[1].reason == "the check of this trace died, as often as it was tried (SIGKILL)"
     assert worst([each.verdict for each in found]).exit_code == 3
     assert capfd.readouterr() == ("", "")
-    header = read_trace(traces[0]).header
-    texts = {spec_key(header, str(traces[0])): trace_spec(header, str(traces[0])).source}
-    of_one_part = _check_part(spark, traces, texts, {})
+    of_one_part = _check_part(spark, traces, shipped_for(spark, traces[0]))
     assert [replace(of_one_part[each.source], seconds=0.0) for each in found] == [
         replace(each, seconds=0.0) for each in found
     ]
@@ -275,7 +279,7 @@ def test_a_check_that_never_ends_takes_the_verdict_of_its_trace_alone(
     assert found[1].reason == "the check of this trace did not end within 4 s"
 
 
-def test_what_a_worker_raises_is_told_in_a_line(
+def test_an_error_that_a_worker_raises_is_reported_in_a_line(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = write_cluster(tmp_path, "ordered", 1, 20)
@@ -293,10 +297,9 @@ def test_a_trace_that_becomes_unreadable_leaves_the_others_of_its_part_their_ver
     spark: SparkSession, tmp_path: Path
 ) -> None:
     good, gone = (write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2))
-    header = read_trace(good).header
-    texts = {spec_key(header, str(good)): trace_spec(header, str(good)).source}
+    shipped = shipped_for(spark, good)
     gone.unlink()
-    found = _check_part(spark, [gone, good], texts, {})
+    found = _check_part(spark, [gone, good], shipped)
     assert [found[str(each)].verdict for each in (gone, good)] == [Verdict.MALFORMED, Verdict.HOLDS]
     assert found[str(gone)].reason == f"{gone}: cannot be read: No such file or directory"
 
@@ -338,11 +341,11 @@ def files_of(store: Path) -> dict[Path, int]:
 def test_the_pipeline_simulates_and_checks_clusters_as_one_process_does_and_does_nothing_twice(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    store, clusters = Store.open(str(tmp_path / "store"), create=True), Clusters(("five",), range(1, 3), 60)
+    store, clusters = TraceStore.open(str(tmp_path / "store"), create=True), Clusters(("five",), range(1, 3), 60)
 
     def simulate_and_check() -> None:
         generate(spark, store, "small", clusters)
-        check(spark, store, "small", Variant())
+        check(spark, store, "small", HeaderSpecs())
 
     simulate_and_check()
     simulated = write_cluster(tmp_path, "five", 2, 60)
@@ -364,11 +367,14 @@ def test_the_pipeline_simulates_and_checks_clusters_as_one_process_does_and_does
 
 @pytest.mark.nightly
 def test_all_stages_run_with_one_command_and_nothing_is_done_twice(spark: SparkSession, tmp_path: Path) -> None:
-    store, clusters = Store.open(str(tmp_path / "store"), create=True), Clusters(("ordered", "five"), range(1, 3), 60)
-    found = run_all(spark, store, "small", clusters, Variant())
-    (told,) = found.variants
-    assert (told["traces"], told["events"], told["verdicts"]) == (4, 240, {"holds": 4})
+    store, clusters = (
+        TraceStore.open(str(tmp_path / "store"), create=True),
+        Clusters(("ordered", "five"), range(1, 3), 60),
+    )
+    found = run_all(spark, store, "small", clusters, HeaderSpecs())
+    (variant,) = found.variants
+    assert (variant["traces"], variant["events"], variant["verdicts"]) == (4, 240, {"holds": 4})
     assert found.verdict is Verdict.INCONCLUSIVE, "so few clusters reach no floor"
     written = files_of(tmp_path)
-    run_all(spark, store, "small", clusters, Variant())
+    run_all(spark, store, "small", clusters, HeaderSpecs())
     assert files_of(tmp_path) == written

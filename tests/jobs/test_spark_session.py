@@ -20,7 +20,14 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.spark_check import check_with_spark
-from lockstep.jobs.spark.spark_session import SparkStartError, _for_java, death, never_connected, spark_session
+from lockstep.jobs.spark.spark_session import (
+    SparkStartError,
+    _for_java,
+    describe_failure,
+    never_connected,
+    spark_session,
+)
+from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
 from lockstep.pipeline.watch.watch_stream import Watch, WatchOptions
 from lockstep.systems.file_check import check
@@ -64,13 +71,16 @@ def test_a_session_ends_with_the_error_of_its_block_and_the_next_one_starts() ->
         assert spark.range(5).count() == 5
 
 
-def test_what_ended_a_stream_is_told_in_a_line() -> None:
+def test_the_error_that_ended_a_stream_is_reported_in_a_line() -> None:
     rest = "\n=== Streaming Query ===\nIdentifier: [id = 1]"
     with spark_session("local[1]"):
         slow = StreamingQueryException(f"Python worker failed to connect back.{rest}", "", None)
         broken = StreamingQueryException(f"The checkpoint is broken.{rest}", "", None)
-        assert (never_connected(slow), death(slow)) == (True, "the Spark worker died")
-        assert (never_connected(broken), death(broken)) == (False, "Spark did not finish: The checkpoint is broken.")
+        assert (never_connected(slow), describe_failure(slow)) == (True, "the Spark worker died")
+        assert (never_connected(broken), describe_failure(broken)) == (
+            False,
+            "Spark did not finish: The checkpoint is broken.",
+        )
 
 
 def test_a_short_session_is_tuned_to_start_unless_a_setting_says_otherwise() -> None:
@@ -85,29 +95,32 @@ def test_a_short_session_is_tuned_to_start_unless_a_setting_says_otherwise() -> 
 
 
 def test_a_damaged_file_is_named_as_it_is_called() -> None:
-    told = (
+    message = (
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///my%20store/%2541.parquet. SQLSTATE: K"
     )
     cause = "Caused by: java.lang.RuntimeException: file:/my store/%41.parquet is not a Parquet file."
-    assert death(Py4JError(f"{told}\n{cause}")) == "/my store/%41.parquet cannot be read: is not a Parquet file."
+    assert (
+        describe_failure(Py4JError(f"{message}\n{cause}"))
+        == "/my store/%41.parquet cannot be read: is not a Parquet file."
+    )
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (52, "Spark's Java process ran out of memory: give it more, as with --conf spark.driver.memory=4g"),
         (1, "Spark's Java process died"),
     ],
 )
-def test_java_that_ran_out_of_memory_is_told_apart_from_java_that_died(
-    monkeypatch: pytest.MonkeyPatch, code: int, said: str
+def test_java_that_ran_out_of_memory_is_distinguished_from_java_that_died(
+    monkeypatch: pytest.MonkeyPatch, code: int, message: str
 ) -> None:
     """A task that finds no memory ends Java with 52 (Spark's SparkExitCode.OOM); jobs end just before Java has."""
     monkeypatch.setattr("lockstep.jobs.spark.spark_session._stopped", threading.Event())
     with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.5); raise SystemExit({code})"]) as java:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
-        assert death(Py4JError("Job 5 cancelled because SparkContext was shut down")) == said
-        assert death(ConnectionRefusedError()) == said
+        assert describe_failure(Py4JError("Job 5 cancelled because SparkContext was shut down")) == message
+        assert describe_failure(ConnectionRefusedError()) == message
 
 
 def test_a_java_that_lives_on_after_its_session_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +131,9 @@ def test_a_java_that_lives_on_after_its_session_is_not_waited_for(monkeypatch: p
         raise AssertionError("it is waited for")
 
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=SimpleNamespace(wait=wait, poll=lambda: None)))
-    assert death(Py4JError("SparkContext was shut down")) == "Spark did not finish: SparkContext was shut down"
+    assert (
+        describe_failure(Py4JError("SparkContext was shut down")) == "Spark did not finish: SparkContext was shut down"
+    )
 
 
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:
@@ -132,21 +147,21 @@ def test_a_watch_puts_the_verdicts_of_check_into_its_table(tmp_path: Path) -> No
     bad = tmp_path / "bad.trace.ndjson"
     bad.write_bytes(good.read_bytes().replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
     (tmp_path / "cut.trace.ndjson").write_bytes(good.read_bytes()[:-1])
-    store = WatchStore(tmp_path / ".lockstep", "told")
-    told: list[WatchVerdict] = []
+    store = WatchStore(tmp_path / ".lockstep", DECLARED)
+    rows: list[WatchVerdict] = []
     options = WatchOptions(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
     with store.opened({}):
-        watch = Watch(options, store, told.append)
+        watch = Watch(options, store, rows.append)
         assert watch.run() is Verdict.MALFORMED
     kept = {row.trace: replace(verdict_of([row]), seconds=0.0) for row in store.rows()}
     assert kept == {path.name: replace(check(path), seconds=0.0) for path in (good, bad)}
-    assert {(row.trace, row.verdict) for row in told} - {(each, str(kept[each].verdict)) for each in kept} == {
+    assert {(row.trace, row.verdict) for row in rows} - {(each, str(kept[each].verdict)) for each in kept} == {
         ("cut.trace.ndjson", "malformed")
     }
 
 
 @pytest.mark.nightly
-def test_a_java_that_is_killed_is_told_in_a_line_and_the_next_session_starts(
+def test_a_java_that_is_killed_is_reported_in_a_line_and_the_next_session_starts(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2)]

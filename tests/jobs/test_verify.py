@@ -80,13 +80,13 @@ def test_a_cluster_without_a_verdict_has_none_in_any_plan(plan: str, verdict: Ve
 
 
 def test_published_clusters_conform_and_some_of_them_violate_a_property(tmp_path: Path) -> None:
-    said = []
+    results = []
     for seed in range(1, 6):
         trace = read_trace(write_cluster(tmp_path, "published", seed, 400))
         verdict, words = judge_cluster("published", check_dledger(trace, trace_spec(trace.header, trace.source)))
         assert verdict is Verdict.HOLDS, words
-        said.append(words)
-    assert any(words.startswith("conforms, and violates ") for words in said)
+        results.append(words)
+    assert any(words.startswith("conforms, and violates ") for words in results)
 
 
 def verified_by(systems: Mapping[str, System]) -> list[str]:
@@ -110,7 +110,7 @@ def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_mu
     plans = verified_by(some)
     assert len(plans) >= 3
     found = [("cluster", f"{plan} 1", Verdict.HOLDS) for plan in plans]
-    # One cluster of so few events is smaller than any that a floor is stated for: of that nothing can be said.
+    # No floor is stated for one cluster with this few events.
     found += [("floor", plan, Verdict.INCONCLUSIVE) for plan in plans]
     found += [("both ways", plan, Verdict.HOLDS) for plan in plans]
     assert [(check.part, check.name, check.verdict) for check in job.checks] == found
@@ -161,8 +161,8 @@ def test_the_last_line_names_what_was_not_as_expected(models: list[ModelOutcome]
     ]
     printed: list[str] = []
     assert Job(printed.append, lambda text: None, tier="deep").run() is Verdict.INCONCLUSIVE
-    said = rf"verify: inconclusive \(2 of 3 checks as expected, \d+ s; not: replication: {BUDGET}\)"
-    assert re.fullmatch(said, printed[-1])
+    summary = rf"verify: inconclusive \(2 of 3 checks as expected, \d+ s; not: replication: {BUDGET}\)"
+    assert re.fullmatch(summary, printed[-1])
 
 
 def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(

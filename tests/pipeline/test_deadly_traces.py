@@ -11,15 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lockstep.base.package_data import traces_dir
+from lockstep.jobs.fleet_coverage import NOT_COUNTED
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.counterexample_stage import counterexamples
-from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, cover
-from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.coverage_stage import EVENTS, cover
+from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.source_files import EACH
-from lockstep.pipeline.spec_choice import AS_TOLD, OwnSpec
+from lockstep.pipeline.spec_choice import AS_DECLARED, OwnSpec
 from lockstep.pipeline.stage_batches import StageFailed
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.trace_store import TraceStore
 from tests.support.pipeline.cut_traces import of_events
 from tests.support.pipeline.poison import poison
 from tests.support.pipeline.stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
@@ -61,7 +62,7 @@ def test_only_the_traces_that_workers_die_of_or_never_end_are_inconclusive_cut_o
     }
 
 
-def test_what_workers_die_of_as_they_count_or_minimise_it_is_told_and_the_others_are_counted(
+def test_a_trace_that_kills_its_count_or_minimisation_is_reported_and_the_others_are_counted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lines = of_events(simulated()[0], simulated()[1][:60]).lines
@@ -81,8 +82,8 @@ def test_what_workers_die_of_as_they_count_or_minimise_it_is_told_and_the_others
         verdict(each) | {"verdict": "violated", "findings": json.dumps([finding | {"action": each}])}
         for each in (*died, "good")
     ]
-    write(spark, store, "verdicts", BATCH.made_with(AS_TOLD.hash()), *rows)
-    counterexamples(spark, store, RUN, AS_TOLD)
+    write(spark, store, "verdicts", BATCH.derived(AS_DECLARED.hash()), *rows)
+    counterexamples(spark, store, RUN, AS_DECLARED)
     reasons = {each["trace"]: each["reason"] for each in rows_of(spark, store, "counterexamples")}
     assert {name: reasons[name] for name in died} == {name: f"the minimisation {how}" for name, how in died.items()}
     assert "died" not in reasons["good"]
@@ -92,14 +93,14 @@ def test_a_recording_that_workers_die_of_as_they_import_it_ends_ingest_by_its_na
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is alone in its batch, as a large one is."""
-    monkeypatch.setattr("lockstep.pipeline.ingest_stage.BATCH_FILES", 1)
+    monkeypatch.setattr("lockstep.pipeline.ingest_stage.MAX_BATCH_FILES", 1)
     recording = traces_dir() / "captured" / "hashicorp" / "raft-1.7.3-quiet.ndjson"
     folder = tmp_path / "recordings"
     folder.mkdir()
     names = ("import_exits.ndjson", "good.ndjson")
     for name in names:
         shutil.copy(recording, folder / name)
-    store, files = Store.open(str(tmp_path / "store"), create=True), Files([str(folder)])
+    store, files = TraceStore.open(str(tmp_path / "store"), create=True), InputFiles([str(folder)])
     died = r"import_exits\.ndjson: the import of this recording died, as often as it was tried \(exit code 7\)"
     with pytest.raises(StageFailed, match=died):
         ingest(spark, store, RUN, files)
@@ -133,8 +134,8 @@ def test_a_log_whose_states_take_for_ever_is_inconclusive_and_the_others_have_th
     logs.mkdir()
     for name, last in (("good", 3), ("slow", 60), ("wrong", 61)):
         (logs / f"{name}.log").write_text(f'{{"event":"step","n":2}}\n{{"event":"step","n":{last}}}\n')
-    store = Store.open(str(tmp_path / "store"), create=True)
-    ingest(spark, store, RUN, Files([str(logs)], EACH))
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
+    ingest(spark, store, RUN, InputFiles([str(logs)], EACH))
     check(spark, store, RUN, OwnSpec(spec, spec.with_suffix(".cfg"), mapping), seconds=SECONDS)
     found = verdicts(spark, store)
     assert {name: row["verdict"] for name, row in found.items()} == {

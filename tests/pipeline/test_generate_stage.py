@@ -1,4 +1,4 @@
-"""Which clusters a run simulates, and the commands that reproduce them."""
+"""The clusters that a run simulates, and the commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.pipeline.generate_stage import Clusters
-from lockstep.pipeline.stored_traces import replay_command, simulate_command, simulated
-from lockstep.pipeline.trace_store import Store, checked_name
+from lockstep.pipeline.generate_stage import DECLARED, Clusters
+from lockstep.pipeline.stored_traces import SimulatedCluster, replay_command, simulated_cluster
+from lockstep.pipeline.trace_store import TraceStore, checked_name
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_files import cluster_trace
 
 
 def test_every_plan_runs_with_every_seed_in_every_variant_and_each_batch_has_a_name_of_its_own() -> None:
-    clusters = Clusters(("ordered", "raft"), range(3, 6), 20_000, ("told", "repaired"))
+    clusters = Clusters(("ordered", "raft"), range(3, 6), 20_000, (DECLARED, "repaired"))
     batches = list(clusters.batches())
     assert sum(len(each) for _, each in batches) == len(clusters) == 12
-    assert {(batch.variant, *each) for batch, of in batches for each in of} == {
-        (variant, plan, seed) for variant in ("told", "repaired") for plan in ("ordered", "raft") for seed in (3, 4, 5)
+    assert {(batch.variant, *each) for batch, clusters in batches for each in clusters} == {
+        (variant, plan, seed)
+        for variant in (DECLARED, "repaired")
+        for plan in ("ordered", "raft")
+        for seed in (3, 4, 5)
     }
     assert len({batch.name for batch, _ in batches}) == len(batches) > 2
     assert [batch for batch, _ in clusters.batches()] == [batch for batch, _ in batches]
-    longer = Clusters(("ordered", "raft"), range(3, 6), 20_001, ("told", "repaired"))
+    longer = Clusters(("ordered", "raft"), range(3, 6), 20_001, (DECLARED, "repaired"))
     assert not {batch.name for batch, _ in batches} & {batch.name for batch, _ in longer.batches()}
 
 
@@ -65,15 +68,15 @@ def test_the_variant_says_whether_a_property_may_fail_in_a_cluster() -> None:
 
 @pytest.mark.parametrize("variant", ["", "repaired"])
 def test_the_source_of_a_cluster_is_the_command_that_simulates_it(variant: str) -> None:
-    source = simulate_command("five", 7, 60, variant)
-    cluster = simulated(source)
+    source = SimulatedCluster("five", 7, 60, variant).command()
+    cluster = simulated_cluster(source)
     assert cluster is not None
     assert tuple(cluster) == ("five", 7, 60, variant)
     file = "five-repaired-7.trace.ndjson" if variant else "five-7.trace.ndjson"
     assert replay_command("file:///s", "r", "t", source, ("--switch", "repaired")) == (
         f"{source} -o . && lockstep check --switch repaired {file}"
     )
-    assert simulated("/logs/lockstep simulate.ndjson") is None
+    assert simulated_cluster("/logs/lockstep simulate.ndjson") is None
 
 
 def test_the_command_that_replays_a_stored_trace_quotes_what_a_shell_would_read() -> None:
@@ -89,16 +92,16 @@ def test_the_command_that_replays_a_stored_trace_quotes_what_a_shell_would_read(
 
 def test_a_folder_that_is_no_store_or_one_of_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="there is no store"):
-        Store.open(str(tmp_path))
-    Store.open(str(tmp_path / "new"), create=True)
-    assert Store.open(str(tmp_path / "new")).runs() == []
+        TraceStore.open(str(tmp_path))
+    TraceStore.open(str(tmp_path / "new"), create=True)
+    assert TraceStore.open(str(tmp_path / "new")).runs() == []
     (tmp_path / "new" / "_lockstep.json").write_text('{"format": "lockstep-store/7"}')
     with pytest.raises(BadInputError, match="the store is 'lockstep-store/7'; this program reads 'lockstep-store/1'"):
-        Store.open(str(tmp_path / "new"), create=True)
+        TraceStore.open(str(tmp_path / "new"), create=True)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("hello\n")
     with pytest.raises(BadInputError, match=r"the folder has files and no _lockstep\.json"):
-        Store.open(str(tmp_path / "letters"), create=True)
+        TraceStore.open(str(tmp_path / "letters"), create=True)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../x", "a b", "=x", "_hidden", "x" * 300])
@@ -109,13 +112,15 @@ def test_a_name_that_cannot_be_a_folder_is_refused(name: str) -> None:
 
 
 def test_a_batch_without_its_marks_is_not_there(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "s"), create=True)
+    store = TraceStore.open(str(tmp_path / "s"), create=True)
     for name, marks in (("whole", ["_SUCCESS", "_files-1-5"]), ("begun", []), ("unnoted", ["_SUCCESS"])):
-        folder = tmp_path / "s" / "lines" / "run=r" / "variant=told" / f"batch={name}"
+        folder = tmp_path / "s" / "lines" / "run=r" / f"variant={DECLARED}" / f"batch={name}"
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_bytes(b"12345")
         for mark in marks:
             (folder / mark).touch()
     assert [(each.name, each.bytes) for each in store.batches("lines", "r")] == [("whole", 5)]
     store.sweep("lines", "r")
-    assert [path.name for path in (tmp_path / "s" / "lines" / "run=r" / "variant=told").iterdir()] == ["batch=whole"]
+    assert [path.name for path in (tmp_path / "s" / "lines" / "run=r" / f"variant={DECLARED}").iterdir()] == [
+        "batch=whole"
+    ]

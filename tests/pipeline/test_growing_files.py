@@ -106,7 +106,7 @@ def test_a_look_at_many_files_opens_those_alone_that_have_changed(
 
 # ---- Files that do not only grow ----
 
-#: What is done to a file of which ten lines were read.
+#: Changes of a file whose first ten lines were read.
 NOT_GROWN: dict[str, Callable[[Path], object]] = {
     "it shrinks": lambda path: path.write_bytes(path.read_bytes()[:-5]),
     "it is emptied": lambda path: path.write_bytes(b""),

@@ -1,4 +1,4 @@
-"""Which files become which traces, and that a run reads its lines in one way; without Spark."""
+"""Files and the traces that they become; a run reads lines in one way only. Without Spark."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from pyspark.sql import SparkSession
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.check_stage import check
-from lockstep.pipeline.file_locations import place
-from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.file_locations import location
+from lockstep.pipeline.generate_stage import DECLARED
+from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.source_files import EACH, TOGETHER, SourceFile
-from lockstep.pipeline.spec_choice import AS_TOLD, Against, OwnSpec, _OwnJudge
+from lockstep.pipeline.spec_choice import AS_DECLARED, OwnSpec, OwnSpecChecker, SpecChoice
 from lockstep.pipeline.task_traces import TraceLines
-from lockstep.pipeline.trace_store import Batch, Store
+from lockstep.pipeline.trace_store import Batch, TraceStore
 from lockstep.systems.file_check import judge_own
 from tests.support.logs.backup_service import EXAMPLE, service
 
-#: What is refused is refused before Spark is asked for anything.
+#: Refusals come before Spark is used.
 NO_SPARK = cast(SparkSession, None)
 
 #: A mapping of the logs of one system.
 OF_ONE_SYSTEM = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
 
 
-def run_of(tmp_path: Path, logs: str) -> tuple[Store, Files]:
+def run_of(tmp_path: Path, logs: str) -> tuple[TraceStore, InputFiles]:
     """A run `r` that has read a log, as far as its inputs are noted."""
-    store = Store.open(str(tmp_path / "store"), create=True)
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
     (tmp_path / "sys").mkdir()
     (tmp_path / "sys" / "p.log").write_text("{}\n")
-    files = Files([str(tmp_path / "sys")], logs)
+    files = InputFiles([str(tmp_path / "sys")], logs)
     about = {"traces": 1, "files": [[astuple(each) for each in files.listed()]], "logs": logs, "version": None}
-    store.put_inputs("r", "ingest", [Batch("told", "b")], about)
+    store.put_inputs("r", "ingest", [Batch(DECLARED, "b")], about)
     return store, files
 
 
@@ -46,7 +47,11 @@ def test_lines_are_checked_only_against_what_they_were_ingested_for(tmp_path: Pa
     store, _ = run_of(tmp_path, logs)
     mapping = tmp_path / "apart.toml"
     mapping.write_text('kind = "event"\n[lines.put]\naction = "Put"\n')
-    kinds: dict[str, Against] = {"": AS_TOLD, EACH: replace(OF_ONE_SYSTEM, mapping=mapping), TOGETHER: OF_ONE_SYSTEM}
+    kinds: dict[str, SpecChoice] = {
+        "": AS_DECLARED,
+        EACH: replace(OF_ONE_SYSTEM, mapping=mapping),
+        TOGETHER: OF_ONE_SYSTEM,
+    }
     for needed, against in kinds.items():
         assert against.logs == needed
         if needed != logs:
@@ -62,13 +67,13 @@ def test_a_run_that_has_read_a_file_does_not_read_it_in_another_way(tmp_path: Pa
         ingest(NO_SPARK, store, "r", replace(files, version="0.2.6"))
 
 
-def test_what_a_run_knows_and_has_not_finished_is_not_read_in_another_form(tmp_path: Path) -> None:
+def test_unfinished_files_of_a_run_are_not_read_in_another_form(tmp_path: Path) -> None:
     """Other files of the run are asked for: what is not finished of the first would be read with them."""
     store, _ = run_of(tmp_path, EACH)
     (tmp_path / "sys" / "p.log").write_text("{}\n{}\n")
     (tmp_path / "other.log").write_text("{}\n")
     with pytest.raises(BadInputError, match=r"p\.log: the file has changed since the run read it"):
-        ingest(NO_SPARK, store, "r", Files([str(tmp_path / "other.log")], EACH))
+        ingest(NO_SPARK, store, "r", InputFiles([str(tmp_path / "other.log")], EACH))
 
 
 def test_two_folders_of_one_name_are_not_the_logs_of_one_system(tmp_path: Path) -> None:
@@ -77,8 +82,8 @@ def test_two_folders_of_one_name_are_not_the_logs_of_one_system(tmp_path: Path) 
         (tmp_path / folder / "sys" / name).write_text("{}\n")
     words = [str(tmp_path / folder / "sys") for folder in ("a", "b")]
     with pytest.raises(BadInputError, match=r"a/sys and .*b/sys would both be the trace 'sys'"):
-        Files(words, TOGETHER).listed()
-    assert [each.trace for each in Files([str(tmp_path)], TOGETHER).listed()] == ["a/sys", "b/sys"]
+        InputFiles(words, TOGETHER).listed()
+    assert [each.trace for each in InputFiles([str(tmp_path)], TOGETHER).listed()] == ["a/sys", "b/sys"]
 
 
 # ---- Names ----
@@ -88,10 +93,10 @@ def test_a_file_whose_name_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> No
     (tmp_path / os.fsdecode(b"bad\xff.ndjson")).write_text("{}\n")
     for word in (tmp_path, tmp_path / os.fsdecode(b"bad\xff.ndjson")):
         with pytest.raises(BadInputError, match=r"bad\?\.ndjson: this name is not UTF-8"):
-            Files([str(word)]).listed()
+            InputFiles([str(word)]).listed()
 
 
-def test_links_to_folders_are_followed_but_not_in_circles_and_one_to_no_file_is_told(tmp_path: Path) -> None:
+def test_links_to_folders_are_followed_but_not_in_circles_and_one_to_no_file_is_reported(tmp_path: Path) -> None:
     for name in ("a", "b", "elsewhere"):
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "x.ndjson").write_text("{}\n")
@@ -101,7 +106,7 @@ def test_links_to_folders_are_followed_but_not_in_circles_and_one_to_no_file_is_
     (tmp_path / "b" / "to-a").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "there").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "a" / "gone.ndjson").symlink_to("nowhere")
-    listed = Files([str(tmp_path / "a")]).listed()
+    listed = InputFiles([str(tmp_path / "a")]).listed()
     assert [each.trace for each in listed] == ["gone.ndjson", "there/y.ndjson", "x.ndjson"]
     file = SourceFile(listed[0].uri, "gone.ndjson", "gone.ndjson")
     (row,) = file.rows()
@@ -110,11 +115,13 @@ def test_links_to_folders_are_followed_but_not_in_circles_and_one_to_no_file_is_
 
 @pytest.mark.parametrize("uri", ["/data/x", "file:/data/x", "file:///data/x"])
 def test_a_path_of_this_machine_may_be_written_as_spark_takes_it(uri: str) -> None:
-    assert place(uri).uri == "file:///data/x"
+    assert location(uri).uri == "file:///data/x"
 
 
 def test_no_character_of_a_name_elsewhere_is_taken_for_a_quoted_one() -> None:
-    assert place("mock:///a b/%41#.ndjson").path == (place("mock:///a b") / "%41#.ndjson").path == "a b/%41#.ndjson"
+    assert (
+        location("mock:///a b/%41#.ndjson").path == (location("mock:///a b") / "%41#.ndjson").path == "a b/%41#.ndjson"
+    )
 
 
 # ---- Rotated logs ----
@@ -124,7 +131,7 @@ def test_a_rotated_file_that_no_mapping_reads_is_refused_and_never_passed_over(t
     (tmp_path / "p.log").write_text("{}\n")
     (tmp_path / "p.log.1").write_text("{}\n")
     with pytest.raises(BadInputError, match=r"p\.log\.1: it was rotated"):
-        Files([str(tmp_path)]).listed()
+        InputFiles([str(tmp_path)]).listed()
 
 
 @pytest.mark.parametrize("logs", [EACH, TOGETHER])
@@ -134,7 +141,7 @@ def test_the_files_of_a_rotated_log_are_joined(tmp_path: Path, logs: str) -> Non
         lines = path.read_bytes().splitlines(keepends=True)
         path.with_name(f"{path.name}.1").write_bytes(b"".join(lines[:3]))
         path.write_bytes(b"".join(lines[3:]))
-    listed = Files([str(folder)], logs).listed()
+    listed = InputFiles([str(folder)], logs).listed()
     traces = {"sys"} if logs == TOGETHER else {"b1.log", "b2.log", "p.log"}
     assert {each.trace for each in listed} == traces
     assert len(listed) == 6
@@ -145,10 +152,10 @@ def test_the_files_of_a_rotated_log_are_joined(tmp_path: Path, logs: str) -> Non
         (tmp_path / "apart.toml").write_text(text)
     judge = judge_own(own.spec, own.cfg, own.mapping)
     for trace in traces:
-        files = [place(each.uri).path for each in listed if each.trace == trace]
+        files = [location(each.uri).path for each in listed if each.trace == trace]
         rows = [(line, file) for file in files for line in Path(file).read_bytes().splitlines(keepends=True)]
         numbered = ((seq, *row) for seq, row in enumerate(rows))
-        found, _ = _OwnJudge(SimpleNamespace(value=judge), "")(TraceLines(trace, files[0], numbered))
+        found, _ = OwnSpecChecker(SimpleNamespace(value=judge), "")(TraceLines(trace, files[0], numbered))
         alone = judge.all([Path(file) for file in files])
         assert (found.verdict, found.reason, found.events) == (alone.verdict, alone.reason, alone.events)
         assert logs == EACH or found.verdict is Verdict.HOLDS

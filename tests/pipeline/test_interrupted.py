@@ -24,14 +24,14 @@ def ended() -> Iterator[None]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("undisturbed") / "store"
     process = begun(store)
-    _, said = process.communicate(timeout=1200)
-    assert process.returncode in (0, 3), said  # of so few clusters a floor may say nothing
+    _, output = process.communicate(timeout=1200)
+    assert process.returncode in (0, 3), output  # no floor is stated for this few clusters
     assert [len(finished(store, table)) for table in ("lines", "verdicts", "reached")] == [BATCHES] * 3
     return store
 
 
 @pytest.mark.parametrize(("table", "count"), [("lines", 2), ("verdicts", 3), ("reached", 1)])
-def test_what_was_killed_and_started_again_neither_loses_nor_doubles_a_trace(
+def test_a_killed_run_that_is_started_again_neither_loses_nor_doubles_a_trace(
     undisturbed: Path, tmp_path: Path, table: str, count: int
 ) -> None:
     store = tmp_path / "store"
@@ -54,8 +54,8 @@ def test_an_interrupt_ends_it_with_its_code_and_a_rerun_goes_on(undisturbed: Pat
     process = begun(store)
     wait_for(process, store, "verdicts", 1)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert (process.returncode, said.decode().strip()) == (130, "interrupted")
+    _, output = process.communicate(timeout=120)
+    assert (process.returncode, output.decode().strip()) == (130, "interrupted")
     assert len(finished(store, "verdicts")) < BATCHES
     begun(store).communicate(timeout=1200)
     assert rows(store, "verdicts") == rows(undisturbed, "verdicts")
@@ -64,6 +64,6 @@ def test_an_interrupt_ends_it_with_its_code_and_a_rerun_goes_on(undisturbed: Pat
 def test_a_store_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "_lockstep.json").write_text('{"format": "lockstep-store/7"}')
     process = begun(tmp_path)
-    _, said = process.communicate(timeout=120)
+    _, output = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert b"the store is 'lockstep-store/7'; this program reads 'lockstep-store/1'" in said
+    assert b"the store is 'lockstep-store/7'; this program reads 'lockstep-store/1'" in output

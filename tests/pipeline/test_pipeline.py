@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -28,16 +27,16 @@ from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.jobs.spark.spark_check import VERDICTS, check_with_spark
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.check_stage import check
-from lockstep.pipeline.generate_stage import Clusters, generate
-from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.generate_stage import DECLARED, Clusters, generate
+from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.report_stage import report
 from lockstep.pipeline.source_files import TOGETHER
-from lockstep.pipeline.spec_choice import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
+from lockstep.pipeline.spec_choice import AS_DECLARED, CheckerFactory, HeaderSpecs, OwnSpec, SpecChoice, TraceChecker
 from lockstep.pipeline.stage_batches import StageFailed
 from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.trace_store import TraceStore
 from lockstep.pipeline.watch.growing_files import SUFFIX
 from lockstep.systems.file_check import judge_known, judge_own
 from lockstep.systems.trace_files import import_trace, write_cluster
@@ -62,19 +61,19 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path / "store"), create=True)
+def store(tmp_path: Path) -> TraceStore:
+    return TraceStore.open(str(tmp_path / "store"), create=True)
 
 
-def verdicts(spark: SparkSession, store: Store, run: str, variant: str | None = None) -> dict[str, TraceVerdict]:
+def verdicts(spark: SparkSession, store: TraceStore, run: str, variant: str | None = None) -> dict[str, TraceVerdict]:
     """The verdicts of a run by trace, without the time that they took."""
     rows = store.read(spark, "verdicts", run, store.batches("verdicts", run, variant))
     found = [(row["trace"], VERDICTS.record(row.asDict())) for row in rows.collect()]
     assert len({trace for trace, _ in found}) == len(found)
-    return {trace: as_told(each, trace) for trace, each in found}
+    return {trace: without_time(each, trace) for trace, each in found}
 
 
-def as_told(found: TraceVerdict, source: str) -> TraceVerdict:
+def without_time(found: TraceVerdict, source: str) -> TraceVerdict:
     """A verdict of the check of a file, as the table has it."""
     return replace(
         found, source=source, reason=found.reason.replace(found.source, source), seconds=0.0, notes=[], sources=[]
@@ -84,9 +83,9 @@ def as_told(found: TraceVerdict, source: str) -> TraceVerdict:
 # ---- The same verdicts ----
 
 
-@pytest.mark.parametrize("words", [(), ("repaired",)], ids=["as told", "repaired"])
+@pytest.mark.parametrize("words", [(), ("repaired",)], ids=["declared", "repaired"])
 def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
-    spark: SparkSession, store: Store, tmp_path: Path, words: tuple[str, ...]
+    spark: SparkSession, store: TraceStore, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     counterexamples = traces_dir() / "counterexamples"
     versions = {each.file: each.untold for each in load_recordings(traces_dir() / "manifest.toml")}
@@ -98,16 +97,16 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     for version in {untold.version for untold in versions.values()}:
         files = [str(traces_dir() / file) for file, untold in versions.items() if untold.version == version]
         given = files if version else [str(counterexamples), *files]
-        ingest(spark, store, "all", Files(given, version=version))
-    check(spark, store, "all", Variant(words))
+        ingest(spark, store, "all", InputFiles(given, version=version))
+    check(spark, store, "all", HeaderSpecs(words))
     found = verdicts(spark, store, "all")
     assert report(spark, store, "all").gaps == []
     assert found.keys() == paths.keys()
     assert len(found) > 45
     judge = judge_known(switches_of(words))
-    alone = {name: as_told(judge(path), name) for name, path in paths.items()}
+    alone = {name: without_time(judge(path), name) for name, path in paths.items()}
     by_fleet = check_with_spark(spark, list(paths.values()), switches_of(words))
-    assert {name: as_told(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone
+    assert {name: without_time(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone
     assert found == alone
     assert len({each.verdict for each in found.values()}) > 1
     folder = tmp_path / "watched"
@@ -115,21 +114,21 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     for file, name in called.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(paths[name], folder / file)
-    told = watched_once(folder, Variant(words))
-    assert {called[file]: as_told(each, called[file]) for file, each in told.items()} == alone
+    watched = watched_once(folder, HeaderSpecs(words))
+    assert {called[file]: without_time(each, called[file]) for file, each in watched.items()} == alone
 
 
 def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
-    spark: SparkSession, store: Store, tmp_path: Path
+    spark: SparkSession, store: TraceStore, tmp_path: Path
 ) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     cases = {"good": service(logs / "good", 1), "hasty": service(logs / "hasty", 1, "--hasty")}
     own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
     assert own.logs == TOGETHER
-    found = run_all(spark, store, "logs", Files([str(logs)], TOGETHER), own)
+    found = run_all(spark, store, "logs", InputFiles([str(logs)], TOGETHER), own)
     judge = judge_own(own.spec, own.cfg, own.mapping)
-    alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}
+    alone = {name: without_time(judge.all(paths), name) for name, paths in cases.items()}
     assert alone == verdicts(spark, store, "logs")
     assert alone["good"].ambiguity is not None
     assert [alone[name].verdict for name in cases] == [Verdict.HOLDS, Verdict.VIOLATED]
@@ -145,7 +144,7 @@ def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
 
 
 def test_packed_files_and_those_of_several_members_are_the_traces_that_they_were(
-    spark: SparkSession, store: Store, tmp_path: Path
+    spark: SparkSession, store: TraceStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -157,14 +156,14 @@ def test_packed_files_and_those_of_several_members_are_the_traces_that_they_were
     (folder / "zstd.ndjson.zst").write_bytes(b"".join(bytes(zstd.compress(half, asbytes=True)) for half in halves))
     (folder / "plain.ndjson").write_bytes(data)
     (folder / "notes.txt").write_text("no trace\n")
-    found = run_all(spark, store, "packed", Files([str(folder)]), AS_TOLD)
+    found = run_all(spark, store, "packed", InputFiles([str(folder)]), AS_DECLARED)
     assert (found.verdict, found.traces) == (Verdict.HOLDS, 3)
     for name in ("gzip.ndjson", "zstd.ndjson", "plain.ndjson"):
         assert b"".join(line for line, _ in stored_lines(store, "packed", name)) == data
 
 
-def test_what_is_no_line_of_a_trace_is_kept_with_its_place_and_its_trace_never_passes(
-    spark: SparkSession, store: Store, tmp_path: Path
+def test_a_dead_letter_is_stored_with_its_place_and_its_trace_never_passes(
+    spark: SparkSession, store: TraceStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -173,7 +172,7 @@ def test_what_is_no_line_of_a_trace_is_kept_with_its_place_and_its_trace_never_p
     (folder / "empty.ndjson").write_bytes(b"")
     (folder / "prose.ndjson").write_bytes(b"once upon\na time\n")
     (folder / "cut.ndjson.gz").write_bytes(gzip.compress(b"".join(lines))[:-40])
-    found = run_all(spark, store, "bad", Files([str(folder)]), AS_TOLD)
+    found = run_all(spark, store, "bad", InputFiles([str(folder)]), AS_DECLARED)
     letters = {(Path(each["source"]).name, each["line"]): each["reason"] for each in found.dead_letters["first"]}
     assert letters.keys() == {("torn.ndjson", 8), ("empty.ndjson", 0), ("prose.ndjson", 1), ("cut.ndjson.gz", 0)}
     assert "JSON is malformed" in letters["torn.ndjson", 8]
@@ -186,33 +185,33 @@ def test_what_is_no_line_of_a_trace_is_kept_with_its_place_and_its_trace_never_p
 
 
 def test_files_that_come_later_are_read_and_none_twice_and_a_changed_one_is_refused(
-    spark: SparkSession, store: Store, tmp_path: Path
+    spark: SparkSession, store: TraceStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     first = write_cluster(folder, "ordered", 1, 40)
-    ingest(spark, store, "growing", Files([str(folder)]))
+    ingest(spark, store, "growing", InputFiles([str(folder)]))
     write_cluster(folder, "ordered", 2, 40)
-    found = run_all(spark, store, "growing", Files([str(folder)]), AS_TOLD)
+    found = run_all(spark, store, "growing", InputFiles([str(folder)]), AS_DECLARED)
     assert (found.verdict, found.traces, found.gaps) == (Verdict.HOLDS, 2, [])
     first.write_bytes(first.read_bytes() + b"\n")
     with pytest.raises(BadInputError, match="has changed since the run read it"):
-        ingest(spark, store, "growing", Files([str(folder)]))
+        ingest(spark, store, "growing", InputFiles([str(folder)]))
 
 
-def test_two_files_of_one_name_in_two_folders_are_refused(store: Store, tmp_path: Path) -> None:
+def test_two_files_of_one_name_in_two_folders_are_refused(store: TraceStore, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         write_cluster(tmp_path / name, "ordered", 1, 10)
     with pytest.raises(BadInputError, match=r"would both be the trace 'ordered-1\.trace\.ndjson'"):
-        Files([str(tmp_path / "a"), str(tmp_path / "b")]).listed()
+        InputFiles([str(tmp_path / "a"), str(tmp_path / "b")]).listed()
 
 
 # ---- What is missing ----
 
 
 def test_a_batch_that_is_not_there_or_was_not_checked_is_no_pass(
-    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generating, "BATCH_EVENTS", 80)
     clusters = Clusters(("ordered",), range(1, 7), 40)
@@ -223,16 +222,18 @@ def test_a_batch_that_is_not_there_or_was_not_checked_is_no_pass(
     store.remove("verdicts", "half", store.batches("verdicts", "half")[0])
     found = report(spark, store, "half")
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "1 batch of lines was not checked against told: run `check` again" in found.gaps
+    assert f"1 batch of lines was not checked against {DECLARED}: run `check` again" in found.gaps
     (Path(store.folder("lines", "half", batches[0]).path) / "_SUCCESS").unlink()
     found = report(spark, store, "half")
     assert "1 batch of lines is missing: run the stage that writes them again" in found.gaps
     assert "2 of 6 files or clusters are missing from the lines" in found.gaps
-    found = run_all(spark, store, "half", clusters, AS_TOLD)
+    found = run_all(spark, store, "half", clusters, AS_DECLARED)
     assert (found.gaps, found.traces) == ([], 6)
 
 
-def test_a_file_of_a_table_that_is_damaged_or_gone_ends_the_stage_or_is_told(spark: SparkSession, store: Store) -> None:
+def test_a_file_of_a_table_that_is_damaged_or_gone_ends_the_stage_or_is_reported(
+    spark: SparkSession, store: TraceStore
+) -> None:
     generate(spark, store, "damaged", Clusters(("ordered",), range(1, 9), 40))
     (batch,) = store.batches("lines", "damaged")
     parts = sorted(Path(store.folder("lines", "damaged", batch).path).glob("part-*"))
@@ -248,34 +249,29 @@ def test_a_file_of_a_table_that_is_damaged_or_gone_ends_the_stage_or_is_told(spa
     found = report(spark, store, "damaged")
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "8 of 8 files or clusters are missing from the lines" in found.gaps
-    found = run_all(spark, store, "damaged", Clusters(("ordered",), range(1, 9), 40), AS_TOLD)
+    found = run_all(spark, store, "damaged", Clusters(("ordered",), range(1, 9), 40), AS_DECLARED)
     assert (found.gaps, found.traces) == ([], 8)
 
 
 # ---- What dies ----
 
 
-class Deadly(Variant):
+class Deadly(HeaderSpecs):
     """The check, in which a worker dies of one trace."""
 
-    def court(self, spark: SparkSession) -> Any:
-        court = super().court(spark)
-
-        class Court:
-            def judge(self, headers: Any) -> TaskJudge:
-                return DeadlyJudge(court.judge(headers))
-
-        return Court()
+    def checkers(self, spark: SparkSession) -> CheckerFactory:
+        checkers = super().checkers(spark)
+        return lambda headers: DeadlyChecker(checkers(headers))
 
 
-class DeadlyJudge:
-    def __init__(self, judge: TaskJudge) -> None:
-        self.judge = judge
+class DeadlyChecker:
+    def __init__(self, checker: TraceChecker) -> None:
+        self.checker = checker
 
     def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
         if lines.trace == "ordered-3-40":
             os.kill(os.getpid(), signal.SIGKILL)
-        return self.judge(lines)
+        return self.checker(lines)
 
 
 @pytest.fixture
@@ -290,10 +286,10 @@ def here() -> Iterator[ModuleType]:
 
 
 def test_a_trace_that_workers_die_of_is_inconclusive_and_all_others_have_their_verdicts(
-    spark: SparkSession, store: Store, here: ModuleType
+    spark: SparkSession, store: TraceStore, here: ModuleType
 ) -> None:
     generate(spark, store, "deadly", Clusters(("ordered",), range(1, 7), 40))
-    against: Against = Deadly()
+    against: SpecChoice = Deadly()
     check(spark, store, "deadly", against)
     found = verdicts(spark, store, "deadly")
     assert {name for name, each in found.items() if each.verdict is Verdict.HOLDS} == {
@@ -304,17 +300,17 @@ def test_a_trace_that_workers_die_of_is_inconclusive_and_all_others_have_their_v
         Verdict.INCONCLUSIVE,
         "the check of this trace died, as often as it was tried (SIGKILL)",
     )
-    told = report(spark, store, "deadly")
-    assert told.gaps == ["of 1 batch of lines it was not counted what they reach"]
-    assert told.failures[0]["replay"].startswith("lockstep simulate --plan ordered --seed 3 --events 40 -o . && ")
+    reported = report(spark, store, "deadly")
+    assert reported.gaps == ["of 1 batch of lines it was not counted what they reach"]
+    assert reported.failures[0]["replay"].startswith("lockstep simulate --plan ordered --seed 3 --events 40 -o . && ")
 
 
-def test_a_report_is_json_markdown_and_pictures_in_the_store(spark: SparkSession, store: Store) -> None:
-    found = run_all(spark, store, "told", Clusters(("published", "ordered"), range(1, 3), 60), AS_TOLD)
-    folder = Path(store.place.path) / "_reports" / "run=told"
+def test_a_report_is_json_markdown_and_pictures_in_the_store(spark: SparkSession, store: TraceStore) -> None:
+    found = run_all(spark, store, "night", Clusters(("published", "ordered"), range(1, 3), 60), AS_DECLARED)
+    folder = Path(store.location.path) / "_reports" / "run=night"
     assert json.loads((folder / "report.json").read_text())["exit_code"] == found.verdict.exit_code
     text = (folder / "report.md").read_text()
-    assert f"# Run told: {found.verdict}" in text
+    assert f"# Run night: {found.verdict}" in text
     for name in ("verdicts", "actions"):
         assert f"]({name}.svg)" in text
         assert ElementTree.parse(folder / f"{name}.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"

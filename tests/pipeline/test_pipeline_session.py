@@ -1,4 +1,4 @@
-"""What a session of Spark makes of what ends its block, and where it may run; without Spark."""
+"""The errors that a session of Spark raises where its block fails, and where it may run; without Spark."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_full_disk_and_a_death_of_spark_leave_what_is_finished_and_a_missing_f
         "No space left on device; what is finished is kept": OSError(errno.ENOSPC, "No space left on device"),
         "Spark did not finish: gone": Py4JError("gone"),
     }
-    for said, end in ends.items():
-        with pytest.raises(GaveUpError, match=said), pipeline.pipeline_session("local[1]"):
+    for message, end in ends.items():
+        with pytest.raises(GaveUpError, match=message), pipeline.pipeline_session("local[1]"):
             raise end
     with pytest.raises(FileNotFoundError), pipeline.pipeline_session("local[1]"):
         raise FileNotFoundError(errno.ENOENT, "No such file or directory")
@@ -75,7 +75,7 @@ def test_a_shuffle_on_a_cluster_has_partitions_for_its_cores_unless_they_are_giv
 
 
 @pytest.mark.parametrize("command", [fleet, verify], ids=["fleet", "verify"])
-def test_what_keeps_its_traces_on_this_machine_refuses_a_cluster(command: click.Command) -> None:
+def test_a_command_with_traces_on_this_machine_refuses_a_cluster(command: click.Command) -> None:
     with pytest.raises(click.BadParameter, match=r"on a cluster `lockstep pipeline run` simulates"):
         command.main(["--master", "spark://there:7077"], standalone_mode=False)
 

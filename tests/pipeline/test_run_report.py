@@ -1,4 +1,4 @@
-"""The pictures of a report, and its Markdown: of what it tells, whatever names there are."""
+"""The pictures of a report, and its Markdown, whatever names there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.run_report import Report, as_markdown, pictures
+from lockstep.pipeline.run_report import RunReport, as_markdown, pictures
 from lockstep.report.bar_chart import bars
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -20,16 +20,16 @@ def texts(svg: str) -> list[str]:
 
 
 def widths(svg: str) -> dict[str, float]:
-    """How long each bar is, by the words that are shown where one points at it."""
+    """The length of each bar, by its tooltip."""
     blocks = [each for each in ElementTree.fromstring(svg).iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
     return {each.findtext(f"{SVG}title", ""): float(each.attrib["width"]) for each in blocks}
 
 
-def report() -> Report:
+def report() -> RunReport:
     plans = [
-        {"plan": "figure8", "variant": "told", "verdict": "violated", "traces": 30},
-        {"plan": "figure8", "variant": "told", "verdict": "holds", "traces": 10},
-        {"plan": "", "variant": "told", "verdict": "inconclusive", "traces": 1},
+        {"plan": "figure8", "variant": "published", "verdict": "violated", "traces": 30},
+        {"plan": "figure8", "variant": "published", "verdict": "holds", "traces": 10},
+        {"plan": "", "variant": "published", "verdict": "inconclusive", "traces": 1},
     ]
     coverage = [
         {"plan": plan, "kind": kind, "name": name, "traces": 1, "times": times, "least": 1}
@@ -41,14 +41,18 @@ def report() -> Report:
             ("figure8", "role", "Follower -> Leader", 3),
         ]
     ]
-    return Report("night", Verdict.VIOLATED, plans=plans, coverage=coverage)
+    return RunReport("night", Verdict.VIOLATED, plans=plans, coverage=coverage)
 
 
 def test_a_report_has_pictures_of_verdicts_and_outcomes_and_links_them() -> None:
     found = {name: svg for name, _, svg in pictures(report())}
     verdicts = widths(found["verdicts.svg"])
-    assert verdicts.keys() == {"figure8 (told): 30 violated", "figure8 (told): 10 holds", "told: 1 inconclusive"}
-    assert verdicts["figure8 (told): 30 violated"] == pytest.approx(3 * verdicts["figure8 (told): 10 holds"])
+    assert verdicts.keys() == {
+        "figure8 (published): 30 violated",
+        "figure8 (published): 10 holds",
+        "published: 1 inconclusive",
+    }
+    assert verdicts["figure8 (published): 30 violated"] == pytest.approx(3 * verdicts["figure8 (published): 10 holds"])
     actions = ["Crash: 50 fault", "ElectSelf: 8 CRASH", "ElectSelf: 32 action"]
     assert list(widths(found["actions.svg"])) == actions
     linked = re.findall(r"^!\[.+\]\((.+)\)$", as_markdown(report()), re.MULTILINE)
@@ -56,13 +60,13 @@ def test_a_report_has_pictures_of_verdicts_and_outcomes_and_links_them() -> None
 
 
 def test_a_report_without_traces_has_no_picture() -> None:
-    assert list(pictures(Report("none"))) == []
-    assert "![" not in as_markdown(Report("none"))
+    assert list(pictures(RunReport("none"))) == []
+    assert "![" not in as_markdown(RunReport("none"))
 
 
 def test_a_picture_of_more_rows_than_there_is_room_for_says_so() -> None:
     found = report()
-    found.plans = [{"plan": f"p{each}", "variant": "told", "verdict": "holds", "traces": 1} for each in range(99)]
+    found.plans = [{"plan": f"p{each}", "variant": "published", "verdict": "holds", "traces": 1} for each in range(99)]
     name, title, svg = next(pictures(found))
     assert (name, title, len(widths(svg))) == ("verdicts.svg", "Verdicts, in traces: 40 of 99", 40)
 
@@ -82,11 +86,11 @@ def test_hostile_words_stay_words_in_a_picture() -> None:
 
 def test_hostile_words_stay_words_in_the_markdown() -> None:
     found = report()
-    row = {"variant": "told", "verdict": "violated", "judged": "violated"}
+    row = {"variant": "published", "verdict": "violated", "judged": "violated"}
     found.failures = [{**row, "trace": HOSTILE, "reason": HOSTILE, "replay": HOSTILE}]
     found.gaps = found.never_taken = [HOSTILE]
     found.dead_letters = {"count": 1, "first": [{"source": HOSTILE, "line": 1, "reason": HOSTILE}]}
-    found.properties = [{"variant": "told", "property": HOSTILE, "traces": 1}]
+    found.properties = [{"variant": "published", "property": HOSTILE, "traces": 1}]
     text = as_markdown(found)
     code = re.compile(r"(`+)(?!`) .+? \1(?!`)")
     outside = code.sub("", text.replace("\\\\", "").replace("\\`", ""))

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
+from lockstep.jobs.fleet_coverage import NOT_COUNTED
 from lockstep.pipeline.all_stages import run_all
-from lockstep.pipeline.coverage_stage import NOT_COUNTED
-from lockstep.pipeline.ingest_stage import Files
+from lockstep.pipeline.ingest_stage import InputFiles
 from lockstep.pipeline.pipeline_session import pipeline_session
-from lockstep.pipeline.run_report import Report
-from lockstep.pipeline.spec_choice import AS_TOLD
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.run_report import RunReport
+from lockstep.pipeline.spec_choice import AS_DECLARED
+from lockstep.pipeline.trace_store import TraceStore
 from lockstep.systems.file_check import judge_known
 from lockstep.systems.trace_files import import_trace, opened
 from lockstep.systems.trace_specs import switches_of, system_of
@@ -44,9 +44,9 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
-def ran(spark: SparkSession, tmp_path: Path, files: list[str]) -> Report:
-    store = Store.open(str(tmp_path / "store"), create=True)
-    return run_all(spark, store, "all", Files(files, version="0.2.7"), AS_TOLD)
+def ran(spark: SparkSession, tmp_path: Path, files: list[str]) -> RunReport:
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
+    return run_all(spark, store, "all", InputFiles(files, version="0.2.7"), AS_DECLARED)
 
 
 def reached(path: Path) -> Counter[tuple[str, str]]:
@@ -58,7 +58,7 @@ def reached(path: Path) -> Counter[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", COUNTEREXAMPLES, ids=lambda path: path.name.split(".")[0])
-def test_what_a_counterexample_reaches_is_counted_however_its_logs_are_written(path: Path) -> None:
+def test_the_coverage_of_a_counterexample_is_counted_however_its_logs_are_written(path: Path) -> None:
     assert {kind for kind, _ in reached(path)} & {"action"}
 
 

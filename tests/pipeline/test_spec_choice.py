@@ -1,4 +1,4 @@
-"""What decides a verdict besides the trace is in the hash that a batch of verdicts is named by."""
+"""The hash in the name of a batch of verdicts covers all that decides a verdict besides the trace."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lockstep.base.errors import EnvironmentFailedError
-from lockstep.pipeline.shipped_specs import Shipping
+from lockstep.jobs.spark.shipped_specs import SpecShipper
+from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.spec_choice import OwnSpec
-from lockstep.pipeline.stage_batches import Done, Stage, StageFailed
+from lockstep.pipeline.stage_batches import BatchCounts, StageFailed, StageProgress
 from lockstep.pipeline.trace_store import Batch
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.tlc.supervised_process import ToolDied
@@ -64,7 +65,7 @@ def test_a_module_that_the_spec_does_not_mention_does_not_change_its_hash(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "error", [ToolDied("SANY was killed"), OSError(28, "No space left on device"), EnvironmentFailedError("no room")]
+    "error", [ToolDied("SANY was killed"), OSError(28, "No space left on device"), EnvironmentFailedError("no memory")]
 )
 def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict_and_ends_the_stage_with_its_batch(
     error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -74,19 +75,19 @@ def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict_and_ends_th
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("lockstep.pipeline.shipped_specs.trace_spec", failing)
+    monkeypatch.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", failing)
     line = next(iter(trace_lines(header(fault_plan("ordered", 1)), ())))
-    shipping, others = Shipping(cast(SparkSession, None), {}), []
+    shipper, others = SpecShipper(cast(SparkSession, None), {}), []
 
-    def work(batch: Batch) -> Done:
+    def work(batch: Batch) -> BatchCounts:
         if batch.name == "bad":
-            shipping.of([("t", line)])
+            shipper.ship([("t", line)])
         others.append(batch.name)
-        return Done(1, 1)
+        return BatchCounts(1, 1)
 
-    batches = [Batch("told", name) for name in ("bad", "good")]
+    batches = [Batch(DECLARED, name) for name in ("bad", "good")]
     with pytest.raises(StageFailed, match=rf"check: batch bad: .*{error.args[-1]}; what is finished is kept, and the"):
-        Stage("check", 2).run(batches, work)
+        StageProgress("check", 2).run(batches, work)
     assert others == ["good"]
 
 
@@ -94,7 +95,7 @@ def test_a_header_that_the_spec_excludes_is_the_verdict_of_its_traces(monkeypatc
     def refusing(*_: object) -> None:
         raise TraceError("t", 1, "field `constants`: excluded")
 
-    monkeypatch.setattr("lockstep.pipeline.shipped_specs.trace_spec", refusing)
+    monkeypatch.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", refusing)
     line = next(iter(trace_lines(header(fault_plan("ordered", 1)), ())))
-    (error,) = Shipping(cast(SparkSession, None), {}).of([("t", line)]).failed.values()
+    (error,) = SpecShipper(cast(SparkSession, None), {}).ship([("t", line)]).failed.values()
     assert isinstance(error, TraceError)

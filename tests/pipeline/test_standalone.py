@@ -33,7 +33,7 @@ from tests.support.programs.processes import kill, wait_until
 pytestmark = pytest.mark.nightly
 
 TABLES = ("lines", "verdicts", "reached")
-#: What every run on the cluster is given: an executor fits into its Worker, and the log of events tells what failed.
+#: Settings of every run on the cluster: an executor fits into its Worker, and the log of events has the failures.
 SETTINGS = {
     "spark.executor.memory": "600m",
     "spark.driver.host": "127.0.0.1",
@@ -77,13 +77,13 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def done(process: subprocess.Popen[bytes], *codes: int) -> str:
-    """Wait for the end of a command that began its session; returns what it said, and leaves nothing of it."""
+    """Wait for the end of a command that began its session; returns what it output, and leaves nothing of it."""
     try:
-        _, said = process.communicate(timeout=SECONDS)
+        _, output = process.communicate(timeout=SECONDS)
     finally:
         kill([each.pid for each in processes({process.pid})])
-    assert process.returncode in codes, said.decode()
-    return said.decode()
+    assert process.returncode in codes, output.decode()
+    return output.decode()
 
 
 def on(cluster: Standalone, events: Path) -> list[str]:
@@ -93,7 +93,7 @@ def on(cluster: Standalone, events: Path) -> list[str]:
     return ["--master", cluster.url, *(word for pair in settings.items() for word in ("--conf", "=".join(pair)))]
 
 
-def told(events: Path, kind: str) -> list[dict[str, Any]]:
+def events_of_kind(events: Path, kind: str) -> list[dict[str, Any]]:
     """The events of a kind in the log of the only application."""
     (log,) = events.iterdir()
     found = [json.loads(line) for line in log.read_text().splitlines()]
@@ -101,7 +101,7 @@ def told(events: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def assert_both_worked(events: Path) -> None:
-    ran = {each["Task Info"]["Executor ID"] for each in told(events, "TaskEnd")}
+    ran = {each["Task Info"]["Executor ID"] for each in events_of_kind(events, "TaskEnd")}
     assert len(ran - {"driver"}) == 2
 
 
@@ -157,10 +157,10 @@ def test_workers_without_lockstep_end_it_before_any_work(cluster: Standalone, tm
     bare = tmp_path / "bare"
     subprocess.run([sys.base_prefix + "/bin/python3", "-m", "venv", "--without-pip", str(bare)], check=True)
     python = ("--conf", f"spark.pyspark.python={bare}/bin/python")
-    said = done(begun(tmp_path / "store", *on(cluster, tmp_path / "events"), *python), 3)
-    assert "Spark's workers cannot run lockstep" in said
-    assert "No module named 'lockstep'" in said
-    assert "make archive" in said
+    output = done(begun(tmp_path / "store", *on(cluster, tmp_path / "events"), *python), 3)
+    assert "Spark's workers cannot run lockstep" in output
+    assert "No module named 'lockstep'" in output
+    assert "make archive" in output
     assert not (tmp_path / "store" / "lines").exists()
 
 
@@ -182,7 +182,7 @@ def killed_in_the_middle(cluster: Standalone, process: subprocess.Popen[bytes], 
 
 
 @pytest.mark.parametrize("what", ["Python worker", "executor", "Worker"])
-def test_what_is_killed_in_the_middle_changes_no_row(
+def test_a_process_killed_in_the_middle_changes_no_row(
     cluster: Standalone, undisturbed: Path, tmp_path: Path, what: str
 ) -> None:
     store = lines_of(undisturbed, tmp_path / "store")
@@ -192,9 +192,11 @@ def test_what_is_killed_in_the_middle_changes_no_row(
     done(process, 0)
     assert rows(store, "verdicts") == rows(undisturbed, "verdicts") != []
     # What was killed had been at work: Spark lost an attempt, or an executor, and made up for it.
-    reasons = [each["Task End Reason"]["Reason"] for each in told(events, "TaskEnd") if each["Task Info"]["Failed"]]
+    reasons = [
+        each["Task End Reason"]["Reason"] for each in events_of_kind(events, "TaskEnd") if each["Task Info"]["Failed"]
+    ]
     assert ("ExceptionFailure" if what == "Python worker" else "ExecutorLostFailure") in reasons
-    assert len(told(events, "ExecutorRemoved")) == (0 if what == "Python worker" else 1)
+    assert len(events_of_kind(events, "ExecutorRemoved")) == (0 if what == "Python worker" else 1)
     if what == "Worker":
         assert sum(each.poll() is not None for each in cluster.daemons.values()) == 1
     assert wait_until(lambda: not cluster.below("worker-1") + cluster.below("worker-2"))
@@ -232,8 +234,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_store_without_room_ends_the_run_and_with_room_it_goes_on(undisturbed: Path, small_disk: Path) -> None:
     store = small_disk / "store"
-    said = done(begun(store, "--master", "local[2,4]"), 3)
-    assert "no space left on device" in said.lower()
+    output = done(begun(store, "--master", "local[2,4]"), 3)
+    assert "no space left on device" in output.lower()
     assert len(finished(store, "lines")) < BATCHES
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     done(begun(store, "--master", "local[2,4]"), 0, 3)
@@ -248,8 +250,8 @@ def test_a_worker_without_room_for_its_scratch_files_is_said(
     words = {"command": ("check",), "words": ("--run", RUN)}
     with standalone(tmp_path / "full", workers=0) as cluster:
         cluster.worker("worker-1", local=small_disk)
-        said = done(begun(store, *on(cluster, tmp_path / "events"), **words), 3)
-        assert "no space left on device" in said.lower()
+        output = done(begun(store, *on(cluster, tmp_path / "events"), **words), 3)
+        assert "no space left on device" in output.lower()
         subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
         done(begun(store, *on(cluster, tmp_path / "again"), **words), 0)
     assert rows(store, "verdicts") == rows(undisturbed, "verdicts")
@@ -265,5 +267,5 @@ def test_one_changed_byte_of_a_table_ends_the_stage_and_names_the_file(undisturb
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 0x10
     part.write_bytes(data)
-    said = done(begun(store, "--master", "local[2,4]", command=("check",), words=("--run", RUN)), 3)
-    assert f"{part.name} cannot be read" in said
+    output = done(begun(store, "--master", "local[2,4]", command=("check",), words=("--run", RUN)), 3)
+    assert f"{part.name} cannot be read" in output

@@ -12,16 +12,17 @@ import pytest
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.cli.pipeline.stored_trace_commands import trace_command
+from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.source_files import EACH, TOGETHER
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import stored_counterexample, stored_lines
-from lockstep.pipeline.trace_store import Batch, Store
+from lockstep.pipeline.trace_store import Batch, TraceStore
 from lockstep.pipeline.watch.verdict_table import WatchStore
 
-BATCH = Batch("told", "b")
+BATCH = Batch(DECLARED, "b")
 
 
-def written(store: Store, table: str, *rows: dict[str, object]) -> Path:
+def written(store: TraceStore, table: str, *rows: dict[str, object]) -> Path:
     """The file of a batch of a table that has these rows."""
     folder = Path(store.folder(table, "r", BATCH).path)
     folder.mkdir(parents=True)
@@ -45,7 +46,7 @@ def changed(data: bytes) -> bytes:
 def test_a_damaged_file_is_named_and_nothing_of_it_is_given_out(
     tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
-    store = Store.open(str(tmp_path / "my store"), create=True)
+    store = TraceStore.open(str(tmp_path / "my store"), create=True)
     line = {"trace": "t", "seq": 0, "bytes": b"the line\n", "source": "t.ndjson", "line": 1}
     short = {"signature": "s", "traces": 1, "lines": b"the line\n"}
     files = written(store, "lines", line), written(store, "counterexamples", short)
@@ -59,7 +60,7 @@ def test_a_damaged_file_is_named_and_nothing_of_it_is_given_out(
 
 
 def test_a_file_without_a_column_is_none_of_the_table(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "store"), create=True)
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
     file = written(store, "lines", {"trace": "t", "seq": 0, "bytes": b"the line\n", "source": "t.ndjson", "line": 1})
     pq.write_table(pq.ParquetFile(file).read().drop_columns(["seq"]), file)
     next(file.parent.glob("_files-*")).rename(file.parent / f"_files-1-{file.stat().st_size}")
@@ -69,7 +70,7 @@ def test_a_file_without_a_column_is_none_of_the_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("logs", [TOGETHER, EACH])
 def test_the_logs_of_a_system_come_out_into_a_folder_also_where_there_is_one(tmp_path: Path, logs: str) -> None:
-    store = Store.open(str(tmp_path / "store"), create=True)
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
     store.put_inputs("r", "ingest", [BATCH], {"logs": logs})
     written(store, "lines", {"trace": "sys", "seq": 0, "bytes": b"the line\n", "source": "/in/sys/p.log", "line": 1})
     out = tmp_path / "out"
@@ -80,7 +81,7 @@ def test_the_logs_of_a_system_come_out_into_a_folder_also_where_there_is_one(tmp
 def test_the_lines_of_several_files_are_not_printed_as_if_they_were_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = Store.open(str(tmp_path / "store"), create=True)
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
     store.put_inputs("r", "ingest", [BATCH], {"logs": EACH})
     lines = [{"trace": "p.log", "seq": seq, "bytes": b"a line\n", "line": 1} for seq in range(2)]
     written(store, "lines", lines[0] | {"source": "/in/p.log"}, lines[1] | {"source": "/in/p.log.1"})
@@ -93,9 +94,9 @@ def test_the_lines_of_several_files_are_not_printed_as_if_they_were_one(
 
 
 def test_a_watch_takes_no_store_of_the_pipeline(tmp_path: Path) -> None:
-    Store.open(str(tmp_path / "store"), create=True)
+    TraceStore.open(str(tmp_path / "store"), create=True)
     with (
         pytest.raises(BadInputError, match="this store was begun with"),
-        WatchStore(tmp_path / "store", "told").opened({}),
+        WatchStore(tmp_path / "store", DECLARED).opened({}),
     ):
         pass

@@ -1,4 +1,4 @@
-"""How traces are spread over the partitions of a stage."""
+"""The distribution of traces over the partitions of a stage."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from lockstep.pipeline.stage_batches import at_once
+from lockstep.pipeline.stage_batches import concurrent_batches
 from lockstep.pipeline.task_traces import TraceLines, chunks, partitions
 from lockstep.trace.json_lines import TraceError
 
 
 def loads(sizes: dict[str, int], of: dict[str, int]) -> list[int]:
-    """How many lines each partition has."""
+    """The number of lines of each partition."""
     found = [0] * (max(of.values()) + 1)
     for trace, number in of.items():
         found[number] += sizes[trace]
@@ -23,11 +23,11 @@ def loads(sizes: dict[str, int], of: dict[str, int]) -> list[int]:
 
 def test_a_trace_of_a_million_lines_has_a_partition_of_its_own_which_starts_first() -> None:
     sizes = {"huge": 1_000_000, **{f"short-{number}": 500 + number % 7 for number in range(3_000)}}
-    of = partitions(sizes, 8)
-    assert [trace for trace, number in of.items() if number == of["huge"]] == ["huge"]
-    assert of["huge"] == 0
-    assert of.keys() == sizes.keys()
-    rest = loads(sizes, of)[1:]
+    assigned = partitions(sizes, 8)
+    assert [trace for trace, number in assigned.items() if number == assigned["huge"]] == ["huge"]
+    assert assigned["huge"] == 0
+    assert assigned.keys() == sizes.keys()
+    rest = loads(sizes, assigned)[1:]
     assert max(rest) - min(rest) <= max(size for trace, size in sizes.items() if trace != "huge")
 
 
@@ -61,4 +61,4 @@ def test_chunks_have_every_item_once_in_order() -> None:
 @pytest.mark.parametrize(("cores", "batches"), [(1, 3), (4, 3), (900, 45)])
 def test_a_cluster_has_as_many_batches_under_way_as_keep_its_cores_busy(cores: int, batches: int) -> None:
     spark = cast(SparkSession, SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores)))
-    assert at_once(spark) == batches
+    assert concurrent_batches(spark) == batches

@@ -1,4 +1,4 @@
-"""The parts of a trace, checked each for itself, say together what one check of the whole trace says."""
+"""The verdicts on the parts of a trace, each checked alone, make the verdict on the whole trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.pipeline.part_check import PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
 from lockstep.pipeline.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
-from lockstep.pipeline.trace_cutting import pays
+from lockstep.pipeline.trace_cutting import cutting_pays
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.trace_specs import trace_spec
@@ -25,14 +25,14 @@ from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.trace.trace_reader import TracePart
 from raftref.dledger.simulation import simulate
 from tests.support.pipeline import cut_traces
-from tests.support.pipeline.cut_traces import Cut, changed, of_events, of_file, said
+from tests.support.pipeline.cut_traces import Cut, changed, of_events, of_file, without_time
 from tests.support.sampling import sampled
 from tests.support.systems.simulated_traces import as_event, header, simulated
 from tests.support.tla.broken_spec import broken_spec
 
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
 
-#: So many events has the trace that is cut everywhere.
+#: Events of the trace that is cut everywhere.
 EVENTS = 32
 
 #: A property of states, one of steps, one that looks at what was committed long before; both systems.
@@ -78,20 +78,20 @@ def test_a_counterexample_is_one_wherever_it_is_cut(path: Path) -> None:
 
 @functools.cache
 def figure8() -> Cut:
-    """What a real group did: it violates properties, and goes on."""
+    """The trace of a real group: it violates properties, and goes on."""
     imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     return of_events(imported.header, imported)
 
 
-def test_properties_that_fail_in_several_parts_are_told_where_they_fail_first() -> None:
+def test_properties_that_fail_in_several_parts_are_reported_where_they_fail_first() -> None:
     """A property that has failed fails again in later parts, and in the states that these begin in."""
     places = figure8().places
     parts = figure8().parts(places[:: len(places) // 20])
-    told = Counter(each.name for part in parts for each in part.findings)
-    assert max(told.values()) > 1
-    assert len(told) > 1
-    assert said(combined(cut_traces.SOURCE, parts)) == figure8().whole
-    assert len(figure8().whole["findings"]) == len(told)
+    parts_by_property = Counter(each.name for part in parts for each in part.found.findings)
+    assert max(parts_by_property.values()) > 1
+    assert len(parts_by_property) > 1
+    assert without_time(combined(cut_traces.SOURCE, parts)) == figure8().whole
+    assert len(figure8().whole["findings"]) == len(parts_by_property)
 
 
 @pytest.mark.nightly
@@ -135,7 +135,7 @@ def test_a_trace_that_leaves_the_spec_in_any_part_leaves_it_there(kind: str) -> 
             equal_at_every_cut(with_lie(kind, line))
 
 
-#: What is malformed, as the lines of the trace that has it.
+#: Malformed traces, as their lines.
 MALFORMED: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "no JSON": lambda lines: [*lines[:16], b"{]\n", *lines[17:]],
     "a field that is none": lambda lines: [*lines[:16], lines[16].replace(b'"seq"', b'"sec"'), *lines[17:]],
@@ -178,7 +178,7 @@ def test_a_property_that_has_no_value_ends_the_check_unless_it_has_failed_before
     cut = of_events(simulated()[0], simulated()[1][:EVENTS], spec)
     assert cut.whole["verdict"] is (Verdict.VIOLATED if len(planted) == 1 else Verdict.INTERNAL)
     assert [each["name"] for each in cut.whole["findings"]] == ["IndexOrder"]
-    assert any(part.stumbles for part in cut.parts(cut.places))
+    assert any(part.unevaluated for part in cut.parts(cut.places))
     equal_at_every_cut(cut)
 
 
@@ -219,7 +219,7 @@ def test_states_of_other_places_are_never_a_pass() -> None:
         assert cut.together([place], shifted)["verdict"] is Verdict.INCONCLUSIVE
 
 
-def test_a_violation_before_a_state_that_does_not_fit_is_told_all_the_same() -> None:
+def test_a_violation_before_a_state_that_does_not_fit_is_reported_all_the_same() -> None:
     cut = of_file(named({"stale_install"})[0])
     assert cut.whole["verdict"] is Verdict.VIOLATED
     lines = [
@@ -269,8 +269,8 @@ def test_a_state_that_cannot_be_read_is_never_a_pass() -> None:
 
 def test_other_bytes_that_make_the_same_state_are_not_those_that_were_come_to() -> None:
     cut = holding()
-    told, values = msgspec.msgpack.decode(state_bytes(cut.states[20]), type=tuple[str, dict[str, msgspec.Raw]])
-    text = msgspec.msgpack.encode((told, dict(reversed(values.items()))))
+    written, values = msgspec.msgpack.decode(state_bytes(cut.states[20]), type=tuple[str, dict[str, msgspec.Raw]])
+    text = msgspec.msgpack.encode((written, dict(reversed(values.items()))))
     assert state_of_bytes(cut.spec, text) == cut.states[20]
     part = TracePart(cut.trace.header, list(enumerate(cut.lines, 1))[20:], "t", before=20)
     found = combined("t", [cut.parts([20])[0], check_part(part, cut.spec, cut.interface, text)])
@@ -295,7 +295,7 @@ def test_the_verdict_on_a_part_can_be_sent() -> None:
 def test_a_trace_is_cut_where_all_cores_are_done_sooner_for_it(cores: int, long: int, short: int, is_cut: bool) -> None:
     """One that is cut takes 7/4 of the time; `long` traces have 100 times the bytes of the `short` ones."""
     sizes = [100.0] * long + [1.0] * short
-    assert pays(100.0, sizes, cores) is is_cut
+    assert cutting_pays(100.0, sizes, cores) is is_cut
     whole, cut = max(100.0, sum(sizes) / cores), (sum(sizes) + 0.75 * 100.0 * long) / cores
     assert is_cut is (cut < whole)
 

@@ -16,14 +16,15 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline import trace_cutting
 from lockstep.pipeline.check_stage import check
-from lockstep.pipeline.counterexample_stage import counterexamples, listed
-from lockstep.pipeline.derived_table import Derived
+from lockstep.pipeline.counterexample_stage import counterexamples, list_counterexamples
+from lockstep.pipeline.derived_table import DerivedTable
+from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.pipeline_session import SETTINGS
-from lockstep.pipeline.spec_choice import AS_TOLD
+from lockstep.pipeline.spec_choice import AS_DECLARED
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import stored_counterexample
-from lockstep.pipeline.task_traces import Known
-from lockstep.pipeline.trace_store import Batch, Store
+from lockstep.pipeline.task_traces import TraceSummary
+from lockstep.pipeline.trace_store import Batch, TraceStore
 from lockstep.systems.trace_files import opened, write_cluster
 from lockstep.systems.trace_specs import system_of, trace_spec
 from tests.support.pipeline.cut_traces import Cut, changed, of_events
@@ -76,7 +77,7 @@ def of_all_kinds() -> dict[str, list[bytes]]:
     }
 
 
-def states_in(spark: SparkSession, store: Store) -> list[tuple[str, int]]:
+def states_in(spark: SparkSession, store: TraceStore) -> list[tuple[str, int]]:
     return sorted((row["trace"], row["seq"]) for row in rows_of(spark, store, "states"))
 
 
@@ -85,12 +86,12 @@ def parts_of_20(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_cutting, "MIN_PART_EVENTS", 20)
 
 
-def check_in_parts(spark: SparkSession, store: Store) -> None:
+def check_in_parts(spark: SparkSession, store: TraceStore) -> None:
     """Check every trace of more events than a part has in parts, as with a limit of time."""
     check(spark, store, RUN, seconds=SECONDS)
 
 
-def check_again(spark: SparkSession, store: Store) -> None:
+def check_again(spark: SparkSession, store: TraceStore) -> None:
     """Check once more, in parts where a trace is cut already."""
     for batch in store.batches("verdicts", RUN):
         store.remove("verdicts", RUN, batch)
@@ -132,7 +133,7 @@ def test_a_trace_is_cut_where_one_core_would_be_busy_with_it_longer_than_all_wit
     assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
     assert states_in(spark, store) == []  # the others keep the other core busy
     for made in store.batches("verdicts", RUN):
-        if made.of == BATCH.name:
+        if made.lines == BATCH.name:
             store.remove("verdicts", RUN, made)
     check(spark, store, RUN)
     assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
@@ -214,8 +215,8 @@ def test_a_batch_under_way_does_not_wait_for_all_tasks_of_one_that_was_asked_for
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """The only task of a long trace is to start while the tasks of many short ones wait."""
-    store = Store.open(str(tmp_path / "store"), create=True)
-    batches = [Batch("told", name) for name in ("many", "one")]
+    store = TraceStore.open(str(tmp_path / "store"), create=True)
+    batches = [Batch(DECLARED, name) for name in ("many", "one")]
     store.put_inputs(RUN, "ingest", batches, {})
     lines = stored(spark, tmp_path / "lines", {"a": holding().lines}).read(spark, "lines", RUN, [BATCH])
     for batch in batches:
@@ -227,16 +228,16 @@ def test_a_batch_under_way_does_not_wait_for_all_tasks_of_one_that_was_asked_for
         runs.touch()
         time.sleep(0.5)
 
-    def work(batch: Batch, _lines: DataFrame, _known: Mapping[str, Known]) -> None:
+    def work(batch: Batch, _lines: DataFrame, _known: Mapping[str, TraceSummary]) -> None:
         surveyed.wait(60)
-        many = batch.of == "many"
+        many = batch.lines == "many"
         while not many and not runs.exists():
             time.sleep(0.01)
         tasks = 16 if many else 1
         spark.sparkContext.parallelize(range(tasks), tasks).foreach(task)
-        ends.append(batch.of)
+        ends.append(batch.lines)
 
-    Derived(spark, store, RUN, "reached", "made").make("coverage", work)
+    DerivedTable(spark, store, RUN, "reached", "made").make("coverage", work)
     assert ends == ["one", "many"]
 
 
@@ -244,14 +245,14 @@ def test_a_batch_under_way_does_not_wait_for_all_tasks_of_one_that_was_asked_for
 
 
 def test_each_signature_has_a_counterexample_that_is_minimal(spark: SparkSession, tmp_path: Path) -> None:
-    """Two traces with the same violation make one signature, of which the shorter one is taken."""
+    """Two traces with the same violation make one signature, and the shorter one is minimised."""
     lines = COUNTEREXAMPLES["vote_file"]
     longer = clusters(tmp_path, ("published", 2, 1500))
     traces = {"vote_file": lines, "again": lines, "lie": with_lie(holding(), 75), "holds": holding().lines}
     store = stored(spark, tmp_path / "store", {**traces, **longer})
     check(spark, store, RUN)
-    counterexamples(spark, store, RUN, AS_TOLD, seconds=20)
-    found = {row["signature"]: row for row in listed(spark, store, RUN)}
+    counterexamples(spark, store, RUN, AS_DECLARED, seconds=20)
+    found = {row["signature"]: row for row in list_counterexamples(spark, store, RUN)}
     assert found.keys() >= {"LS202-" + msgspec.json.decode(traces["lie"][74])["action"]}
     of_votes = [row for signature, row in found.items() if signature.startswith("VoteOncePerTermProp")]
     assert [(row["traces"], row["is_minimal"]) for row in of_votes] == [(2, True)]
@@ -265,7 +266,7 @@ def test_each_signature_has_a_counterexample_that_is_minimal(spark: SparkSession
             (each.name if each.kind == "property" else each.code, each.action) for each in verdict.findings
         }
         assert row["events"] <= row["line"] - 1
-        assert f"pipeline counterexample {store.place.path} {RUN} {signature} " in row["replay"]
-    before = listed(spark, store, RUN)
-    counterexamples(spark, store, RUN, AS_TOLD, seconds=20)
-    assert listed(spark, store, RUN) == before
+        assert f"pipeline counterexample {store.location.path} {RUN} {signature} " in row["replay"]
+    before = list_counterexamples(spark, store, RUN)
+    counterexamples(spark, store, RUN, AS_DECLARED, seconds=20)
+    assert list_counterexamples(spark, store, RUN) == before

@@ -1,4 +1,4 @@
-"""What a store keeps besides its tables is there whole, or not at all."""
+"""The files of a store besides its tables are written whole, or not at all."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ import pyarrow.fs as pafs
 import pytest
 
 from lockstep.base.errors import BadInputError
-from lockstep.pipeline.file_locations import Place
-from lockstep.pipeline.trace_store import Batch, Store
+from lockstep.pipeline.file_locations import FileLocation
+from lockstep.pipeline.generate_stage import DECLARED
+from lockstep.pipeline.trace_store import Batch, TraceStore
 
-RUN, BATCH = "r", Batch("told", "b")
+RUN, BATCH = "r", Batch(DECLARED, "b")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path / "store"), create=True)
+def store(tmp_path: Path) -> TraceStore:
+    return TraceStore.open(str(tmp_path / "store"), create=True)
 
 
-def elsewhere(folder: Path) -> Store:
+def elsewhere(folder: Path) -> TraceStore:
     """A store on what pyarrow has for this, and takes for no file system of this machine."""
     (folder / "store").mkdir()
-    return Store(Place("elsewhere://store", pafs.SubTreeFileSystem(str(folder), pafs.LocalFileSystem()), "store"))
+    return TraceStore(
+        FileLocation("elsewhere://store", pafs.SubTreeFileSystem(str(folder), pafs.LocalFileSystem()), "store")
+    )
 
 
 @contextmanager
@@ -40,9 +43,9 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
 
-@pytest.mark.parametrize("opened", [lambda folder: Store.open(str(folder / "store"), create=True), elsewhere])
+@pytest.mark.parametrize("opened", [lambda folder: TraceStore.open(str(folder / "store"), create=True), elsewhere])
 def test_with_a_full_disk_nothing_is_noted_and_with_room_it_goes_on(
-    opened: Callable[[Path], Store], tmp_path: Path
+    opened: Callable[[Path], TraceStore], tmp_path: Path
 ) -> None:
     store = opened(tmp_path)
     with full_disk(), pytest.raises(OSError, match="File too large"):
@@ -57,15 +60,15 @@ def test_with_a_full_disk_nothing_is_noted_and_with_room_it_goes_on(
 
 def test_a_store_that_could_not_be_made_can_be_made_with_room(tmp_path: Path) -> None:
     with full_disk(), pytest.raises(OSError, match="File too large"):
-        Store.open(str(tmp_path), create=True)
+        TraceStore.open(str(tmp_path), create=True)
     (tmp_path / "_lockstep.json.partial").touch()  # what a kill leaves
-    Store.open(str(tmp_path), create=True)
-    Store.open(str(tmp_path))
+    TraceStore.open(str(tmp_path), create=True)
+    TraceStore.open(str(tmp_path))
 
 
-def test_what_went_into_a_run_is_refused_by_name_where_it_is_torn(store: Store) -> None:
+def test_torn_inputs_of_a_run_are_refused_by_name(store: TraceStore) -> None:
     store.put_inputs(RUN, "generate", [BATCH], {"traces": 1})
-    (noted,) = (Path(store.place.path) / "_inputs").rglob("*.json")
+    (noted,) = (Path(store.location.path) / "_inputs").rglob("*.json")
     noted.write_bytes(b"")
-    with pytest.raises(BadInputError, match=f"^{re.escape(str(noted))}: this does not say what went into a run"):
+    with pytest.raises(BadInputError, match=f"^{re.escape(str(noted))}: these are not the inputs of a run"):
         list(store.inputs(RUN))

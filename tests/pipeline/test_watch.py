@@ -18,6 +18,7 @@ from typing import ClassVar
 import pytest
 
 from lockstep.base.package_data import traces_dir
+from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict, finding_id
 from lockstep.systems.file_check import check
 from lockstep.systems.trace_files import import_trace, write_cluster
@@ -81,7 +82,7 @@ class Running:
 
     @property
     def batches(self) -> int:
-        """How many batches are done; Spark keeps the names of the last ones alone."""
+        """The number of batches that are done; Spark keeps the names of the last ones alone."""
         done = [int(path.name) for path in self.folder.glob(".lockstep/checkpoint/commits/[0-9]*") if path.suffix == ""]
         return max(done, default=-1) + 1
 
@@ -108,10 +109,10 @@ def _hear() -> None:
 
 
 def rows(folder: Path) -> list[WatchVerdict]:
-    return list(WatchStore(folder / ".lockstep", "told").rows())
+    return list(WatchStore(folder / ".lockstep", DECLARED).rows())
 
 
-def assert_told_as_check_does(folder: Path, whole: Path) -> None:
+def assert_reported_as_by_check(folder: Path, whole: Path) -> None:
     """The table has each finding of each trace once, and the counts of a check that saw each event once."""
     found = rows(folder)
     ids = Counter(finding_id(row.trace, each) for row in found for each in row.findings)
@@ -122,10 +123,10 @@ def assert_told_as_check_does(folder: Path, whole: Path) -> None:
         if path.name == "cut.trace.ndjson":  # what has no end has no verdict that is kept
             assert mine == []
             continue
-        told = replace(verdict_of(mine), source=str(path), seconds=0.0)
+        verdict = replace(verdict_of(mine), source=str(path), seconds=0.0)
         expected = replace(check(path), seconds=0.0)
-        told.reason = told.reason.replace(str(folder), str(whole))
-        assert told == expected
+        verdict.reason = verdict.reason.replace(str(folder), str(whole))
+        assert verdict == expected
         assert [row.settled for row in mine].count(True) == 1
 
 
@@ -150,7 +151,7 @@ def test_watch_once_prints_what_check_prints_and_ends_with_its_exit_code(whole: 
     assert (code, lines(watch.printed)) == checked(folder)
     again = Running(folder, "--once")
     assert again.end() == code
-    assert_told_as_check_does(folder, whole)
+    assert_reported_as_by_check(folder, whole)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -166,7 +167,7 @@ def test_traces_that_grow_in_torn_pieces_get_the_verdicts_of_check(whole: Path, 
     assert watch.batches > 20
     assert pieces.torn > 50
     assert (code, lines(watch.printed)) == checked(folder)
-    assert_told_as_check_does(folder, whole)
+    assert_reported_as_by_check(folder, whole)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -189,7 +190,7 @@ def test_a_watch_that_is_killed_and_started_again_records_each_violation_once(
     last = Running(folder, "--once", "--patience", "3600")
     assert last.end() == checked(folder)[0]
     assert kills > 2
-    assert_told_as_check_does(folder, whole)
+    assert_reported_as_by_check(folder, whole)
 
 
 def test_a_violation_ends_the_watch_and_is_a_json_object(whole: Path, tmp_path: Path) -> None:
@@ -219,8 +220,8 @@ def test_a_file_that_is_replaced_ends_the_watch_with_a_message_and_no_verdict(wh
     watch.until(lambda: watch.batches > 0)
     path.write_bytes(b"".join(data[:10]))
     assert watch.end() == 3
-    said = watch.err.read_text(encoding="utf-8")
-    assert f"lockstep: {path}: the file has shrunk or was replaced after line 20 was read; a watch follows" in said
+    output = watch.err.read_text(encoding="utf-8")
+    assert f"lockstep: {path}: the file has shrunk or was replaced after line 20 was read; a watch follows" in output
     assert rows(folder) == []
 
 
@@ -242,7 +243,7 @@ def _group(pid: int) -> list[str]:
     return found.stdout.split()
 
 
-def test_traces_that_workers_die_of_are_inconclusive_and_the_others_are_told_once_and_go_on(tmp_path: Path) -> None:
+def test_traces_that_workers_die_of_are_inconclusive_and_the_others_are_reported_once_and_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
     whole = {each: write_cluster(tmp_path, "ordered", each, 40).read_bytes() for each in range(1, 4)}

@@ -1,4 +1,4 @@
-"""A step of a trace in a process of its own: what becomes of one that dies."""
+"""A step of a trace in a process of its own, which may die."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.jobs.spark.isolated_work import TIMES_APART, Care
+from lockstep.jobs.spark.isolated_work import MAX_ATTEMPTS, Isolation
 from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import SpecCache
-from lockstep.pipeline.watch.watch_task import check_batch, check_with_care
+from lockstep.pipeline.watch.watch_task import check_batch, check_isolated
 from lockstep.systems.trace_files import write_cluster
 
-APART = Care(60, apart=True)
+ISOLATED = Isolation(60, is_always=True)
 
 
-def test_a_step_apart_is_a_step_and_one_that_dies_settles_its_trace_with_its_lines(
+def test_an_isolated_step_gives_the_same_result_and_one_that_dies_settles_its_trace_with_its_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_cluster(tmp_path, "ordered", 1, 40)
@@ -25,7 +25,7 @@ def test_a_step_apart_is_a_step_and_one_that_dies_settles_its_trace_with_its_lin
     specs = SpecCache(tmp_path, {})
     specs.compile(lines[0], str(path))
     rows = [SourceRow("lines", 1, b"".join(lines[:20]))]
-    kept, verdict, _ = check_with_care(APART, None, path.name, str(path), rows, specs, WatchLimits())
+    kept, verdict, _ = check_isolated(ISOLATED, None, path.name, str(path), rows, specs, WatchLimits())
     same, _, _ = check_batch(None, path.name, str(path), rows, specs, WatchLimits())
     assert untimed(kept) == untimed(same)
     assert verdict is None
@@ -38,8 +38,8 @@ def test_a_step_apart_is_a_step_and_one_that_dies_settles_its_trace_with_its_lin
 
     monkeypatch.setattr(BatchCheck, "_check", die)
     rows = [SourceRow("lines", 21, b"".join(lines[20:25])), SourceRow("lines", 26, b"".join(lines[25:30]))]
-    kept, verdict, due = check_with_care(APART, kept, path.name, str(path), rows, specs, WatchLimits())
-    assert len(tried.read_text()) == TIMES_APART
+    kept, verdict, due = check_isolated(ISOLATED, kept, path.name, str(path), rows, specs, WatchLimits())
+    assert len(tried.read_text()) == MAX_ATTEMPTS
     assert TraceProgress.from_bytes(kept).state == b""
     assert verdict is not None
     assert (verdict.verdict, verdict.reason, verdict.settled, due) == (
@@ -57,12 +57,12 @@ def test_a_trace_that_waited_and_dies_is_waited_for_no_more(tmp_path: Path, monk
     specs = SpecCache(tmp_path, {})
     specs.compile(lines[0], str(path))
     rows = [SourceRow("lines", 1, b"".join([*lines[:10], *lines[11:20]]))]
-    kept, _, due = check_with_care(APART, None, path.name, str(path), rows, specs, WatchLimits())
+    kept, _, due = check_isolated(ISOLATED, None, path.name, str(path), rows, specs, WatchLimits())
     assert due is not None
     assert due > 0
     monkeypatch.setattr(BatchCheck, "_check", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     rows = [SourceRow("lines", 20, lines[20])]
-    _, verdict, due = check_with_care(APART, kept, path.name, str(path), rows, specs, WatchLimits())
+    _, verdict, due = check_isolated(ISOLATED, kept, path.name, str(path), rows, specs, WatchLimits())
     assert verdict is not None
     assert (verdict.verdict, due) == ("inconclusive", 0.0)
 

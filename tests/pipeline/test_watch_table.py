@@ -8,6 +8,7 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
+from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
 
 ROW = WatchVerdict(
@@ -16,7 +17,7 @@ ROW = WatchVerdict(
 
 
 def test_a_row_that_was_written_is_read_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    store = WatchStore(tmp_path, "told")
+    store = WatchStore(tmp_path, DECLARED)
     with store.opened({}):
         store.write(3, [ROW])
     assert list(store.rows()) == [ROW]

@@ -18,7 +18,7 @@ import pytest
 from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.spark.isolated_work import TIMES_APART
+from lockstep.jobs.spark.isolated_work import MAX_ATTEMPTS
 from lockstep.pipeline.watch import spec_cache
 from lockstep.pipeline.watch.resumed_check import SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import NoSpecError, SpecCache
@@ -75,7 +75,7 @@ def test_any_batches_lead_to_the_verdict_of_one_check(figure8: Path, tmp_path: P
     assert len(watched.rows) > 1
 
 
-def test_each_violation_is_told_in_the_batch_that_has_its_line_and_once(figure8: Path, tmp_path: Path) -> None:
+def test_each_violation_is_reported_in_the_batch_that_has_its_line_and_once(figure8: Path, tmp_path: Path) -> None:
     expected = check(figure8).findings
     assert len({each.line for each in expected}) > 3
     watched = Watched(figure8, tmp_path)
@@ -100,7 +100,7 @@ def test_a_trace_that_leaves_the_spec_is_settled_there(figure8: Path, tmp_path: 
     assert watched.progress.state == b""
 
 
-def test_what_is_malformed_has_the_words_of_check(cluster: Path, tmp_path: Path) -> None:
+def test_a_malformed_trace_has_the_words_of_check(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)
     cases = {
         "json": [*lines[:5], b"{]\n", *lines[5:]],
@@ -211,9 +211,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return now
 
 
-def test_what_comes_of_a_gap_lets_the_rest_be_waited_for_as_long_again(
-    cluster: Path, tmp_path: Path, now: list[int]
-) -> None:
+def test_each_further_gap_is_waited_for_as_long_again(cluster: Path, tmp_path: Path, now: list[int]) -> None:
     """A stream that is always a little out of order always waits for something, and never long for the same."""
     lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path, WatchLimits(patience=5.0))
@@ -258,7 +256,7 @@ def test_the_room_for_events_that_wait_is_bounded(cluster: Path, tmp_path: Path)
         assert watched.rows == []
         watched.batch(lines[16:17])
         assert [row.verdict for row in watched.rows] == ["inconclusive"]
-        assert watched.rows[0].reason.endswith("there is no room for more")
+        assert watched.rows[0].reason.endswith("no more events can wait")
         assert watched.progress.waiting == []
 
 
@@ -276,19 +274,19 @@ def test_numbers_that_skip_some_are_no_gap_once_the_end_line_says_that_all_are_t
     assert watched.verdict.verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize(("first", "said"), [(12, "line 12 came after line 10"), (10, "line 10 came after line 10")])
+@pytest.mark.parametrize(("first", "message"), [(12, "line 12 came after line 10"), (10, "line 10 came after line 10")])
 def test_lines_that_the_stream_loses_or_doubles_are_an_internal_error(
-    cluster: Path, tmp_path: Path, first: int, said: str
+    cluster: Path, tmp_path: Path, first: int, message: str
 ) -> None:
     lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path)
     watched.batch(lines[:10])
     watched.batch([], SourceRow("lines", first, b"".join(lines[first - 1 :])))
     assert [row.verdict for row in watched.rows] == ["internal error"]
-    assert watched.rows[0].reason == f"LinesMissingError at the initial state: {said}"
+    assert watched.rows[0].reason == f"LinesMissingError at the initial state: {message}"
 
 
-# ---- What is said besides lines ----
+# ---- Notices ----
 
 
 @pytest.mark.parametrize(
@@ -298,7 +296,7 @@ def test_lines_that_the_stream_loses_or_doubles_are_an_internal_error(
         (SourceRow("fault", 0, b"x:9: too long"), "malformed", "x:9: too long"),
     ],
 )
-def test_what_becomes_of_a_file_settles_its_trace(
+def test_a_file_that_is_gone_or_faulty_settles_its_trace(
     cluster: Path, tmp_path: Path, row: SourceRow, verdict: str, reason: str
 ) -> None:
     watched = Watched(cluster, tmp_path)
@@ -314,7 +312,7 @@ def test_what_becomes_of_a_file_settles_its_trace(
 # ---- What is kept ----
 
 
-def test_what_is_kept_is_the_same_bytes_for_the_same_lines(cluster: Path, tmp_path: Path) -> None:
+def test_the_progress_has_the_same_bytes_for_the_same_lines(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)[:40]
     one = in_batches(cluster, tmp_path, lines, [])
     many = in_batches(cluster, tmp_path, lines, [1, 1, 2, 3, 5, 8, 13])
@@ -363,7 +361,7 @@ def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
     def failing(*args: object) -> None:
         with noted.open("a") as file:  # it is compiled in a process of its own
             file.write("tried\n")
-        raise OSError("no room")
+        raise OSError("no space")
 
     with monkeypatch.context() as patched:
         patched.setattr("lockstep.pipeline.watch.spec_cache.trace_spec", failing)
@@ -379,14 +377,14 @@ def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
 
 
 @pytest.mark.parametrize(
-    ("die", "said", "tries"),
+    ("die", "message", "tries"),
     [
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "died, as often as it was tried (SIGKILL)", TIMES_APART),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "died, as often as it was tried (SIGKILL)", MAX_ATTEMPTS),
         (lambda: time.sleep(3600), "did not end within 0.5 s", 1),
     ],
 )
 def test_a_spec_that_compiling_dies_of_makes_the_traces_that_need_it_inconclusive_and_is_tried_no_more(
-    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None], said: str, tries: int
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None], message: str, tries: int
 ) -> None:
     noted = tmp_path / "noted"
 
@@ -404,4 +402,4 @@ def test_a_spec_that_compiling_dies_of_makes_the_traces_that_need_it_inconclusiv
     with pytest.raises(NoSpecError) as raised:
         specs.get(specs.hash_of(opened([header], "one").header, "one"), "one")
     found = raised.value.verdict
-    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, f"the compiling of its spec {said}")
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, f"the compiling of its spec {message}")

@@ -52,5 +52,5 @@ def _refuse_confused(behaviour: Behaviour, title: str, context: PageContext) -> 
             if from_itf(to_itf(value), names) != value:
                 raise NotExportedError(
                     f"{title}: {name} of state {number} has a string that is called like a model value, "
-                    f"one of {', '.join(sorted(names))}; ITF cannot tell them apart"
+                    f"one of {', '.join(sorted(names))}; ITF cannot distinguish them"
                 )

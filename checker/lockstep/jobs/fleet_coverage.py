@@ -7,11 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
+from lockstep.base.errors import BadInputError
 from lockstep.report.text_table import table
 from lockstep.systems.system import Reached
 from lockstep.systems.trace_specs import system_of
-from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_format import REFERENCE, Event
 from lockstep.trace.trace_reader import Trace
+
+#: The kind of a thing reached by a trace whose actions alone could be counted; its name is the reason.
+NOT_COUNTED = "not counted"
 
 
 @dataclass(slots=True)
@@ -53,20 +57,38 @@ class Coverage:
         return table(("what", "name", "traces", "share", "times"), rows)
 
 
-def reached_by(trace: Trace) -> tuple[Counter[Reached], int]:
-    """Return what a trace reaches, each with its count, and the number of its events, which are read meanwhile.
+def reached_by(trace: Trace, *, is_simulated: bool = True) -> tuple[Counter[Reached], int]:
+    """Return how often a trace reaches each thing, and how many events it has, which are read meanwhile.
 
+    Answers, roles and logs are found in what nodes show, which only a trace of the reference is sure to have. Only the
+    actions of other traces are counted. NOT_COUNTED stands for a trace that names the reference in its header and has
+    events that the reference does not write.
+
+    Arguments: `is_simulated`, whether the reference wrote it, so that such an event is this program's own error.
     Raises TraceError where the trace is malformed.
     """
     system = system_of(trace.header, trace.source)
-    count = 0
+    actions: Counter[str] = Counter()
+    reached = system.reached if trace.header.system == REFERENCE else None
 
     def events() -> Iterator[Event]:
-        nonlocal count
         for _, event in trace:
-            count += 1
+            actions[event.action] += 1
             yield event
 
-    if system.reached is None:
-        return Counter(), sum(1 for _ in events())
-    return Counter(system.reached(events())), count
+    rest = events()
+    try:
+        times = Counter(reached(rest) if reached is not None else ())
+    except BadInputError:
+        raise
+    except Exception:
+        if is_simulated:
+            raise
+        place = f"event {actions.total() - 1}" if actions else "the first event"
+        times = Counter({(NOT_COUNTED, f"{place} does not show what the reference shows of a node"): 1})
+    for _ in rest:
+        pass
+    for action, count in actions.items():
+        if not {("action", action), ("fault", action)} & times.keys():
+            times["fault" if action in system.faults else "action", action] = count
+    return times, actions.total()

@@ -1,4 +1,4 @@
-"""The floor of a fleet: what its clusters must reach of the protocol, and what is argued to be unreachable."""
+"""The floor of a fleet: the parts of the protocol that its clusters must reach, and those argued to be unreachable."""
 
 from __future__ import annotations
 

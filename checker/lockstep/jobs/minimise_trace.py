@@ -22,6 +22,7 @@ from lockstep.conformance.run_search import CandidateRun, RunReplay, RunSearch
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.models.model_manifest import ModelEntry, load_manifest
 from lockstep.report.page.shown_behaviour import NoVerdictError
 from lockstep.report.verdict_text import verdict_text
@@ -91,14 +92,14 @@ def minimise(
     Raises NothingToMinimiseError where nothing is wrong, TraceError and UnreadableError where the trace is malformed,
     NoVerdictError where the check came to none.
     """
-    given = _ListedTrace(trace.source, tuple(Watched(trace, say, deadline)), trace.header)
+    given = ListedTrace(trace.source, tuple(Watched(trace, say, deadline)))
     interface = system.interface(spec)
     verdict = _refused_unless_violated(check_trace(given, spec, interface), only)
     check = TraceCheck(given, spec, interface)
     properties = None if only is None else {only}
     leaves = only is None and verdict.findings[0].kind != "property"
     is_cut = any(event.line is not None for _, event in given) or leaves
-    if leaves and (again := _rerun(given, verdict, spec, system, deadline, say)) is not None:
+    if leaves and (again := _rerun(given, trace.header, verdict, spec, system, deadline, say)) is not None:
         return again
     if is_cut:
         recorded = [PlacedEvent(place, line, event) for place, (line, event) in enumerate(given)]
@@ -131,10 +132,16 @@ def minimise(
 
 
 def _rerun(
-    given: _ListedTrace, verdict: TraceVerdict, spec: Spec, system: System, deadline: Deadline, say: Say
+    given: ListedTrace,
+    recorded: Header,
+    verdict: TraceVerdict,
+    spec: Spec,
+    system: System,
+    deadline: Deadline,
+    say: Say,
 ) -> MinimisedTrace | None:
     """Let the reference take fewer steps; None where it did not write the trace, or no longer leaves the spec."""
-    if system.simulator is None or given.header.system != REFERENCE or any(event.line for _, event in given):
+    if system.simulator is None or recorded.system != REFERENCE or any(event.line for _, event in given):
         return None
     simulator, wanted, interface = system.simulator, _first(verdict), system.interface(spec)
 
@@ -142,21 +149,21 @@ def _rerun(
         return list(simulator.again(header, steps))
 
     def cut(events: Sequence[Event]) -> Sequence[Event] | None:
-        found = check_trace(_ListedTrace("", tuple(enumerate(events, 2)), header), spec, interface)
+        found = check_trace(ListedTrace.numbered("", events), spec, interface)
         is_same = found.verdict is Verdict.VIOLATED and _first(found) == wanted
         return events[: found.findings[0].line - 1] if is_same else None
 
     constants = {} if system.constants is None else system.constants.defaults
-    header = msgspec.structs.replace(given.header, constants={**constants, **given.header.constants})
+    header = msgspec.structs.replace(recorded, constants={**constants, **recorded.constants})
     first = verdict.findings[0]
     steps = [event for line, event in given if line <= first.line]
     search = RerunMinimiser(run, cut, deadline, say)
     if not search.begin(steps):
         return None
     is_minimal = search.shorten()
-    origin = f"minimised by running the reference again, from: {given.header.origin or 'a trace'}"
+    origin = f"minimised by running the reference again, from: {recorded.origin or 'a trace'}"
     return MinimisedTrace(
-        header=msgspec.structs.replace(given.header, origin=origin),
+        header=msgspec.structs.replace(recorded, origin=origin),
         events=tuple(search.best),
         wrong=f"leaves the spec at {first.action} ({first.code})",
         properties=(),
@@ -167,18 +174,6 @@ def _rerun(
         tried=search.tried,
         is_rerun=True,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _ListedTrace:
-    """A trace that was read: its events with their lines, its file, and its header."""
-
-    source: str
-    events: Sequence[tuple[int, Event]]
-    header: Header
-
-    def __iter__(self) -> Iterator[tuple[int, Event]]:
-        return iter(self.events)
 
 
 def _refused_unless_violated(verdict: TraceVerdict, only: str | None) -> TraceVerdict:
@@ -269,7 +264,7 @@ def _header(header: Header, system: System, is_cut: bool) -> Header:
 
 def _confirm(found: MinimisedTrace, given: TraceVerdict, spec: Spec, interface: Interface, only: str | None) -> None:
     """Check the minimised trace; raise RuntimeError where it has another verdict."""
-    again = check_trace(_ListedTrace("", tuple(enumerate(found.events, 2)), found.header), spec, interface)
+    again = check_trace(ListedTrace.numbered("", found.events), spec, interface)
     if only is not None:
         is_same = only in again.violations and again.violations[only].seq == found.events[-1].seq
     else:

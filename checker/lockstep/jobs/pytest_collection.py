@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,18 +15,31 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.verdict_text import verdict_text
 from lockstep.systems.file_check import Judge, judge_known, judge_own
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import switches_of
 
 
 @dataclass(frozen=True, slots=True)
-class _SessionCheck:
-    """The check of the traces of a session, and the options of the same check on a command line."""
+class PlannedCheck:
+    """The check of some traces, and the options that choose it."""
 
     judge: Judge
-    words: tuple[str, ...]
+    options: SpecOptions
+
+    @classmethod
+    def prepare(cls, options: SpecOptions) -> PlannedCheck:
+        """Prepare a check; raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does."""
+        if options.module is None:
+            return cls(judge_known(options.switches), options)
+        return cls(judge_own(options.module, options.own_cfg, options.mapping), options)
+
+    def failure_text(self, verdict: TraceVerdict) -> str:
+        """Return the verdict with its findings, and the command that repeats the check."""
+        replay = shlex.join(["lockstep", "check", *self.options.command_line(), verdict.source])
+        return visible(f"{verdict_text(verdict)}\n\nreplay: {replay}")
 
 
-_CHECK = pytest.StashKey[_SessionCheck]()
+_CHECK = pytest.StashKey[PlannedCheck]()
 
 
 class TraceFile(pytest.File):
@@ -44,44 +57,42 @@ class TraceItem(pytest.Item):
     error are errors: they say nothing about the system.
     """
 
+    check: PlannedCheck
     found: TraceVerdict
-    words: tuple[str, ...] = ()
 
     def setup(self) -> None:
         """Check the trace; a malformed one is an error."""
-        check = _check_of(self.config)
-        self.found, self.words = check.judge(self.path), check.words
+        self.check = _check_of(self.config)
+        self.found = self.check.judge(self.path)
         if self.found.verdict in (Verdict.MALFORMED, Verdict.INTERNAL):
-            pytest.fail(failure_text(self.found, self.words), pytrace=False)
+            pytest.fail(self.check.failure_text(self.found), pytrace=False)
 
     def runtest(self) -> None:
         """Fail unless the trace holds."""
         if self.found.verdict is not Verdict.HOLDS:
-            pytest.fail(failure_text(self.found, self.words), pytrace=False)
+            pytest.fail(self.check.failure_text(self.found), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the trace as the place of the test."""
         return self.path, 0, visible(self.path.name)
 
 
-def _check_of(config: pytest.Config) -> _SessionCheck:
+def _check_of(config: pytest.Config) -> PlannedCheck:
     """Return the check that options and ini-file choose, the same for all traces of a session."""
     if _CHECK not in config.stash:
         config.stash[_CHECK] = _load_check(config)
     return config.stash[_CHECK]
 
 
-def _load_check(config: pytest.Config) -> _SessionCheck:
+def _load_check(config: pytest.Config) -> PlannedCheck:
     spec, cfg = _file(config, "spec"), _file(config, "cfg")
     words = config.getoption("--lockstep-switch") or config.getini("lockstep_switches")
     try:
-        if spec is None:
-            if cfg is not None:
-                raise BadInputError("a cfg goes with a spec")
-            return _SessionCheck(judge_known(switches_of(words)), tuple(f"--switch {word}" for word in words))
-        if words:
+        if spec is None and cfg is not None:
+            raise BadInputError("a cfg goes with a spec")
+        if spec is not None and words:
             raise BadInputError("switches are for traces of a system that lockstep knows, not of a spec of your own")
-        return _SessionCheck(judge_own(spec, cfg or spec.with_suffix(".cfg"), None), own_words(spec, cfg, None))
+        return PlannedCheck.prepare(SpecOptions(switches_of(words), spec, cfg))
     except BadInputError as error:
         pytest.fail(visible(f"lockstep: {error}"), pytrace=False)
 
@@ -93,15 +104,3 @@ def _file(config: pytest.Config, name: str) -> Path | None:
         return config.invocation_params.dir / given
     named: str = config.getini(f"lockstep_{name}")
     return (config.inipath.parent if config.inipath else config.rootpath) / named if named else None
-
-
-def own_words(spec: Path, cfg: Path | None, mapping: Path | None) -> tuple[str, ...]:
-    """Return the options of `lockstep check` that name a spec of the user's own."""
-    given = (("--spec", spec), ("--cfg", cfg), ("--mapping", mapping))
-    return tuple(f"{option} {shlex.quote(str(path))}" for option, path in given if path is not None)
-
-
-def failure_text(verdict: TraceVerdict, words: Sequence[str]) -> str:
-    """Return the verdict with its findings, and the command that repeats the check."""
-    replay = " ".join(["lockstep check", *words, shlex.quote(verdict.source)])
-    return visible(f"{verdict_text(verdict)}\n\nreplay: {replay}")

@@ -16,10 +16,10 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.pytest_collection import failure_text, own_words
-from lockstep.systems.file_check import Judge, judge_known, judge_own
+from lockstep.jobs.pytest_collection import PlannedCheck
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import switches_of
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
@@ -62,8 +62,7 @@ class RecorderFactory:
         if str(spec) in SYSTEMS:
             if cfg is not None or mapping is not None:
                 raise RecordingError("cfg and mapping go with a spec of your own")
-            name, judge = str(spec), judge_known(switches_of(chosen))
-            words = tuple(f"--switch {word}" for word in chosen)
+            name, options = str(spec), SpecOptions(switches_of(chosen))
         else:
             if chosen:
                 raise RecordingError("switches are for a system that lockstep knows, not for a spec of your own")
@@ -71,12 +70,12 @@ class RecorderFactory:
             if not own.is_file():
                 raise RecordingError(f"there is no file {own}, and no spec of this name: {', '.join(SYSTEMS)}")
             own_cfg, mapped = (None if each is None else self.folder / each for each in (cfg, mapping))
-            name, judge = own.stem, judge_own(own, own_cfg or own.with_suffix(".cfg"), mapped)
-            words = own_words(own, own_cfg, mapped)
+            name, options = own.stem, SpecOptions(module=own, cfg=own_cfg, mapping=mapped)
+        check = PlannedCheck.prepare(options)
         file = re.sub(r"[^A-Za-z0-9]+", "_", self.name).strip("_")[:80] or "test"
         path = self.new_folder() / f"{file}.{'log' if mapping is not None else 'trace.ndjson'}"
         header = Header(FORMAT, "pytest", "1", name, tuple(nodes), dict(constants or {}), scenario=self.name[:200])
-        recorder = Recorder(path, judge, words, None if mapping is not None else header)
+        recorder = Recorder(path, check, None if mapping is not None else header)
         self.recorders.append(recorder)
         return recorder
 
@@ -84,10 +83,10 @@ class RecorderFactory:
 class Recorder:
     """Records a trace of a test, or with a mapping a log; events and lines may come from several threads."""
 
-    def __init__(self, path: Path, judge: Judge, words: tuple[str, ...], header: Header | None) -> None:
+    def __init__(self, path: Path, check: PlannedCheck, header: Header | None) -> None:
         """Start a trace with this header, or without one a log, that will be written to `path`."""
         self.path = path
-        self._judge, self._words, self._header = judge, words, header
+        self._check, self._header = check, header
         self._events: list[Event] = []
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
@@ -134,7 +133,7 @@ class Recorder:
             with writing_whole(self.path) as file:
                 for line in self._lines if self._header is None else self._trace(self._header):
                     file.write(line)
-        return self._judge(self.path)
+        return self._check.judge(self.path)
 
     def _trace(self, header: Header) -> Iterable[bytes]:
         nodes = tuple(dict.fromkeys(event.node for event in self._events if event.node)) or ("test",)
@@ -142,7 +141,7 @@ class Recorder:
 
     def verdict_text(self) -> str:
         """Check what was recorded; return the verdict with the command that repeats the check."""
-        return failure_text(self.verdict(), self._words)
+        return self._check.failure_text(self.verdict())
 
     def fail_unless_it_holds(self) -> None:
         """Fail the test unless its trace holds, or the test has judged the verdict since the last record."""
@@ -150,7 +149,7 @@ class Recorder:
             return
         found = self.verdict()
         if found.verdict is not Verdict.HOLDS:
-            pytest.fail(failure_text(found, self._words), pytrace=False)
+            pytest.fail(self._check.failure_text(found), pytrace=False)
 
 
 def _json(value: Any) -> bytes:

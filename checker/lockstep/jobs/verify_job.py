@@ -35,8 +35,8 @@ from lockstep.trace.imported_trace import Summary
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One of the checks: its part of the job, its name, the verdict, and what was found in words."""
+class VerifyCheck:
+    """One of the checks: its part of the job, its name, the verdict, and the result in words."""
 
     part: str
     name: str
@@ -49,9 +49,9 @@ class Job:
     """The options of `verify`, and the verdicts so far.
 
     `tier` chooses the models, `seeds` is the number of clusters of each plan that are simulated, each of `events`
-    events, and `asked` the number of its steps at which each is asked both ways; `master` is where on this machine
-    Spark runs, `parallel` the number of models that run at once; `say` prints a line or more, each row of a table as
-    soon as it is known, `progress` a passing line.
+    events, and `both_ways_steps` the number of its steps after which each is checked both ways; `master` is where on
+    this machine Spark runs, `parallel` the number of models that run at once; `say` prints a line or more, each row of
+    a table as soon as it is known, `progress` a passing line.
     """
 
     say: Say
@@ -59,12 +59,12 @@ class Job:
     tier: str = "quick"
     seeds: int = 5
     events: int = 400
-    asked: int = 4
+    both_ways_steps: int = 4
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
     engine: Engine | None = None
-    checks: list[Row] = field(default_factory=list)
+    checks: list[VerifyCheck] = field(default_factory=list)
     floors: list[FloorVerdict] = field(default_factory=list)
 
     @property
@@ -98,7 +98,7 @@ class Job:
         return f"verify: {self.verdict} ({expected}, {seconds:.0f} s; not: {named})"
 
     def _record(self, part: str, name: str, verdict: Verdict, result: str) -> None:
-        self.checks.append(Row(part, name, verdict, result))
+        self.checks.append(VerifyCheck(part, name, verdict, result))
 
     def _begin(self, title: str, columns: Sequence[TextColumn]) -> None:
         self.say(f"{title}\n\n{heads(columns)}")
@@ -174,7 +174,7 @@ class Job:
         for source, finding in unexpected:
             self.say(finding_text(source, finding) + "\n")
         self._judge_floors([(plan, path) for plan, _, path in fleet])
-        self._ask(spark, [(plan, seed) for plan, seed, _ in fleet])
+        self._check_both_ways(spark, [(plan, seed) for plan, seed, _ in fleet])
 
     def _judge_floors(self, fleet: list[tuple[str, Path]]) -> None:
         """Compare what the clusters of each plan reached with its floor: a pass in which nothing happens is none."""
@@ -188,18 +188,18 @@ class Job:
         self.say("What the clusters of a plan must reach of the protocol\n")
         self.say(table(FLOOR_HEADS, [each.row for each in self.floors]) + "\n")
 
-    def _ask(self, spark: SparkSession, clusters: list[tuple[str, int]]) -> None:
-        """Ask each cluster what else it would do: a guard that is too strict contradicts no trace."""
-        self.progress("Spark: asking clusters both ways")
-        found = check_both_ways_with_spark(spark, clusters, self.events, self.asked)
+    def _check_both_ways(self, spark: SparkSession, clusters: list[tuple[str, int]]) -> None:
+        """Check what else each cluster would do: a guard that is too strict contradicts no trace."""
+        self.progress("Spark: checking clusters both ways")
+        found = check_both_ways_with_spark(spark, clusters, self.events, self.both_ways_steps)
         rows = list(by_plan(clusters, found))
         for each in rows:
             self._record("both ways", each.plan, each.verdict, each.result)
         self.say("What the clusters would do, every action with all arguments, beside what the spec allows\n")
         self.say(table(BOTH_WAYS_HEADS, [each.row for each in rows]) + "\n")
-        for asked in found:
-            for finding in asked.findings:
-                self.say(finding_text(asked.source, finding) + "\n")
+        for checked in found:
+            for finding in checked.findings:
+                self.say(finding_text(checked.source, finding) + "\n")
 
     def _recordings(self, spark: SparkSession, folder: Path) -> None:
         self.progress("Spark: checking recordings")
@@ -249,7 +249,7 @@ def _longest(names: Iterable[str]) -> int:
 
 
 def _plain(result: str) -> str:
-    """Return what was found without the word for it."""
+    """Return a result without the word for its verdict."""
     return result.removeprefix("UNEXPECTED: ").removeprefix("inconclusive: ")
 
 

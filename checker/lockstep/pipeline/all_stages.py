@@ -9,34 +9,34 @@ from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.counterexample_stage import counterexamples
 from lockstep.pipeline.coverage_stage import cover
 from lockstep.pipeline.generate_stage import Clusters, generate
-from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.report_stage import report
-from lockstep.pipeline.run_report import Report
-from lockstep.pipeline.spec_choice import Against, Variant
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.run_report import RunReport
+from lockstep.pipeline.spec_choice import HeaderSpecs, SpecChoice
+from lockstep.pipeline.trace_store import TraceStore
 
 
 def run_all(
     spark: SparkSession,
-    store: Store,
+    store: TraceStore,
     run: str,
-    of: Clusters | Files,
-    against: Against,
+    source: Clusters | InputFiles,
+    against: SpecChoice,
     say: Say = silent,
     seconds: float | None = None,
-) -> Report:
-    """Simulate clusters, or read files, into a run, check them, and report; what is in the store is not done again.
+) -> RunReport:
+    """Simulate clusters, or read files, into a run, check them, and report; batches in the store are not made again.
 
     Arguments: `seconds`, which the check of a trace may take, as for check.
     Raises BadInputError as ingest does, StageFailed where a batch of a stage cannot be finished.
     """
-    if isinstance(of, Clusters):
-        generate(spark, store, run, of, say)
+    if isinstance(source, Clusters):
+        generate(spark, store, run, source, say)
     else:
-        ingest(spark, store, run, of, say)
+        ingest(spark, store, run, source, say)
     check(spark, store, run, against, say, seconds)
     cover(spark, store, run, say)
-    if isinstance(against, Variant):
+    if isinstance(against, HeaderSpecs):
         counterexamples(spark, store, run, against, say=say)
     say("report")
     return report(spark, store, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,39 +14,35 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.fleet_coverage import NOT_COUNTED, reached_by
 from lockstep.jobs.fleet_floors import FloorVerdict, judge_reached
-from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
-from lockstep.pipeline.derived_table import Derived
-from lockstep.pipeline.store_tables import TABLES
-from lockstep.pipeline.stored_traces import simulated
-from lockstep.pipeline.task_traces import Known, TraceLines, traces_of, whole_traces
-from lockstep.pipeline.trace_store import Batch, Store, hash_of
+from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError, retry_isolated
+from lockstep.pipeline.derived_table import DerivedTable
+from lockstep.pipeline.store_tables import TABLES, ReachedRow
+from lockstep.pipeline.stored_traces import simulated_cluster
+from lockstep.pipeline.task_traces import TraceLines, TraceSummary, traces_of, whole_traces
+from lockstep.pipeline.trace_store import Batch, TraceStore, short_hash
 from lockstep.systems.registry import simulators
-from lockstep.systems.system import Reached, System
+from lockstep.systems.system import Reached
 from lockstep.systems.trace_files import opened
-from lockstep.systems.trace_specs import system_of, trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
-from lockstep.trace.trace_format import REFERENCE, Event
-from lockstep.trace.trace_reader import Trace
 
 #: The kind and the name of the row that every trace has; its `times` is the number of events.
 EVENTS = ("trace", "events")
 
-#: The kind of the row of a trace of which the actions alone could be counted; its name is the reason.
-NOT_COUNTED = "not counted"
 
-
-def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> None:
+def cover(spark: SparkSession, store: TraceStore, run: str, say: Say = silent) -> None:
     """Count what each trace of a run reaches; batches that were counted are not counted again.
 
-    A trace that is malformed reaches nothing, and has no row; of one that workers die of, NOT_COUNTED says so. Raises
-    StageFailed where a batch cannot be finished.
+    A malformed trace reaches nothing and has no row; one that workers die of has a row NOT_COUNTED. Raises StageFailed
+    where a batch cannot be finished.
     """
-    table = Derived(spark, store, run, "reached", hash_of(version("lockstep-raft")))
+    table = DerivedTable(spark, store, run, "reached", short_hash(version("lockstep-raft")))
 
-    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
-        whole, columns = whole_traces(spark, lines, known), TABLES["reached"].ddl
-        with_care(lambda care: table.write(whole.mapInArrow(_Count(care), columns), batch))
+    def work(batch: Batch, lines: DataFrame, traces: Mapping[str, TraceSummary]) -> None:
+        whole, columns = whole_traces(spark, lines, traces), TABLES["reached"].ddl
+        retry_isolated(lambda isolation: table.write(whole.mapInArrow(_Count(isolation), columns), batch))
 
     table.make("coverage", work, say)
 
@@ -56,81 +51,45 @@ def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
 class _Count:
     """Counts in a task what the traces of a partition reach: rows of lines -> rows of reached."""
 
-    care: Care
+    isolation: Isolation
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
-            if self.care.is_apart:
+            if self.isolation.is_isolated:
                 lines.hold()
-            cluster = simulated(lines.source)
-            of = {
-                "trace": lines.trace,
-                "plan": " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else "",
-            }
+            cluster = simulated_cluster(lines.source)
+            plan = " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else ""
             try:
-                times = self.care.of(partial(_times, lines, is_simulated=cluster is not None))
-            except DiedError as error:
+                times = self.isolation.run(partial(_times, lines, is_simulated=cluster is not None))
+            except WorkDiedError as error:
                 times = {(NOT_COUNTED, f"the count {error}"): 1}
-            rows = [{**of, "kind": kind, "name": name, "times": count} for (kind, name), count in times.items()]
+            rows = [ReachedRow(lines.trace, plan, kind, name, count) for (kind, name), count in times.items()]
             if rows:
-                yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"].schema)
+                yield TABLES["reached"].batch(rows)
 
 
 def _times(lines: TraceLines, *, is_simulated: bool) -> dict[Reached, int]:
-    """Return what a trace reaches, with how often, and EVENTS with how many it has; nothing where it is malformed."""
+    """Return how often a trace reaches each thing, with its number of events as EVENTS; nothing if it is malformed."""
     try:
         trace = opened(lines, lines.trace)
-        times, events = _counted(trace, system_of(trace.header, lines.trace), is_simulated=is_simulated)
+        times, events = reached_by(trace, is_simulated=is_simulated)
     except BadInputError:  # its verdict says so
         return {}
     return {**times, EVENTS: events}
 
 
-def _counted(trace: Trace, system: System, *, is_simulated: bool) -> tuple[Counter[Reached], int]:
-    """Return what a trace reaches, with how often, and how many events it has.
+def coverage_rows(reached: DataFrame) -> list[dict[str, Any]]:
+    """Return a row for each thing reached: plan, kind, name, number of traces, times, and least times in a trace.
 
-    Answers, roles and logs are found in what nodes show, which only a trace of the reference is sure to have. Of any
-    other trace the actions alone are counted. NOT_COUNTED stands for a trace that names the reference in its header and
-    has events that the reference does not write.
-    """
-    actions: Counter[str] = Counter()
-    reached = system.reached if trace.header.system == REFERENCE else None
-
-    def events() -> Iterator[Event]:
-        for _, event in trace:
-            actions[event.action] += 1
-            yield event
-
-    rest = events()
-    try:
-        times = Counter(reached(rest) if reached is not None else ())
-    except BadInputError:
-        raise
-    except Exception:
-        if is_simulated:
-            raise  # it is this program's own fault
-        place = f"event {actions.total() - 1}" if actions else "the first event"
-        times = Counter({(NOT_COUNTED, f"{place} does not show what the reference shows of a node"): 1})
-    for _ in rest:
-        pass
-    for action, count in actions.items():
-        if not {("action", action), ("fault", action)} & times.keys():
-            times["fault" if action in system.faults else "action", action] = count
-    return times, actions.total()
-
-
-def summed(reached: DataFrame) -> list[dict[str, Any]]:
-    """Return what was reached: plan, kind, name, by how many traces, how often, and the least number in a trace.
-
-    The plan is empty for what is no simulated cluster.
+    The plan is empty for traces of no simulated cluster.
     """
     sums = (sql.count(sql.lit(1)).alias("traces"), sql.sum("times").alias("times"), sql.min("times").alias("least"))
     rows = reached.groupBy("plan", "kind", "name").agg(*sums).orderBy("plan", "kind", "name")
     return [row.asDict() for row in rows.collect()]
 
 
-def judged(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
-    """Yield of each plan whether its clusters reached its floor; none is stated for a plan run in another variant."""
+def floor_verdicts(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
+    """Yield for each plan whether its clusters reached its floor; a plan run in another variant has none."""
     for plan in sorted({each["plan"] for each in coverage} & simulators().keys()):
         of_plan = {(each["kind"], each["name"]): each for each in coverage if each["plan"] == plan}
         clusters = of_plan.pop(EVENTS, {"traces": 0, "least": 0})
@@ -138,14 +97,14 @@ def judged(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
 
 
 def floor_record(floor: FloorVerdict) -> dict[str, Any]:
-    """Return what a floor came to, as JSON can hold it."""
+    """Return the verdict on a floor as JSON can hold it."""
     return {**asdict(floor), "verdict": str(floor.verdict), "result": floor.result}
 
 
 def never_taken(coverage: list[dict[str, Any]], headers: Iterable[tuple[str, bytes]]) -> list[str]:
     """Return the actions of the specs of these headers that no trace takes, each with its spec.
 
-    A first line that is no header is of a log that a mapping reads: what it reaches is not counted.
+    A first line that is no header belongs to a log that a mapping reads, which is not counted.
     """
     taken = {each["name"] for each in coverage if each["kind"] in ("action", "fault")}
     found = set()

@@ -23,31 +23,26 @@ _PATH = re.compile(r"^([^:]+://[^/?]*)([^?]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """A folder or a file: `uri` as Spark names it; `files` and `path` as pyarrow reads it, also in tasks."""
 
     uri: str
     files: Any
     path: str
 
-    def __truediv__(self, name: str) -> Place:
-        """Return what has a name, or a path, within this folder."""
-        return Place(f"{self.uri.rstrip('/')}/{name}", self.files, f"{self.path.rstrip('/')}/{name}")
+    def __truediv__(self, name: str) -> FileLocation:
+        """Return the location of a name, or a path, within this folder."""
+        return FileLocation(f"{self.uri.rstrip('/')}/{name}", self.files, f"{self.path.rstrip('/')}/{name}")
 
     @property
     def is_file(self) -> bool:
         """Whether there is a file here."""
         return bool(self.files.get_file_info(self.path).type == pafs.FileType.File)
 
-    @property
-    def is_folder(self) -> bool:
-        """Whether there is a folder here."""
-        return bool(self.files.get_file_info(self.path).type == pafs.FileType.Directory)
-
     def below(self) -> Iterator[tuple[str, int, str]]:
         """Yield every file below this folder, in no order: its path within it, its size, and when it was changed.
 
-        Of this machine a link to no file counts as one, of no size, and one to a folder that it is in is not followed.
+        On this machine a link to no file counts as one, of no size, and one to a folder that it is in is not followed.
         """
         if isinstance(self.files, pafs.LocalFileSystem):
             yield from _local_below(self.path)
@@ -90,7 +85,7 @@ class Place:
 
     def remove(self) -> None:
         """Remove the folder with all that is in it, if it is there."""
-        if self.is_folder:
+        if self.files.get_file_info(self.path).type == pafs.FileType.Directory:
             self.files.delete_dir(self.path)
 
 
@@ -105,15 +100,15 @@ def _local_below(top: str) -> Iterator[tuple[str, int, str]]:
             path = Path(folder, name)
             within = str(path.relative_to(top))
             try:
-                found = path.stat()
+                info = path.stat()
             except OSError:
                 yield within, 0, ""
             else:
-                yield within, found.st_size, str(found.st_mtime_ns)
+                yield within, info.st_size, str(info.st_mtime_ns)
 
 
 def _leads_back(folder: Path, link: Path) -> bool:
-    """Tell whether what lies in a folder is a link to that, or to one by which it was reached."""
+    """Return whether a link in a folder leads to that, or to one by which it was reached."""
     if not link.is_symlink():
         return False
     target = link.resolve()
@@ -127,8 +122,8 @@ def refuse_not_utf8(path: str) -> None:
         raise BadInputError(f"{shown}: this name is not UTF-8: rename the file")
 
 
-def place(uri: str) -> Place:
-    """Return the place of a URI, or of a path of this machine.
+def location(uri: str) -> FileLocation:
+    """Return the location of a URI, or of a path of this machine.
 
     No character of it is quoted, as in URIs of Hadoop.
     Raises BadInputError where no file system is known, or reached, by which it could be read.
@@ -136,15 +131,15 @@ def place(uri: str) -> Place:
     if _LOCAL.match(uri) or not _SCHEME.match(uri):
         path = str(Path(_LOCAL.sub("", uri)).absolute())
         refuse_not_utf8(path)
-        return Place(f"file://{path}", pafs.LocalFileSystem(), path)
-    known = _PATH.sub(lambda found: found[1] + quote(found[2]), re.sub(r"^s3[an]://", "s3://", uri))
+        return FileLocation(f"file://{path}", pafs.LocalFileSystem(), path)
+    quoted = _PATH.sub(lambda match: match[1] + quote(match[2]), re.sub(r"^s3[an]://", "s3://", uri))
     try:
-        files, path = pafs.FileSystem.from_uri(known)
+        files, path = pafs.FileSystem.from_uri(quoted)
     except (OSError, ValueError) as error:  # pyarrow's errors are of these
         raise BadInputError(f"{uri}: {str(error).strip().splitlines()[0]}") from error
-    return Place(uri.rstrip("/"), files, path)
+    return FileLocation(uri.rstrip("/"), files, path)
 
 
 def literal(uri: str) -> str:
-    """Return a URI as Spark reads it where it would take some of its signs for a pattern."""
+    """Return a URI whose characters Spark does not take for a pattern."""
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", uri)

@@ -15,44 +15,46 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.stage_batches import Done, Stage, at_once, take_turns
+from lockstep.jobs.spark.spark_session import task_slots
+from lockstep.pipeline.stage_batches import BatchCounts, StageProgress, concurrent_batches, take_turns
 from lockstep.pipeline.store_tables import TABLES
-from lockstep.pipeline.stored_traces import simulate_command
-from lockstep.pipeline.task_traces import chunks, slots
-from lockstep.pipeline.trace_store import Batch, Store, hash_of
+from lockstep.pipeline.stored_traces import SimulatedCluster
+from lockstep.pipeline.task_traces import PARTITIONS_PER_SLOT, chunks
+from lockstep.pipeline.trace_store import Batch, TraceStore, short_hash
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import cluster_trace
 from lockstep.systems.trace_specs import spec_hash
 from lockstep.trace.trace_format import trace_lines
 
-#: The variant of what is checked against the constants of its own header.
-TOLD = "told"
+#: The variant, as options name it, of traces with the constants of their own headers, and of clusters with the flaws
+#: of their own plans.
+DECLARED = "told"
 
-#: A batch is of about so many events, which are some 64 MB, and of no more than so many clusters.
+#: Events of a batch, about, which are some 64 MB, and its clusters, at most.
 BATCH_EVENTS = 100_000
-BATCH_CLUSTERS = 1_000
+MAX_BATCH_CLUSTERS = 1_000
 
-#: A task hands on so many lines at a time.
+#: Lines in a batch of rows of a task.
 _LINES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters to simulate: every plan with every seed in every variant, each of so many events.
+    """Clusters to simulate: every plan with every seed in every variant, each for this number of `events`.
 
-    A variant is another form of the flaws than the plan's own; TOLD stands for that.
+    A variant other than DECLARED is another form of the flaws than the plan's own.
     """
 
     plans: Sequence[str]
     seeds: range
     events: int
-    variants: Sequence[str] = (TOLD,)
+    variants: Sequence[str] = (DECLARED,)
 
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self.plans) * len(self.seeds) * len(self.variants)
 
-    def about(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, Any]:
         """Return what decides their traces, as JSON can hold it."""
         return {
             "plans": list(self.plans),
@@ -65,51 +67,52 @@ class Clusters:
 
     def run_name(self) -> str:
         """Return the name of a run of these alone."""
-        return hash_of(self.about())
+        return short_hash(self.inputs())
 
     def batches(self) -> Iterator[tuple[Batch, list[tuple[str, int]]]]:
         """Yield the batches, each with its clusters as (plan, seed)."""
-        size = max(1, min(BATCH_CLUSTERS, BATCH_EVENTS // self.events))
-        about = self.about()
+        size = max(1, min(MAX_BATCH_CLUSTERS, BATCH_EVENTS // self.events))
+        inputs = self.inputs()
         for variant in self.variants:
             for clusters in chunks(((plan, seed) for seed in self.seeds for plan in self.plans), size):
-                name = hash_of(about["version"], about["specs"], self.events, variant, clusters)
+                name = short_hash(inputs["version"], inputs["specs"], self.events, variant, clusters)
                 yield Batch(variant, name), clusters
 
 
-def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, say: Say = silent) -> None:
+def generate(spark: SparkSession, store: TraceStore, run: str, clusters: Clusters, say: Say = silent) -> None:
     """Write the lines of clusters into a run of a store; batches that are there are not made again.
 
     Raises StageFailed where a batch cannot be finished.
     """
-    parts = dict(clusters.batches())
+    batches = dict(clusters.batches())
     _refuse_overlap(store, run, clusters)
-    store.put_inputs(run, "generate", parts, {"traces": len(clusters), **clusters.about()})
+    store.put_inputs(run, "generate", batches, {"traces": len(clusters), **clusters.inputs()})
     store.sweep("lines", run)
-    there = {(each.variant, each.name) for each in store.batches("lines", run)}
-    todo = [batch for batch in parts if (batch.variant, batch.name) not in there]
+    existing = {(each.variant, each.name) for each in store.batches("lines", run)}
+    todo = [batch for batch in batches if (batch.variant, batch.name) not in existing]
 
-    def work(batch: Batch) -> Done:
+    def simulate(batch: Batch) -> BatchCounts:
         take_turns(spark)
-        variant = "" if batch.variant == TOLD else batch.variant
-        rows = [(plan, seed, clusters.events, variant) for plan, seed in parts[batch]]
-        begun = spark.sparkContext.parallelize(rows, min(len(rows), 4 * slots(spark)))
-        frame = spark.createDataFrame(begun, "plan string, seed bigint, events bigint, variant string")
+        variant = "" if batch.variant == DECLARED else batch.variant
+        rows = [(plan, seed, clusters.events, variant) for plan, seed in batches[batch]]
+        spread = spark.sparkContext.parallelize(rows, min(len(rows), PARTITIONS_PER_SLOT * task_slots(spark)))
+        frame = spark.createDataFrame(spread, "plan string, seed bigint, events bigint, variant string")
         store.write(frame.mapInArrow(_simulate, TABLES["lines"].ddl), "lines", run, batch)
-        return Done(len(rows), len(rows) * clusters.events)
+        return BatchCounts(len(rows), len(rows) * clusters.events)
 
-    Stage("generate", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
+    progress = StageProgress("generate", len(batches), len(batches) - len(todo), say)
+    progress.run(todo, simulate, concurrent_batches(spark))
 
 
-def _refuse_overlap(store: Store, run: str, clusters: Clusters) -> None:
+def _refuse_overlap(store: TraceStore, run: str, clusters: Clusters) -> None:
     """Raise BadInputError where a run has some of these clusters, and others besides, or in another version."""
-    about, (first, last) = clusters.about(), (clusters.seeds.start, clusters.seeds.stop)
+    inputs, (first, last) = clusters.inputs(), (clusters.seeds.start, clusters.seeds.stop)
     for noted in store.inputs(run):
-        same = all(noted.get(name) == value for name, value in about.items())
+        same = all(noted.get(name) == value for name, value in inputs.items())
         if noted["stage"] != "generate" or same or noted["events"] != clusters.events:
             continue
         low, high = noted["seeds"]
-        shared = all(set(noted[name]) & set(about[name]) for name in ("plans", "variants"))
+        shared = all(set(noted[name]) & set(inputs[name]) for name in ("plans", "variants"))
         if shared and low < last and first < high:
             raise BadInputError(f"the run {run!r} has some of these clusters already: give --run another name")
 
@@ -118,14 +121,14 @@ def _simulate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Simulate clusters in a task: rows (plan, seed, events, variant) -> rows of lines."""
     for batch in batches:
         for row in batch.to_pylist():
-            yield from _cluster(**row)
+            yield from _cluster_rows(SimulatedCluster(**row))
 
 
-def _cluster(plan: str, seed: int, events: int, variant: str) -> Iterator[pa.RecordBatch]:
+def _cluster_rows(cluster: SimulatedCluster) -> Iterator[pa.RecordBatch]:
+    plan, seed, events, variant = cluster
     trace = "-".join(filter(None, (plan, variant, str(seed), str(events))))
-    source = simulate_command(plan, seed, events, variant)
     lines = trace_lines(*cluster_trace(plan, seed, events, variant=variant))
     for rows in chunks(enumerate(lines), _LINES):
         seqs, texts = [seq for seq, _ in rows], [text for _, text in rows]
-        columns = [[trace] * len(rows), seqs, texts, [source] * len(rows), [seq + 1 for seq in seqs]]
+        columns = [[trace] * len(rows), seqs, texts, [cluster.command()] * len(rows), [seq + 1 for seq in seqs]]
         yield pa.record_batch(columns, schema=TABLES["lines"].schema)

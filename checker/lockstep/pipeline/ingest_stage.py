@@ -10,7 +10,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -20,31 +20,32 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.spark.isolated_work import Care, with_care
+from lockstep.jobs.spark.isolated_work import Isolation, retry_isolated
+from lockstep.jobs.spark.spark_session import task_slots
 from lockstep.logs.log_rotation import is_log, logs_of
-from lockstep.pipeline.file_locations import place, refuse_not_utf8
-from lockstep.pipeline.generate_stage import TOLD
-from lockstep.pipeline.source_files import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
-from lockstep.pipeline.stage_batches import Done, Stage, StageFailed, at_once, take_turns
+from lockstep.pipeline.file_locations import location, refuse_not_utf8
+from lockstep.pipeline.generate_stage import DECLARED
+from lockstep.pipeline.source_files import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked_name
+from lockstep.pipeline.stage_batches import BatchCounts, StageFailed, StageProgress, concurrent_batches, take_turns
 from lockstep.pipeline.store_tables import READ
-from lockstep.pipeline.task_traces import chunks, partitions, slots
-from lockstep.pipeline.trace_store import Batch, Store, hash_of
+from lockstep.pipeline.task_traces import PARTITIONS_PER_SLOT, chunks, partitions
+from lockstep.pipeline.trace_store import Batch, TraceStore, short_hash
 
-#: A batch is of files of about so many bytes, and of no more than so many.
+#: Bytes of the files of a batch, about, and their number, at most.
 BATCH_BYTES = 64 * 1024 * 1024
-BATCH_FILES = 1_000
+MAX_BATCH_FILES = 1_000
 
-#: A packed file has about so many times its size.
+#: Bytes of a packed file once it is unpacked, about, for each that it has.
 _PACKED_RATIO = 10
 
-#: What a folder's files end with that are taken; besides, for a mapping, the parts of a log that was rotated.
+#: The endings of the files of a folder that are read; for a mapping also the parts of a log that was rotated.
 _WANTED = re.compile(r"\.(ndjson|jsonl|log)(\.gz|\.zst)?$")
 
 _ROWS = 1_000
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Listed:
+class ListedFile:
     """A file that was found: the trace that it becomes, its URI, its size in bytes, and when it was changed."""
 
     trace: str
@@ -54,68 +55,67 @@ class Listed:
 
     @property
     def weight(self) -> int:
-        """Return about how many bytes there are to read, one at least."""
+        """About how many bytes there are to read, one at least."""
         return max(1, self.size * (_PACKED_RATIO if self.uri.endswith(PACKED_SUFFIXES) else 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """What is to be ingested: files and folders, by path or URI; `version` is that of SourceFile.
+class InputFiles:
+    """The files to ingest: files and folders, by path or URI; `version` is that of SourceFile.
 
-    `logs`: the lines are taken as they are, for a mapping to read them, and each log is a trace, with all files of it
-    that was rotated (EACH), or all files of a folder together are one (TOGETHER).
+    `logs`: the lines are stored as they are, for a mapping to read them, and each log is a trace, with all files of it
+    if it was rotated (EACH), or all files of a folder together are one (TOGETHER).
     """
 
-    words: Sequence[str]
+    paths: Sequence[str]
     logs: str = ""
     version: str | None = None
 
     def run_name(self) -> str:
         """Return the name of a run of these alone."""
-        return hash_of([place(word).uri for word in self.words], self.logs, self.version)
+        return short_hash([location(path).uri for path in self.paths], self.logs, self.version)
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[ListedFile]:
         """Return all files, in the order of their traces.
 
-        Raises BadInputError where a word stands for none, or two files, or those of two folders, would become one
+        Raises BadInputError where a path stands for none, or two files, or those of two folders, would become one
         trace.
         """
-        found: dict[str, Listed] = {}
-        for word in self.words:
-            files = list(_files_of(word, bool(self.logs)))
+        found: dict[str, ListedFile] = {}
+        for path in self.paths:
+            files = list(_files_at(path, bool(self.logs)))
             if not files:
-                raise BadInputError(f"{word}: there is no such file, and no folder with .ndjson or .log files in it")
+                raise BadInputError(f"{path}: there is no such file, and no folder with .ndjson or .log files in it")
             for file in files:
                 other = found.setdefault(file.trace, file)
                 if other.uri != file.uri:
                     raise BadInputError(f"{other.uri} and {file.uri} would both be the trace {file.trace!r}")
         if self.logs == TOGETHER:
-            return sorted(_of_folders(found.values()))
+            return sorted(_traces_of_folders(found.values()))
         if self.logs == EACH:
             logs = logs_of([Path(trace) for trace in found])
             return sorted(replace(found[str(path)], trace=log.name) for log in logs for path in log.paths)
         return sorted(found.values())
 
 
-def _files_of(word: str, takes_rotated: bool) -> Iterator[Listed]:
-    where = place(word)
-    (info,) = where.files.get_file_info([where.path])
-    if where.is_file:
-        yield Listed(unpacked(PurePosixPath(where.path).name), where.uri, info.size, str(info.mtime_ns))
+def _files_at(path: str, takes_rotated: bool) -> Iterator[ListedFile]:
+    top = location(path)
+    (info,) = top.files.get_file_info([top.path])
+    if top.is_file:
+        yield ListedFile(unpacked_name(PurePosixPath(top.path).name), top.uri, info.size, str(info.mtime_ns))
         return
-    for path, size, changed in where.below():
-        hidden = any(part.startswith((".", "_")) for part in path.split("/"))
-        if hidden or not (_WANTED.search(path) or is_log(Path(unpacked(path)))):
+    for name, size, changed in top.below():
+        hidden = any(part.startswith((".", "_")) for part in name.split("/"))
+        if hidden or not (_WANTED.search(name) or is_log(Path(unpacked_name(name)))):
             continue
-        refuse_not_utf8((where / path).path)
-        if not takes_rotated and not _WANTED.search(path):
-            raise BadInputError(
-                f"{(where / path).path}: it was rotated, and only --logs joins such files: name each file"
-            )
-        yield Listed(unpacked(path), (where / path).uri, size, changed)
+        file = top / name
+        refuse_not_utf8(file.path)
+        if not takes_rotated and not _WANTED.search(name):
+            raise BadInputError(f"{file.path}: it was rotated, and only --logs joins such files: name each file")
+        yield ListedFile(unpacked_name(name), file.uri, size, changed)
 
 
-def _of_folders(files: Iterable[Listed]) -> Iterator[Listed]:
+def _traces_of_folders(files: Iterable[ListedFile]) -> Iterator[ListedFile]:
     """Yield the files as those of the trace of their folder; raises BadInputError where two folders have one name."""
     folders: dict[str, PurePosixPath] = {}
     for file in files:
@@ -126,8 +126,8 @@ def _of_folders(files: Iterable[Listed]) -> Iterator[Listed]:
         yield replace(file, trace=trace)
 
 
-def refuse_other_logs(store: Store, run: str, logs: str) -> None:
-    """Raise BadInputError where lines of a run were ingested with other `logs`, as those of Files."""
+def refuse_other_logs(store: TraceStore, run: str, logs: str) -> None:
+    """Raise BadInputError where lines of a run were ingested with other `logs`, as those of InputFiles."""
     for noted in store.inputs(run):
         if noted["stage"] == "ingest" and noted.get("logs", "") != logs:
             there, here = (f"with --logs {each}" if each else "without --logs" for each in (noted["logs"], logs))
@@ -136,36 +136,43 @@ def refuse_other_logs(store: Store, run: str, logs: str) -> None:
             )
 
 
-def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say = silent) -> None:
-    """Read files into a run of a store: the lines of their traces, and in dead_letters what is no line of one.
+def ingest(spark: SparkSession, store: TraceStore, run: str, files: InputFiles, say: Say = silent) -> None:
+    """Read files into a run of a store: the lines of their traces, and dead letters.
 
     Raises BadInputError where the run has read a file otherwise, or it has changed since; StageFailed where a batch
     cannot be finished, as where the import of a recording kills its process.
     """
     tables = ("lines", "dead_letters")
-    there = set.intersection(*({each.name for each in store.batches(table, run)} for table in tables))
-    parts = _parts(store, run, files, there)
+    existing = set.intersection(*({each.name for each in store.batches(table, run)} for table in tables))
+    batches = _batches(store, run, files, existing)
     for table in tables:
         store.sweep(table, run)
-    todo = [batch for batch in parts if batch.name not in there]
-    todo.sort(key=lambda batch: -sum(file.weight for file in parts[batch]))
+    todo = [batch for batch in batches if batch.name not in existing]
+    todo.sort(key=lambda batch: -sum(file.weight for file in batches[batch]))
 
-    def work(batch: Batch) -> Done:
+    def read(batch: Batch) -> BatchCounts:
         take_turns(spark)
-        return with_care(partial(_written, spark, store, run, files, batch, parts[batch]))
+        return retry_isolated(partial(_write, spark, store, run, files, batch, batches[batch]))
 
-    Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
+    progress = StageProgress("ingest", len(batches), len(batches) - len(todo), say)
+    progress.run(todo, read, concurrent_batches(spark))
 
 
-def _written(
-    spark: SparkSession, store: Store, run: str, files: Files, batch: Batch, cut: Sequence[Listed], care: Care
-) -> Done:
-    """Write a batch of the files `cut`, and return what it came to; raises StageFailed where they change meanwhile."""
-    rows = _read(spark, files, cut, care)
-    seen = Observation()
-    alive = rows.observe(seen, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
-    store.write(alive.where("reason is null").drop("reason"), "lines", run, batch)
-    counts, again = seen.get, Observation()
+def _write(
+    spark: SparkSession,
+    store: TraceStore,
+    run: str,
+    files: InputFiles,
+    batch: Batch,
+    listed: Sequence[ListedFile],
+    isolation: Isolation,
+) -> BatchCounts:
+    """Write a batch of files; raises StageFailed where they change meanwhile."""
+    rows = _read(spark, files, listed, isolation)
+    observation, again = Observation(), Observation()
+    observed = rows.observe(observation, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
+    store.write(observed.where("reason is null").drop("reason"), "lines", run, batch)
+    counts = observation.get
     letters = spark.createDataFrame([], READ.ddl)
     if counts["dead"]:
         letters = rows.where("reason is not null").observe(again, sql.count(sql.lit(1)).alias("dead"))
@@ -174,75 +181,73 @@ def _written(
         for table in ("dead_letters", "lines"):
             store.remove(table, run, batch)
         raise StageFailed(f"ingest: batch {batch.name}: files changed while they were read")
-    return Done(len(cut), counts["rows"])
+    return BatchCounts(len(listed), counts["rows"])
 
 
-def _parts(store: Store, run: str, files: Files, there: Collection[str]) -> dict[Batch, list[Listed]]:
+def _batches(
+    store: TraceStore, run: str, files: InputFiles, existing: Collection[str]
+) -> dict[Batch, list[ListedFile]]:
     """Return the batches of the files: those that the run knows, as they were cut then, and those of the rest.
 
-    Known batches that are not `there` are among them also where all their files are gone: dead letters will tell that.
+    Known batches that do not exist are among them also where all their files are gone: these become dead letters.
     """
     refuse_other_logs(store, run, files.logs)
     listed = {file.uri: file for file in files.listed()}
-    parts: dict[Batch, list[Listed]] = {}
-    known: dict[str, str] = {}
+    batches: dict[Batch, list[ListedFile]] = {}
+    traces: dict[str, str] = {}  # of the files that the run knows, by URI
     for noted in store.inputs(run):
         for (variant, name), cut in zip(noted["batches"], noted.get("files", []), strict=False):
-            known |= {uri: trace for trace, uri, _, _ in cut}
-            is_of_these = any(uri in listed for _, uri, _, _ in cut)
-            if is_of_these or (name not in there and noted["version"] == files.version):
+            traces |= {uri: trace for trace, uri, _, _ in cut}
+            is_asked = any(uri in listed for _, uri, _, _ in cut)
+            if is_asked or (name not in existing and noted["version"] == files.version):
                 if noted["version"] != files.version:
-                    told = noted["version"] or "none"
+                    before = noted["version"] or "none"
                     raise BadInputError(
-                        f"{cut[0][1]}: the run read it with --logged-version {told}: give --run another name"
+                        f"{cut[0][1]}: the run read it with --logged-version {before}: give --run another name"
                     )
-                parts[Batch(variant, name)] = [_unchanged(Listed(*each), listed) for each in cut]
-    owners = {trace: uri for uri, trace in known.items()}
-    new = [file for file in listed.values() if file.uri not in known]
+                batches[Batch(variant, name)] = [_unchanged(ListedFile(*each), listed) for each in cut]
+    owners = {trace: uri for uri, trace in traces.items()}
+    new = [file for file in listed.values() if file.uri not in traces]
     for file in new:
         if file.trace in owners:
             raise BadInputError(f"{file.uri}: the run has the trace {file.trace!r} already, of {owners[file.trace]}")
-    fresh = {Batch(TOLD, hash_of([_key(file) for file in cut], files.logs, files.version)): cut for cut in _cut(new)}
+    fresh = {Batch(DECLARED, short_hash(list(map(astuple, cut)), files.logs, files.version)): cut for cut in _cut(new)}
     if fresh:
-        cuts = [[_key(file) for file in cut] for cut in fresh.values()]
         about = {
             "traces": len({file.trace for file in new}),
-            "files": cuts,
+            "files": [list(map(astuple, cut)) for cut in fresh.values()],
             "logs": files.logs,
             "version": files.version,
         }
         store.put_inputs(run, "ingest", fresh, about)
-    return parts | fresh
+    return batches | fresh
 
 
-def _key(file: Listed) -> tuple[str, str, int, str]:
-    return (file.trace, file.uri, file.size, file.changed)
+def _unchanged(noted: ListedFile, listed: Mapping[str, ListedFile]) -> ListedFile:
+    """Return a file as it was noted; raises BadInputError where it has changed."""
+    now = listed.get(noted.uri) or _as_it_is(noted)
+    if (now.size, now.changed) != (noted.size, noted.changed):
+        raise BadInputError(f"{noted.uri}: the file has changed since the run read it: give --run another name")
+    return noted
 
 
-def _now(noted: Listed) -> Listed:
-    """Return a file as it is now; one that is gone as it was, as its dead letter will tell."""
-    where = place(noted.uri)
+def _as_it_is(noted: ListedFile) -> ListedFile:
+    """Return a file as it is now; one that is gone as it was: it becomes a dead letter."""
+    where = location(noted.uri)
     if not where.is_file:
         return noted
     (info,) = where.files.get_file_info([where.path])
     return replace(noted, size=info.size, changed=str(info.mtime_ns))
 
 
-def _unchanged(noted: Listed, listed: Mapping[str, Listed]) -> Listed:
-    now = listed.get(noted.uri) or _now(noted)
-    if (now.size, now.changed) != (noted.size, noted.changed):
-        raise BadInputError(f"{noted.uri}: the file has changed since the run read it: give --run another name")
-    return noted
-
-
-def _cut(files: Iterable[Listed]) -> Iterator[list[Listed]]:
+def _cut(files: Iterable[ListedFile]) -> Iterator[list[ListedFile]]:
     """Cut files into batches."""
-    cut: list[Listed] = []
+    cut: list[ListedFile] = []
     weight = 0
-    for _, of_trace in itertools.groupby(files, key=lambda file: file.trace):
-        more = list(of_trace)
+    for _, group in itertools.groupby(files, key=lambda file: file.trace):
+        more = list(group)
         size = sum(file.weight for file in more)
-        if cut and (weight + size > BATCH_BYTES or len(cut) + len(more) > BATCH_FILES):
+        if cut and (weight + size > BATCH_BYTES or len(cut) + len(more) > MAX_BATCH_FILES):
             yield cut
             cut, weight = [], 0
         cut += more
@@ -251,33 +256,33 @@ def _cut(files: Iterable[Listed]) -> Iterator[list[Listed]]:
         yield cut
 
 
-def _read(spark: SparkSession, files: Files, cut: Sequence[Listed], care: Care) -> DataFrame:
+def _read(spark: SparkSession, files: InputFiles, listed: Sequence[ListedFile], isolation: Isolation) -> DataFrame:
     """Return what the files of a batch hold, with the columns of READ."""
     weights: Counter[str] = Counter()
-    for file in cut:
+    for file in listed:
         weights[file.trace] += file.weight
-    of = partitions(weights, 4 * slots(spark))
-    rows = [(file.uri, file.uri.removeprefix("file://"), file.trace, of[file.trace]) for file in cut]
+    assigned = partitions(weights, PARTITIONS_PER_SLOT * task_slots(spark))
+    rows = [(file.uri, file.uri.removeprefix("file://"), file.trace, assigned[file.trace]) for file in listed]
     frame = spark.createDataFrame(rows, "uri string, source string, trace string, partition int")
-    placed = frame.repartitionById(max(of.values()) + 1, "partition").drop("partition")
+    placed = frame.repartitionById(max(assigned.values()) + 1, "partition").drop("partition")
     in_order = placed.sortWithinPartitions("trace", "uri")
-    return in_order.mapInArrow(_Reader(bool(files.logs), files.version, care), READ.ddl)
+    return in_order.mapInArrow(_FileReader(bool(files.logs), files.version, isolation), READ.ddl)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _FileReader:
     """Reads files in a task: rows (uri, source, trace) -> rows of READ."""
 
     is_log: bool
     version: str | None
-    care: Care
+    isolation: Isolation
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
-        for _, of_trace in itertools.groupby(rows, key=lambda row: row["trace"]):
+        for _, group in itertools.groupby(rows, key=lambda row: row["trace"]):
             before = 0  # lines of the files before
-            for row in of_trace:
-                file = SourceFile(**row, is_log=self.is_log, version=self.version, care=self.care)
+            for row in group:
+                file = SourceFile(**row, is_log=self.is_log, version=self.version, isolation=self.isolation)
                 before += yield from self._read(file, before)
 
     def _read(self, file: SourceFile, before: int) -> Generator[pa.RecordBatch, None, int]:

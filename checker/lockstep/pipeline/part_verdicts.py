@@ -10,21 +10,19 @@ from collections.abc import Iterable
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict, conclude
-from lockstep.pipeline.part_check import Counts, PartVerdict, Stumble
+from lockstep.pipeline.part_check import Counts, PartVerdict, UnevaluatedStep
 from lockstep.trace.trace_reader import after_the_end, not_rising
-
-__all__ = ["combined"]
 
 
 def combined(source: str, parts: Iterable[PartVerdict]) -> TraceVerdict:
     """Return the verdict on a trace from those on its parts, in their order.
 
-    A violation that was found is told even where later parts do not count. Where parts are missing, or one does not
+    A violation that was found is reported even where later parts do not count. Where parts are missing, or one does not
     begin where the one before ends, the verdict is never that the trace holds.
     """
     whole = _Whole(source)
     for part in parts:
-        whole.result.seconds += part.seconds
+        whole.result.seconds += part.found.seconds
         if whole.is_open:
             whole.add(part)
     if whole.is_open:
@@ -46,13 +44,13 @@ class _Whole:
         """Take the next part into account."""
         if not self._follows(part):
             return
-        for stumble in part.stumbles:
-            if self._ends_at(stumble, part):
+        for step in part.unevaluated:
+            if self._ends_at(step, part):
                 return
-        self._count(part, part.counts)
+        self._count(part, Counts.from_verdict(part.found))
         if part.broken is not None:
             self._end(part.broken.verdict, part.broken.reason)
-        elif part.findings and part.findings[-1].kind != "property":
+        elif part.found.findings and part.found.findings[-1].kind != "property":
             self.is_open = False
             conclude(self.result)
         self.before = part
@@ -68,7 +66,7 @@ class _Whole:
             conclude(self.result)
 
     def _follows(self, part: PartVerdict) -> bool:
-        """Tell whether a part goes on where the one before ended; end the check where it does not."""
+        """Return whether a part goes on where the one before ended; end the check where it does not."""
         before = self.before
         last_line = 1 if before is None else before.last_line
         if before is not None and before.has_ended:
@@ -88,7 +86,7 @@ class _Whole:
 
     @staticmethod
     def _mismatch(before: PartVerdict, part: PartVerdict) -> str:
-        """Say that the state which a part was given is not the one that the check had come to."""
+        """Return in which variables the state given to a part differs from the one that the lines before lead to."""
         if before.end is None or part.begin is None:
             return f"the state before line {part.first_line} is not known"
         names = ", ".join(before.end.differing(part.begin))
@@ -97,37 +95,37 @@ class _Whole:
             f"they differ in {names or 'their digests'}"
         )
 
-    def _ends_at(self, stumble: Stumble, part: PartVerdict) -> bool:
-        """Tell whether the check ends where a property has no value: it does unless that had failed before."""
-        known = self.failed | {each.name for each in part.findings[: stumble.counts.findings]}
-        broken = next((each for name, each in stumble.names if each is not None and name not in known), None)
+    def _ends_at(self, step: UnevaluatedStep, part: PartVerdict) -> bool:
+        """Return whether the check ends where a property has no value: it does unless that had failed before."""
+        known = self.failed | {each.name for each in part.found.findings[: step.counts.findings]}
+        broken = next((each for name, each in step.names if each is not None and name not in known), None)
         if broken is None:
             return False
-        self._count(part, stumble.counts)
+        self._count(part, step.counts)
         self._end(broken.verdict, broken.reason)
         return True
 
     def _count(self, part: PartVerdict, counts: Counts) -> None:
-        """Take over what was counted and found in a part, up to these counts."""
-        found = self.result
-        found.events += counts.events
-        found.steps += counts.steps
-        found.observed += counts.observed
-        found.forced += part.forced[: counts.forced]
-        if found.disputed is None and part.disputed is not None and part.disputed < part.first_line + counts.events:
-            found.disputed = part.disputed
-        for each in part.findings[: counts.findings]:
+        """Add the counts and the findings of a part, up to these counts."""
+        whole, found = self.result, part.found
+        whole.events += counts.events
+        whole.steps += counts.steps
+        whole.observed += counts.observed
+        whole.forced += found.forced[: counts.forced]
+        if whole.disputed is None and found.disputed is not None and found.disputed < part.first_line + counts.events:
+            whole.disputed = found.disputed
+        for each in found.findings[: counts.findings]:
             if each.kind != "property" or each.name not in self.failed:
-                found.add(each)
-        self.failed |= {each.name for each in found.findings if each.kind == "property"}
+                whole.add(each)
+        self.failed |= {each.name for each in whole.findings if each.kind == "property"}
 
     def _end(self, verdict: Verdict, reason: str) -> None:
-        """End the check as an error ends it: what was counted and found so far stays."""
+        """End the check as an error ends it: the counts and findings so far stay."""
         self.is_open = False
         self.result.verdict, self.result.reason = verdict, reason
 
     def _open(self, reason: str) -> None:
-        """Leave the rest of the trace open; what was found before stands."""
+        """Leave the rest of the trace open; the findings before it stand."""
         self.is_open = False
         if self.result.findings:
             conclude(self.result)

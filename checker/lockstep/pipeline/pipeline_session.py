@@ -1,4 +1,4 @@
-"""The Spark session of the pipeline: its settings, and a word on how it starts."""
+"""The Spark session of the pipeline: its settings, and its workers, which must run the code of the driver."""
 
 from __future__ import annotations
 
@@ -15,51 +15,15 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import OUT_OF_RESOURCES, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.spark.spark_session import DEATHS, death, spark_session, submitted
+from lockstep.jobs.spark.spark_session import (
+    SPARK_ERRORS,
+    describe_failure,
+    spark_session,
+    submitted_settings,
+    task_slots,
+)
 
-_DISTRIBUTION = "lockstep-raft"
-_PACKAGES = ("lockstep", "raftref")
-_HOW = "give them the archive that `make archive` packs, and spark.pyspark.python within it"
-
-
-class WorkersUnfitError(GaveUpError):
-    """The Python workers of a cluster cannot do the work; the message says why, and what to do."""
-
-
-def refuse_other_workers(spark: SparkSession) -> None:
-    """Ask Python workers what they run; an executor that joins later is not asked.
-
-    Raises WorkersUnfitError where they have no lockstep, or another one, or another Python, than the driver.
-    """
-    context = spark.sparkContext
-    count = max(2, context.defaultParallelism)
-    try:
-        found = set(context.parallelize(range(count), count).mapPartitions(_told).collect())
-    except DEATHS as error:
-        raise WorkersUnfitError(f"Spark's workers cannot run lockstep: {death(error)}; {_HOW}") from error
-    (mine,) = _told(())
-    if other := sorted(found - {mine}):
-        raise WorkersUnfitError(f"Spark's workers run {' and '.join(other)}, the driver {mine}; {_HOW}")
-
-
-def _told(_: object) -> Iterator[str]:
-    """Yield what this process runs, in a task or in the driver."""
-    python = ".".join(map(str, sys.version_info[:2]))
-    yield f"lockstep {version(_DISTRIBUTION)} (its code {_digest()}) on Python {python}"
-
-
-def _digest() -> str:
-    """Return a hash of the code: two states of a checkout have the same version."""
-    found = hashlib.sha256()
-    for package in _PACKAGES:
-        about = find_spec(package)
-        top = Path(about.submodule_search_locations[0]) if about and about.submodule_search_locations else Path()
-        for file in sorted(top.rglob("*.py")):
-            found.update(str(file.relative_to(top)).encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()[:12]
-
-
-#: All cores, and a task that fails is tried four times: by plain `local[*]` the first failure ends the job.
+#: All cores, and a task that fails is tried four times: with plain `local[*]` the first failure ends the job.
 MASTER = "local[*,4]"
 
 #: The settings; those that are given win, be it to the command or to spark-submit.
@@ -67,12 +31,12 @@ SETTINGS: Mapping[str, str] = {
     "spark.driver.memory": "2g",
     "spark.executor.memory": "2g",
     "spark.sql.parquet.compression.codec": "zstd",
-    # A task holds so many lines at a time in Python: a line may have 16 MiB, few have more than 1 KiB.
+    # Lines that a task holds at a time in Python: a line may have 16 MiB, few have more than 1 KiB.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    # So many lines are unpacked at a time: 4,096 of the lines of a trace of a million events do not fit in the memory.
+    # Lines that are unpacked at a time: 4,096 of the lines of a trace of a million events do not fit in the memory.
     "spark.sql.parquet.columnarReaderBatchSize": "16",
     "spark.python.worker.reuse": "true",
-    # The batches under way take turns: a long trace is not to wait for all tasks of batches that were asked for before.
+    # The batches under way take turns: a long trace is not to wait for all tasks of batches that were begun before.
     "spark.scheduler.mode": "FAIR",
     # A damaged file, or one that is gone, is an error and not a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -89,12 +53,12 @@ def pipeline_session(
 ) -> Iterator[SparkSession]:
     """Run Spark for the pipeline as long as the block lasts; arguments and exceptions are those of spark_session.
 
-    Arguments: `master`, where Spark runs, None for where spark-submit says, or else MASTER; `say`, told when it starts
+    Arguments: `master`, where Spark runs, None for that of spark-submit, or else MASTER; `say`, given when it starts
     and how long that took.
     Raises WorkersUnfitError where workers on other machines lack lockstep, or have another version; GaveUpError where
-    the block ends because Spark, or a worker, dies, or the machine has no more room.
+    the block ends because Spark, or a worker, dies, or the machine has no more space.
     """
-    given = submitted()
+    given = submitted_settings()
     where = master or given.get("spark.master") or MASTER
     say(f"Spark on {where}: starting")
     begin = time.perf_counter()
@@ -103,13 +67,57 @@ def pipeline_session(
         if not where.startswith("local"):
             refuse_other_workers(spark)
             if _SHUFFLE not in chosen:  # Spark's 200 take a batch longer than its work on a few cores
-                spark.conf.set(_SHUFFLE, str(max(4, 2 * spark.sparkContext.defaultParallelism)))
+                spark.conf.set(_SHUFFLE, str(max(4, 2 * task_slots(spark))))
         say(f"Spark {spark.version} on {where}: started in {time.perf_counter() - begin:.1f} s")
         try:
             yield spark
-        except DEATHS as error:
-            raise GaveUpError(death(error)) from error
+        except SPARK_ERRORS as error:
+            raise GaveUpError(describe_failure(error)) from error
         except OSError as error:
             if error.errno not in OUT_OF_RESOURCES:
                 raise
             raise GaveUpError(f"{error}; what is finished is kept, and the same command goes on") from error
+
+
+# ---- Workers ----
+
+_DISTRIBUTION = "lockstep-raft"
+_PACKAGES = ("lockstep", "raftref")
+_REMEDY = "give them the archive that `make archive` packs, and spark.pyspark.python within it"
+
+
+class WorkersUnfitError(GaveUpError):
+    """The Python workers of a cluster cannot do the work; the message says why, and what to do."""
+
+
+def refuse_other_workers(spark: SparkSession) -> None:
+    """Compare what Python workers run with the driver; an executor that joins later is not asked.
+
+    Raises WorkersUnfitError where they have no lockstep, or another one, or another Python, than the driver.
+    """
+    context = spark.sparkContext
+    count = max(2, task_slots(spark))
+    try:
+        found = set(context.parallelize(range(count), count).mapPartitions(_running_code).collect())
+    except SPARK_ERRORS as error:
+        raise WorkersUnfitError(f"Spark's workers cannot run lockstep: {describe_failure(error)}; {_REMEDY}") from error
+    (mine,) = _running_code(())
+    if other := sorted(found - {mine}):
+        raise WorkersUnfitError(f"Spark's workers run {' and '.join(other)}, the driver {mine}; {_REMEDY}")
+
+
+def _running_code(_: object) -> Iterator[str]:
+    """Yield what this process runs, in a task or in the driver."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    yield f"lockstep {version(_DISTRIBUTION)} (its code {_code_hash()}) on Python {python}"
+
+
+def _code_hash() -> str:
+    """Return a hash of the code: two states of a checkout have the same version."""
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        about = find_spec(package)
+        top = Path(about.submodule_search_locations[0]) if about and about.submodule_search_locations else Path()
+        for file in sorted(top.rglob("*.py")):
+            digest.update(str(file.relative_to(top)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]

@@ -15,16 +15,16 @@ from lockstep.report.bar_chart import bars
 
 
 @dataclass(slots=True)
-class Report:
-    """What a run came to.
+class RunReport:
+    """The result of a run.
 
-    `variants` tells of each variant how many traces, events, values compared and seconds of checking there are, and
-    how many traces got each verdict (`verdicts`) and each that counts (`judged`); `properties` which properties fail in
-    how many traces; `plans` how many traces of each plan (empty: of none) and variant got each verdict; `failures` the
-    first of the traces that do not hold, with the command that replays each; `gaps` what is not there and should be;
-    `dead_letters` how many there are, and the first; `coverage` what the traces reach, by plan, `floors` whether it is
-    enough, and `never_taken` the actions of the specs that no trace takes; `counterexamples` one of each signature of
-    violations, without its lines.
+    `variants` has the traces, events, values compared and seconds of checking of each variant, and how many traces got
+    each verdict (`verdicts`) and each that counts (`judged`). `properties` has the number of traces in which each
+    property fails; `plans` the number of traces of each plan (empty: no plan) and variant with each verdict. `failures`
+    are the first of the traces that do not hold, with the command that replays each; `gaps` the missing parts;
+    `dead_letters` how many there are, and the first. `coverage` is what the traces reach, by plan, `floors` whether it
+    is enough, and `never_taken` the actions of the specs that no trace takes. `counterexamples` has one for each
+    signature of violations, without its lines.
     """
 
     run: str
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def traces(self) -> int:
-        """How many verdicts there are."""
+        """The number of verdicts."""
         return sum(each["traces"] for each in self.variants)
 
     def as_json(self) -> str:
@@ -58,16 +58,16 @@ _COLOURS: Mapping[str, str] = {
     str(Verdict.INTERNAL): "#333b44",
 }
 
-#: So many rows a picture has at most.
-_MOST_ROWS = 40
+#: Rows of a picture, at most.
+MAX_PICTURE_ROWS = 40
 
 
-def pictures(found: Report) -> Iterator[tuple[str, str, str]]:
+def pictures(found: RunReport) -> Iterator[tuple[str, str, str]]:
     """Yield the pictures that there is something for: the name of the file, the title, the SVG."""
     verdicts = dict[str, dict[str, int]]()
     for each in found.plans:
-        of = verdicts.setdefault(f"{each['plan']} ({each['variant']})" if each["plan"] else each["variant"], {})
-        of[each["verdict"]] = of.get(each["verdict"], 0) + each["traces"]
+        row = verdicts.setdefault(f"{each['plan']} ({each['variant']})" if each["plan"] else each["variant"], {})
+        row[each["verdict"]] = row.get(each["verdict"], 0) + each["traces"]
     yield from _picture("verdicts", "Verdicts, in traces", verdicts, _COLOURS)
     yield from _picture("actions", "How often actions are taken, by outcome", _taken(found))
 
@@ -76,12 +76,12 @@ def _picture(
     name: str, title: str, rows: Mapping[str, Mapping[str, int]], colours: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, str, str]]:
     if rows:
-        most = list(rows.items())[:_MOST_ROWS]
-        told = title if len(most) == len(rows) else f"{title}: {len(most)} of {len(rows):,}"
-        yield f"{name}.svg", told, bars(told, most, colours)
+        shown = list(rows.items())[:MAX_PICTURE_ROWS]
+        heading = title if len(shown) == len(rows) else f"{title}: {len(shown)} of {len(rows):,}"
+        yield f"{name}.svg", heading, bars(heading, shown, colours)
 
 
-def _taken(found: Report) -> dict[str, dict[str, int]]:
+def _taken(found: RunReport) -> dict[str, dict[str, int]]:
     """Return how often each action is taken in all plans together, by its outcomes if it has some; most first."""
     taken = dict[str, Counter[str]]()
     outcomes = dict[str, Counter[str]]()
@@ -92,19 +92,19 @@ def _taken(found: Report) -> dict[str, dict[str, int]]:
             action, _, outcome = each["name"].rpartition(" ")
             outcomes.setdefault(action, Counter())[outcome] += each["times"]
     for action, known in outcomes.items():
-        of = taken.setdefault(action, Counter())
-        of.subtract({next(iter(of), "action"): known.total()})
-        of.update(known)
-    rows = {action: {word: count for word, count in sorted(of.items()) if count > 0} for action, of in taken.items()}
+        counts = taken.setdefault(action, Counter())
+        counts.subtract({next(iter(counts), "action"): known.total()})
+        counts.update(known)
+    rows = {action: {word: count for word, count in sorted(row.items()) if count > 0} for action, row in taken.items()}
     return dict(sorted(rows.items(), key=lambda each: (-sum(each[1].values()), each[0])))
 
 
-def as_markdown(found: Report) -> str:
-    """Lay out a report."""
+def as_markdown(found: RunReport) -> str:
+    """Return a report as Markdown."""
     return "\n".join(_lines(found))
 
 
-def _lines(found: Report) -> Iterator[str]:
+def _lines(found: RunReport) -> Iterator[str]:
     yield f"# Run {found.run}: {found.verdict}\n"
     counts = ("traces", "events", "steps", "observed")
     yield from _table(
@@ -143,7 +143,7 @@ def _counterexample(each: Mapping[str, Any]) -> str:
     return f"- {_plain(about)}\n  {_code(each['replay'])}"
 
 
-def _reached(found: Report) -> Iterator[str]:
+def _reached(found: RunReport) -> Iterator[str]:
     floors = [
         (each["plan"], each["required"] - len(each["missing"]), each["required"], each["result"])
         for each in found.floors

@@ -1,10 +1,10 @@
-"""What the traces of a run are checked against, as the driver knows it and as the tasks get it."""
+"""The spec that the traces of a run are checked against, and the check of one trace against it in a task."""
 
 from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -17,124 +17,114 @@ from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
+from lockstep.jobs.spark.shipped_specs import Key, ShippedSpecs, SpecShipper
 from lockstep.jobs.spark.spark_check import check_lines
 from lockstep.logs.mapping import read_mapping
-from lockstep.pipeline.shipped_specs import Key, Shipped, Shipping
-from lockstep.pipeline.source_files import EACH, TOGETHER, unpacked
+from lockstep.pipeline.source_files import EACH, TOGETHER, unpacked_name
 from lockstep.pipeline.task_traces import TraceLines
-from lockstep.pipeline.trace_store import hash_of
+from lockstep.pipeline.trace_store import short_hash
 from lockstep.systems.file_check import judge_own
 from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import spec_hash, switches_of
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 
 
-class TaskJudge(Protocol):
+class TraceChecker(Protocol):
     """Checks whole traces in a task."""
 
     def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
-        """Return the verdict on a trace, and the SHA-256 of what was shipped to check it against."""
+        """Return the verdict on a trace, and the SHA-256 of the spec that it was checked against."""
 
 
-class Court(Protocol):
-    """Makes the judges of a stage, in the driver; what they have in common is shipped once."""
-
-    def judge(self, headers: Iterable[tuple[str, bytes | None]]) -> TaskJudge:
-        """Return the judge of traces with these names and first lines."""
+#: Makes the checker of traces with these names and first lines.
+CheckerFactory = Callable[[Iterable[tuple[str, bytes | None]]], TraceChecker]
 
 
-class Against(Protocol):
-    """What traces are checked against.
-
-    `name` is the variant that the verdicts stand in, None where it is that of the lines; `options` are those of
-    `lockstep check` that choose it; `logs`, how its lines are ingested, as for Files; `hash` is of all that decides a
-    verdict besides the trace.
-    """
+class SpecChoice(Protocol):
+    """The spec that traces are checked against."""
 
     @property
     def logs(self) -> str:
-        """How the lines are ingested."""
+        """The grouping of the lines when they are ingested, as for InputFiles."""
 
     @property
     def name(self) -> str | None:
-        """The variant of the verdicts."""
+        """The variant of the verdicts, None where it is that of the lines."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words of a command line."""
+        """The options of `lockstep check` that choose it."""
 
     def hash(self) -> str:
         """Return the hash of all that decides a verdict besides the trace."""
 
-    def court(self, spark: SparkSession) -> Court:
-        """Return what makes the judges."""
+    def checkers(self, spark: SparkSession) -> CheckerFactory:
+        """Return what makes the checkers of a stage, in the driver; what they have in common is shipped once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """The specs of the traces' headers, with what these words choose in place of the headers' constants."""
+class HeaderSpecs:
+    """The specs of the traces' headers, with what `switches` choose in place of the headers' constants."""
 
-    words: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
 
     @property
     def logs(self) -> str:
-        """How the lines are ingested."""
+        """The grouping of the lines when they are ingested."""
         return ""
 
     @property
     def name(self) -> str | None:
         """The variant of the verdicts."""
-        return "+".join(word.replace("=", "-") for word in self.words) or None
+        return "+".join(each.replace("=", "-") for each in self.switches) or None
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words of a command line."""
-        return tuple(part for word in self.words for part in ("--switch", word))
+        """The options of `lockstep check`."""
+        return tuple(part for each in self.switches for part in ("--switch", each))
 
     def hash(self) -> str:
         """Return the hash of all that decides a verdict besides the trace."""
         specs = {name: spec_hash(system) for name, system in SYSTEMS.items()}
-        return hash_of(version("lockstep-raft"), specs, self.words)
+        return short_hash(version("lockstep-raft"), specs, self.switches)
 
-    def court(self, spark: SparkSession) -> Court:
-        """Return what makes the judges."""
-        return _OfHeaders(Shipping(spark, switches_of(self.words)))
+    def shipper(self, spark: SparkSession) -> SpecShipper:
+        """Return what compiles the specs and ships them."""
+        return SpecShipper(spark, switches_of(self.switches))
+
+    def checkers(self, spark: SparkSession) -> CheckerFactory:
+        """Return what makes the checkers."""
+        shipper = self.shipper(spark)
+        return lambda headers: HeaderChecker(shipper.ship(headers))
 
 
 #: The specs of the traces' headers, as they are.
-AS_TOLD = Variant()
+AS_DECLARED = HeaderSpecs()
 
 
 @dataclass(frozen=True, slots=True)
-class _OfHeaders:
-    shipping: Shipping
-
-    def judge(self, headers: Iterable[tuple[str, bytes | None]]) -> TaskJudge:
-        return HeaderJudge(self.shipping.of(headers))
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderJudge:
+class HeaderChecker:
     """Checks traces against the specs of their headers, which are `shipped`."""
 
-    shipped: Shipped
+    shipped: ShippedSpecs
 
     def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
         """Return the verdict on a trace, and the SHA-256 of the spec."""
-        asked: list[Key] = []
+        keys: list[Key] = []
 
         def spec_of(key: Key) -> Spec:
-            asked.append(key)
-            return self.shipped.spec(key, lines.trace)
+            keys.append(key)
+            return self.shipped.spec(lines.trace, key)
 
-        found = check_lines(lines, lines.trace, spec_of, self.shipped.switches)
-        return found, self.shipped.hash(asked[0]) if asked else ""
+        verdict = check_lines(lines, lines.trace, spec_of, self.shipped.switches)
+        return verdict, self.shipped.hash(keys[0]) if keys else ""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSpec:
-    """A spec of the reader's own, and with `mapping` what the lines of a log are in it, as for `lockstep check`."""
+    """A spec of the reader's own; `mapping` says which actions the lines of a log are, as for `lockstep check`."""
 
     spec: Path
     cfg: Path
@@ -144,7 +134,7 @@ class OwnSpec:
 
     @property
     def logs(self) -> str:
-        """How the lines are ingested."""
+        """The grouping of the lines when they are ingested."""
         if self.mapping is None:
             return ""
         return TOGETHER if read_mapping(self.mapping).files == "together" else EACH
@@ -156,76 +146,70 @@ class OwnSpec:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words of a command line."""
-        given = [("--spec", self.spec), ("--cfg", self.cfg), *(("-I", folder) for folder in self.library)]
-        given += [("--mapping", self.mapping)] if self.mapping else []
-        return (*(str(part) for pair in given for part in pair), *(["--strict"] if self.strict else []))
+        """The options of `lockstep check`."""
+        chosen = SpecOptions(module=self.spec, cfg=self.cfg, library=self.library, mapping=self.mapping)
+        return (*chosen.command_line(), *(["--strict"] if self.strict else []))
 
     def hash(self) -> str:
         """Return the hash of all that decides a verdict besides the trace."""
         modules = module_texts(self.spec, self.library)
         texts = [text_of(path) for path in (self.cfg, *([self.mapping] if self.mapping else []))]
-        return hash_of(version("lockstep-raft"), self.spec.name, modules, texts, self.strict)
+        return short_hash(version("lockstep-raft"), self.spec.name, modules, texts, self.strict)
 
-    def court(self, spark: SparkSession) -> Court:
-        """Return what makes the judges; raises BadInputError where spec, cfg or mapping cannot be used."""
+    def checkers(self, spark: SparkSession) -> CheckerFactory:
+        """Return what makes the checker; raises BadInputError where spec, cfg or mapping cannot be used."""
         judge = judge_own(self.spec, self.cfg, self.mapping, search_path=self.library, strict=self.strict)
         digest = hashlib.sha256(pickle.dumps(judge)).hexdigest()
-        return _Own(_OwnJudge(spark.sparkContext.broadcast(judge), digest))
+        checker = OwnSpecChecker(spark.sparkContext.broadcast(judge), digest)
+        return lambda headers: checker
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    one: TaskJudge
+class OwnSpecChecker:
+    """Checks traces, or logs, against a spec of the reader's own, which is `shipped` with its judge."""
 
-    def judge(self, headers: Iterable[tuple[str, bytes | None]]) -> TaskJudge:
-        return self.one
-
-
-@dataclass(frozen=True, slots=True)
-class _OwnJudge:
     shipped: Any
     digest: str
 
     def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
         """Check a trace, or logs, from files: a search may read their lines again."""
         with scratch("log") as folder:
-            found, names = TraceVerdict(lines.trace, Verdict.INCONCLUSIVE, ""), dict[str, str]()
+            verdict, names = TraceVerdict(lines.trace, Verdict.INCONCLUSIVE, ""), dict[str, str]()
             try:
-                names = _written(lines, folder)
+                names = _write_files(lines, folder)
                 judge, files = self.shipped.value, list(map(Path, names))
-                found = judge.all(files) if judge.together or len(files) > 1 else judge(files[0])
-            except OSError:  # The machine has no room: another try, or another machine, may have.
+                verdict = judge.all(files) if judge.together or len(files) > 1 else judge(files[0])
+            except OSError:  # Another try, or another machine, may have more space.
                 raise
             except Exception as error:  # One trace must not take the verdicts of all others with it.
-                found = failure(error, lines.trace)
-            return _renamed(found, names, lines.trace), self.digest
+                verdict = failure(error, lines.trace)
+            return _with_names(verdict, names, lines.trace), self.digest
 
 
-def _written(lines: TraceLines, folder: Path) -> dict[str, str]:
-    """Write the lines into a file for each that they came from, all of one folder; return the name of that for each."""
-    written: dict[str, str] = {}
+def _write_files(lines: TraceLines, folder: Path) -> dict[str, str]:
+    """Write the lines into a file of a folder for each file that they came from; return the name of that for each."""
+    names: dict[str, str] = {}
     with ExitStack() as stack:
         files: dict[str, BinaryIO] = {}
         for line, source in lines.with_sources():
             if source not in files:
-                name = folder / PurePosixPath(unpacked(source)).name
+                name = folder / PurePosixPath(unpacked_name(source)).name
                 files[source] = stack.enter_context(name.open("wb"))
-                written[str(name)] = source
+                names[str(name)] = source
             files[source].write(line)
-    return dict(sorted(written.items(), key=lambda each: each[1]))
+    return dict(sorted(names.items(), key=lambda each: each[1]))
 
 
-def _renamed(found: TraceVerdict, names: Mapping[str, str], trace: str) -> TraceVerdict:
+def _with_names(verdict: TraceVerdict, names: Mapping[str, str], trace: str) -> TraceVerdict:
     """Return a verdict that names the files that there were where it names those that were written."""
 
-    def told(text: str) -> str:
+    def named(text: str) -> str:
         for file, name in sorted(names.items(), reverse=True):  # p.log.1 before p.log
             text = text.replace(file, name)
         return text
 
     findings = [
-        replace(each, details=tuple(map(told, each.details)), source=told(each.source)) for each in found.findings
+        replace(each, details=tuple(map(named, each.details)), source=named(each.source)) for each in verdict.findings
     ]
-    notes, sources = list(map(told, found.notes)), list(map(told, found.sources))
-    return replace(found, source=trace, reason=told(found.reason), findings=findings, notes=notes, sources=sources)
+    notes, sources = list(map(named, verdict.notes)), list(map(named, verdict.sources))
+    return replace(verdict, source=trace, reason=named(verdict.reason), findings=findings, notes=notes, sources=sources)

@@ -1,4 +1,4 @@
-"""The tables of a store, by what a row is; the folder of a batch names `run`, `variant` and `batch`."""
+"""The tables of a store, by the class of their rows; the folder of a batch names `run`, `variant` and `batch`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.record_tables import RecordTable
 
-#: What STORE/_lockstep.json says; a store with other tables, or other columns, has another number.
+#: The format in STORE/_lockstep.json; a store with other tables, or other columns, has another number.
 STORE_FORMAT = "lockstep-store/1"
 
-#: Bytes that are kept of what is no line of a trace.
+#: Bytes of a dead letter, at most.
 MAX_DEAD_LETTER_BYTES = 4096
 
 
@@ -31,14 +31,14 @@ class LineRow:
 
 @dataclass(frozen=True, slots=True)
 class ReadRow(LineRow):
-    """A line of a trace, or with a `reason` what is none."""
+    """A line of a trace, or with a `reason` a dead letter."""
 
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """What is no line of a trace; line 0 is the whole file."""
+    """A piece of a file that is no line of a trace; line 0 is the whole file."""
 
     source: str
     line: int
@@ -70,7 +70,7 @@ class CutState:
 
 
 @dataclass(frozen=True, slots=True)
-class Counterexample:
+class StoredCounterexample:
     """A signature of violations: a property, or a code of how traces leave the spec, and an action.
 
     `traces` have it; `trace` is the one in which it comes first, at `line`. `lines` are those of the short trace that
@@ -108,10 +108,10 @@ TABLES: Mapping[str, RecordTable[Any]] = MappingProxyType(
         "dead_letters": RecordTable(DeadLetter),
         "verdicts": RecordTable(StoredVerdict),
         "states": RecordTable(CutState),
-        "counterexamples": RecordTable(Counterexample),
+        "counterexamples": RecordTable(StoredCounterexample),
         "reached": RecordTable(ReachedRow),
     }
 )
 
-#: What ingesting reads from files: rows of `lines`, and with a `reason` those of `dead_letters`.
+#: The rows that are read from files: those of `lines`, and with a `reason` those of `dead_letters`.
 READ = RecordTable(ReadRow)

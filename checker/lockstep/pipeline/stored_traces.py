@@ -1,4 +1,4 @@
-"""One trace out of a store, and the command that checks it again by itself."""
+"""One trace, or counterexample, out of a store, and the command that checks it again by itself."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.jobs.spark.spark_session import CANNOT_BE_READ
-from lockstep.pipeline.stage_batches import REMOVE
-from lockstep.pipeline.trace_store import Batch, Store
+from lockstep.pipeline.stage_batches import HOW_TO_REPAIR
+from lockstep.pipeline.trace_store import Batch, TraceStore
 from lockstep.systems.trace_files import cluster_file
 
 #: A byte that has changed is an error.
@@ -21,31 +21,30 @@ _PARQUET = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 
-#: What a source begins with that is a simulated cluster: the command that simulates it.
+#: The source of a simulated cluster begins with this: it is the command that simulates it.
 _SIMULATE = "lockstep simulate "
 
 
-def simulate_command(plan: str, seed: int, events: int, variant: str = "") -> str:
-    """Return the source of a simulated cluster: the command that writes its trace, but for `-o`."""
-    chosen = f" --variant {variant}" if variant else ""
-    return f"{_SIMULATE}--plan {shlex.quote(plan)} --seed {seed} --events {events}{chosen}"
-
-
-class Cluster(NamedTuple):
-    """A simulated cluster: what reproduces it."""
+class SimulatedCluster(NamedTuple):
+    """The arguments that reproduce a simulated cluster."""
 
     plan: str
     seed: int
     events: int
     variant: str = ""
 
+    def command(self) -> str:
+        """Return the command that writes its trace, but for `-o`."""
+        chosen = f" --variant {self.variant}" if self.variant else ""
+        return f"{_SIMULATE}--plan {shlex.quote(self.plan)} --seed {self.seed} --events {self.events}{chosen}"
 
-def simulated(source: str) -> Cluster | None:
-    """Return the cluster that a source is, None where it is none."""
+
+def simulated_cluster(source: str) -> SimulatedCluster | None:
+    """Return the cluster that a source stands for, None where it is none."""
     if not source.startswith(_SIMULATE):
         return None
     _, _, _, plan, _, seed, _, events, *variant = shlex.split(source)
-    return Cluster(plan, int(seed), int(events), *variant[1:])
+    return SimulatedCluster(plan, int(seed), int(events), *variant[1:])
 
 
 def replay_command(
@@ -57,7 +56,7 @@ def replay_command(
     `lockstep check` that choose what it is checked against; `together`, whether it may have several files.
     """
     check = shlex.join(["lockstep", "check", *options])
-    if (cluster := simulated(source)) is not None:
+    if (cluster := simulated_cluster(source)) is not None:
         return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed, cluster.variant))}"
     name = PurePosixPath(trace).name
     if together:
@@ -77,7 +76,7 @@ def counterexample_command(uri: str, run: str, variant: str, signature: str, opt
     return f"{shlex.join([*get, '--variant', variant, '-o', file])} && {check}"
 
 
-def stored_counterexample(store: Store, run: str, signature: str, variant: str | None = None) -> bytes:
+def stored_counterexample(store: TraceStore, run: str, signature: str, variant: str | None = None) -> bytes:
     """Return the lines of the counterexample of a signature; `variant` is needed where several have it.
 
     Raises BadInputError where the run has none, or several; GaveUpError where a file is damaged.
@@ -85,7 +84,7 @@ def stored_counterexample(store: Store, run: str, signature: str, variant: str |
     found: dict[str, bytes | None] = {}
     known: set[str] = set()
     for batch in store.batches("counterexamples", run, variant):
-        for row in _stored(store, "counterexamples", run, batch, ["signature", "lines"]).to_pylist():
+        for row in _table(store, "counterexamples", run, batch, ["signature", "lines"]).to_pylist():
             known.add(row["signature"])
             if row["signature"] == signature:
                 found[batch.variant] = row["lines"]
@@ -102,50 +101,40 @@ def stored_counterexample(store: Store, run: str, signature: str, variant: str |
     return lines
 
 
-def stored_lines(store: Store, run: str, trace: str) -> Iterator[tuple[bytes, str]]:
+def stored_lines(store: TraceStore, run: str, trace: str) -> Iterator[tuple[bytes, str]]:
     """Yield the lines of one trace of a run, in order, each with the file that it came from.
 
     Raises BadInputError where the run has no such trace, or a line of it is missing; GaveUpError where a file is
     damaged.
     """
-    batches = store.batches("lines", run)
-    found = False
-    for batch in batches:
-        rows = _rows_of(store, run, batch, trace)
+    columns = ["seq", "bytes", "source"]
+    for batch in store.batches("lines", run):
+        table = _table(store, "lines", run, batch, columns, ds.field("trace") == trace)
+        rows = sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+        for expected, (seq, line, source) in enumerate(rows):
+            if seq != expected:
+                raise BadInputError(f"{trace}:{expected + 1}: the store has no such line of it")
+            yield line, source
         if rows:
-            found = True
-            yield from _in_order(rows, trace)
-            break
-    if not found:
-        _refuse_damaged(store, "lines", run)
-        raise BadInputError(f"run {run!r} has no trace {trace!r}")
+            return
+    _refuse_damaged(store, "lines", run)
+    raise BadInputError(f"run {run!r} has no trace {trace!r}")
 
 
-def _refuse_damaged(store: Store, table: str, run: str) -> None:
-    """Raise GaveUpError where a batch, in which what is not found may be, is not what was written."""
+def _refuse_damaged(store: TraceStore, table: str, run: str) -> None:
+    """Raise GaveUpError where a batch is damaged: the missing trace may be in it."""
     for batch in store.damaged(table, run):
         path = store.folder(table, run, batch).path
-        raise GaveUpError(f"{path} {CANNOT_BE_READ}: its files are not those that were written; {REMOVE}")
+        raise GaveUpError(f"{path} {CANNOT_BE_READ}: its files are not those that were written; {HOW_TO_REPAIR}")
 
 
-def _rows_of(store: Store, run: str, batch: Batch, trace: str) -> list[tuple[int, bytes, str]]:
-    names = ["seq", "bytes", "source"]
-    table = _stored(store, "lines", run, batch, names, ds.field("trace") == trace)
-    return sorted(zip(*(table.column(name).to_pylist() for name in names), strict=True))
-
-
-def _stored(store: Store, table: str, run: str, batch: Batch, columns: list[str], where: Any = None) -> pa.Table:
+def _table(
+    store: TraceStore, table: str, run: str, batch: Batch, columns: list[str], condition: Any = None
+) -> pa.Table:
     folder = store.folder(table, run, batch)
     try:
         data = ds.dataset(folder.path, filesystem=folder.files, format=_PARQUET)
-        return data.to_table(columns=columns, filter=where)
+        return data.to_table(columns=columns, filter=condition)
     except (pa.ArrowException, OSError) as error:
         why = str(error).strip().partition("\n")[0]
-        raise GaveUpError(f"a file in {folder.path} {CANNOT_BE_READ}: {why}; {REMOVE}") from error
-
-
-def _in_order(rows: Sequence[tuple[int, bytes, str]], trace: str) -> Iterator[tuple[bytes, str]]:
-    for expected, (seq, line, source) in enumerate(rows):
-        if seq != expected:
-            raise BadInputError(f"{trace}:{expected + 1}: the store has no such line of it")
-        yield line, source
+        raise GaveUpError(f"a file in {folder.path} {CANNOT_BE_READ}: {why}; {HOW_TO_REPAIR}") from error

@@ -14,7 +14,7 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.pipeline.part_check import PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
-from lockstep.pipeline.trace_cutting import checkpoints
+from lockstep.pipeline.trace_cutting import states_along
 from lockstep.systems.trace_files import opened
 from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.tla.spec import Spec
@@ -29,22 +29,20 @@ States = dict[int, State]
 
 
 class Cut:
-    """A trace of which every part can be checked alone; `states` has what a pass over it finds after each event."""
+    """A trace whose parts can be checked alone; `states` are those that a pass over it finds after each event."""
 
     def __init__(self, lines: Sequence[bytes], spec: Spec | None = None, interface: Interface | None = None) -> None:
         self.lines = list(lines)
         self.trace = opened(self.lines, SOURCE)
         self.spec = spec or trace_spec(self.trace.header, SOURCE)
         self.interface = interface or system_of(self.trace.header, SOURCE).interface(self.spec)
-        told = list(enumerate(self.lines, 1))[1:]
-        self.states: States = {
-            each.line: each.state for each in checkpoints(told, SOURCE, self.spec, self.interface, every=1)
-        }
+        events = list(enumerate(self.lines, 1))[1:]
+        self.states: States = dict(states_along(events, SOURCE, self.spec, self.interface, every=1))
 
     @functools.cached_property
     def whole(self) -> dict[str, Any]:
-        """What one check of the whole trace says."""
-        return said(check_trace(opened(self.lines, SOURCE), self.spec, self.interface))
+        """The verdict of one check of the whole trace."""
+        return without_time(check_trace(opened(self.lines, SOURCE), self.spec, self.interface))
 
     @property
     def places(self) -> list[int]:
@@ -70,11 +68,11 @@ class Cut:
         return check_part(part, self.spec, self.interface, state)
 
     def together(self, cuts: Iterable[int], states: States | None = None) -> dict[str, Any]:
-        """What the parts say together."""
-        return said(combined(SOURCE, self.parts(cuts, states)))
+        """The verdict that the parts make together."""
+        return without_time(combined(SOURCE, self.parts(cuts, states)))
 
 
-def said(verdict: TraceVerdict) -> dict[str, Any]:
+def without_time(verdict: TraceVerdict) -> dict[str, Any]:
     """All of a verdict but the time that it took."""
     return {**asdict(verdict), "seconds": 0.0}
 

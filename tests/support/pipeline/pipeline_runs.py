@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from lockstep.pipeline.store_tables import TABLES
-from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.trace_store import TraceStore
 from tests.support.pipeline.standalone import processes
 from tests.support.programs.processes import kill
 
@@ -22,7 +22,7 @@ SMALL_BATCHES = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import lockstep.pipeline.generate_stage as generating
-generating.BATCH_CLUSTERS = 8
+generating.MAX_BATCH_CLUSTERS = 8
 from lockstep.cli.command_line import main
 main()
 """
@@ -65,7 +65,7 @@ def finished(store: Path, table: str) -> list[Path]:
 
 
 def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: int) -> None:
-    """Wait until so many batches of a table are there."""
+    """Wait until a table has `count` batches."""
     while len(finished(store, table)) < count:
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
@@ -73,7 +73,7 @@ def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: i
 
 def rows(store: Path, table: str) -> list[dict[str, Any]]:
     """All rows of the finished batches of a table, in order, without what differs from run to run."""
-    there = Store.open(str(store))
+    there = TraceStore.open(str(store))
     found = []
     for batch in there.batches(table, RUN):
         data = ds.dataset(there.folder(table, RUN, batch).path, format="parquet", schema=TABLES[table].schema)

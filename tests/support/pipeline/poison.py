@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-#: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with, and
-#: of what has `first_` before that so does whatever begins in the initial state, of `spec_` what compiles its spec, of
-#: `read_` whatever reads its events, of `import_` what imports it.
+#: Code that each Python process runs as it starts. The check of a trace whose name begins with one of the DEATHS then
+#: dies of it. With a prefix in the name something else kills: `first_` its initial state, `spec_` compiling its spec,
+#: `read_` reading its events, `import_` importing it.
 _AT_START = """
 import os, signal, time
 from lockstep.conformance.trace_check import TraceCheck

@@ -1,7 +1,7 @@
 """A standalone Spark cluster of this machine: a Master and Workers, each with folders of its own.
 
-Every process of it is in a session of processes that a test began, whatever group it has moved to, so the sessions tell
-what is to be ended, and what was left.
+Every process of it is in a session of processes that a test began, whatever group it has moved to. By the session a
+test finds the processes to end, and those that were left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOME = Path(pyspark.__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process as /proc tells it; `state` is R where it runs."""
+    """A process as /proc shows it; `state` is R where it runs."""
 
     pid: int
     parent: int
@@ -59,7 +59,7 @@ class Standalone:
         return {each.pid for each in self.daemons.values()}
 
     def begin(self, name: str, kind: str, *words: str, **variables: str) -> str:
-        """Start a Master or a Worker; returns the first match in its log that says that it is there."""
+        """Start a Master or a Worker; returns the first match in its log, which shows that it runs."""
         log = self.folder / f"{name}.log"
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
         command += ["--port", "0", "--webui-port", "0", *words]
@@ -73,9 +73,9 @@ class Standalone:
             r"Starting Spark master at (spark://\S+)" if kind.startswith("master") else r"(Successfully registered)"
         )
         assert wait_until(lambda: re.search(pattern, log.read_text()) or self.daemons[name].poll() is not None, 180)
-        said = re.search(pattern, log.read_text())
-        assert said is not None, log.read_text()
-        return said[1]
+        match = re.search(pattern, log.read_text())
+        assert match is not None, log.read_text()
+        return match[1]
 
     def worker(self, name: str, *, local: Path | None = None) -> None:
         """Start a Worker of one core; `local` is its folder for Spark's scratch files."""
@@ -93,7 +93,7 @@ class Standalone:
         )
 
     def below(self, name: str) -> list[Process]:
-        """What runs under a Worker: executors, Python's daemons, their workers."""
+        """The processes under a Worker: executors, Python's daemons, their workers."""
         return [each for each in processes({self.daemons[name].pid}) if each.pid != self.daemons[name].pid]
 
     def busy(self) -> tuple[str, Process, Process] | None:

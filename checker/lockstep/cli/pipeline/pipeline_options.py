@@ -15,9 +15,9 @@ from lockstep.cli.options import FILE, LIBRARY, OWN_CFG, OWN_SPEC, cfg_of, progr
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lockstep.pipeline.ingest_stage import Files
-    from lockstep.pipeline.spec_choice import Against
-    from lockstep.pipeline.trace_store import Store
+    from lockstep.pipeline.ingest_stage import InputFiles
+    from lockstep.pipeline.spec_choice import SpecChoice
+    from lockstep.pipeline.trace_store import TraceStore
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,16 +99,16 @@ def say(text: str) -> None:
     progress(text)
 
 
-def opened(uri: str, *, create: bool = False) -> Store:
-    """Open the store; errors are those of Store.open."""
+def opened(uri: str, *, create: bool = False) -> TraceStore:
+    """Open the store; errors are those of TraceStore.open."""
     from lockstep.base.extras import extra
 
     with extra("spark"):
-        from lockstep.pipeline.trace_store import Store
-    return Store.open(uri, create=create)
+        from lockstep.pipeline.trace_store import TraceStore
+    return TraceStore.open(uri, create=create)
 
 
-def chosen_run(store: Store, run: str | None) -> str:
+def chosen_run(store: TraceStore, run: str | None) -> str:
     """Return the run that is meant; raises BadInputError where there is none, or it is not told which."""
     if run is not None:
         return store.refuse_unknown(run)
@@ -126,13 +126,13 @@ def against(
     library: tuple[Path, ...],
     mapping: Path | None,
     strict: bool,
-) -> Against:
+) -> SpecChoice:
     """Return what the options of against_options choose; raises a usage error where they do not go together."""
     from lockstep.base.extras import extra
     from lockstep.systems.trace_specs import switches_of
 
     with extra("spark"):
-        from lockstep.pipeline.spec_choice import OwnSpec, Variant
+        from lockstep.pipeline.spec_choice import HeaderSpecs, OwnSpec
 
     if own is None and (cfg or mapping or library):
         raise click.UsageError("--cfg, -I and --mapping go with --spec")
@@ -146,13 +146,13 @@ def against(
         switches_of(words)
     except BadInputError as error:
         raise click.BadParameter(str(error), param_hint="--switch") from error
-    return Variant(words)
+    return HeaderSpecs(words)
 
 
-def files(paths: tuple[str, ...], logs: str, version: str | None) -> Files:
+def files(paths: tuple[str, ...], logs: str, version: str | None) -> InputFiles:
     """Return the files that are to be read."""
     from lockstep.base.extras import extra
 
     with extra("spark"):
-        from lockstep.pipeline.ingest_stage import Files
-    return Files(paths, logs, version)
+        from lockstep.pipeline.ingest_stage import InputFiles
+    return InputFiles(paths, logs, version)

@@ -27,7 +27,7 @@ from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
     from lockstep.pipeline.generate_stage import Clusters
-    from lockstep.pipeline.run_report import Report
+    from lockstep.pipeline.run_report import RunReport
 
 
 def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def report_command(store: str, run: str | None, form: str, master: str | None, s
     return show(found, form)
 
 
-def show(found: Report, form: str) -> int:
+def show(found: RunReport, form: str) -> int:
     """Print a report; return its exit code."""
     from lockstep.pipeline.run_report import as_markdown
 

@@ -26,14 +26,14 @@ from lockstep.cli.pipeline.pipeline_options import (
 )
 
 if TYPE_CHECKING:
-    from lockstep.pipeline.spec_choice import Variant
+    from lockstep.pipeline.spec_choice import HeaderSpecs
 
 
-def _variant(words: tuple[str, ...]) -> Variant:
-    from lockstep.pipeline.spec_choice import Variant
+def _variant(words: tuple[str, ...]) -> HeaderSpecs:
+    from lockstep.pipeline.spec_choice import HeaderSpecs
 
     chosen = against(words, None, None, (), None, strict=False)
-    assert isinstance(chosen, Variant)
+    assert isinstance(chosen, HeaderSpecs)
     return chosen
 
 
@@ -71,11 +71,11 @@ def counterexamples_command(
     there = opened(store)
     name, chosen = chosen_run(there, run), _variant(words)
     from lockstep.base.verdict import Verdict
-    from lockstep.pipeline.counterexample_stage import as_text, counterexamples, listed
+    from lockstep.pipeline.counterexample_stage import as_text, counterexamples, list_counterexamples
 
     with session(master, settings) as spark:
         counterexamples(spark, there, name, chosen, seconds, say)
-        found = listed(spark, there, name)
+        found = list_counterexamples(spark, there, name)
     click.echo(json.dumps(found, indent=2) if form == "json" else "\n".join(as_text(name, found)))
     return 0 if all(each["is_minimal"] for each in found) else Verdict.INCONCLUSIVE.exit_code
 
@@ -147,10 +147,10 @@ def _print(lines: Sequence[tuple[bytes, str]]) -> None:
 def _write(lines: Iterator[tuple[bytes, str]], output: Path, is_folder: bool) -> None:
     """Write the lines into a file, or where they came from several files, or `is_folder`, into as many in a folder."""
     from lockstep.base.whole_files import writing_whole
-    from lockstep.pipeline.source_files import unpacked
+    from lockstep.pipeline.source_files import unpacked_name
 
     of_files = {source: [line for line, _ in each] for source, each in groupby(lines, key=itemgetter(1))}
-    targets = {source: output / Path(unpacked(source)).name for source in of_files}
+    targets = {source: output / Path(unpacked_name(source)).name for source in of_files}
     if len(of_files) == 1 and not is_folder:
         targets = dict.fromkeys(of_files, output)
     else:

@@ -35,7 +35,7 @@ class Mistake(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says: str
 
 
-class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TraceQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question about the steps of a trace.
 
     After the event `after` (-1: at the beginning) it asks for `field`, which `node` shows, or whether `node` may take
@@ -61,7 +61,7 @@ class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class Predict(_Described, frozen=True, tag="predict"):
     """Predict what nodes show after some of the steps of a trace."""
 
-    questions: tuple[Question, ...] = msgspec.field(name="question")
+    questions: tuple[TraceQuestion, ...] = msgspec.field(name="question")
 
     @property
     def file(self) -> str:

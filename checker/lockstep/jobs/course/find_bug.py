@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
@@ -14,24 +12,13 @@ from lockstep.conformance.trace_verdict import Finding
 from lockstep.jobs.course.course_exercises import TRACE, FindBug, refuse_overwriting
 from lockstep.jobs.course.plant_expression import ExpressionError, ReferenceMethod, methods_of
 from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers
+from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_specs import compiled
-from lockstep.trace.trace_format import Event, Header, write_trace
+from lockstep.trace.trace_format import Header, write_trace
 
 #: The fields of an answer.
 METHOD, EXPRESSION = "method", "expression"
-
-
-@dataclass(frozen=True, slots=True)
-class _ClusterTrace:
-    """The events of a cluster as a trace."""
-
-    source: str
-    events: tuple[Event, ...]
-
-    def __iter__(self) -> Iterator[tuple[int, Event]]:
-        """Yield each with the line that it would have in a file."""
-        return enumerate(self.events, start=2)
 
 
 def write_flawed_trace(exercise: FindBug, folder: Path) -> Path:
@@ -43,7 +30,7 @@ def write_flawed_trace(exercise: FindBug, folder: Path) -> Path:
     refuse_overwriting([path])
     header, trace = _cluster(exercise, exercise.seeds[0], _expression(exercise.changed))
     folder.mkdir(parents=True, exist_ok=True)
-    write_trace(path, header, trace.events)
+    write_trace(path, header, (event for _, event in trace))
     return path
 
 
@@ -101,11 +88,11 @@ def _deviation_text(found: Finding, seed: int) -> str:
     return f"seed {seed}, event {found.seq}, {found.action} of {found.node}: {what}"
 
 
-def _cluster(exercise: FindBug, seed: int, planted: ast.expr) -> tuple[Header, _ClusterTrace]:
+def _cluster(exercise: FindBug, seed: int, planted: ast.expr) -> tuple[Header, ListedTrace]:
     _, simulator = simulators()[exercise.plan]
     with ReferenceMethod(exercise.module, exercise.method).planted(exercise.expression, planted):
         header, events = simulator.cluster(exercise.plan, seed, exercise.events)
-        return header, _ClusterTrace(f"{exercise.plan}, seed {seed}", tuple(events))
+        return header, ListedTrace.numbered(f"{exercise.plan}, seed {seed}", events)
 
 
 def _expression(text: str) -> ast.expr:

@@ -11,7 +11,7 @@ from lockstep.conformance.comparison import ObservationError, ShownValue, compar
 from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.property_evaluation import IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
-from lockstep.jobs.course.course_exercises import TRACE, Predict, Question
+from lockstep.jobs.course.course_exercises import TRACE, Predict, TraceQuestion
 from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers, is_plain
 from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.spec import Spec
@@ -34,7 +34,7 @@ class ExerciseRun:
     states: Mapping[int, State]
     violations: Mapping[str, int]
 
-    def compare(self, question: Question, answer: Any) -> ShownValue:
+    def compare(self, question: TraceQuestion, answer: Any) -> ShownValue:
         """Compare an answer with the spec.
 
         Raises ObservationError where the two cannot be compared, and KeyError where there is no such event.
@@ -51,7 +51,7 @@ class ExerciseRun:
         compared = compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words)
         return next((each for each in compared if not each.equal), compared[0])
 
-    def _may(self, question: Question) -> bool:
+    def _may(self, question: TraceQuestion) -> bool:
         event = Event(seq=0, node=question.node, action=question.action, args=question.args)
         args = EventReader(question.name, self.spec.actions, self.interface).arguments(0, event)
         return self.spec.step(self.states[question.after], question.action, args) is not None
@@ -101,7 +101,7 @@ def grade_predictions(name: str, exercise: Predict, answers: StudentAnswers, sho
 
 
 def _grade_answer(
-    run: ExerciseRun, question: Question, answer: Any, answers: StudentAnswers, show_solution: bool
+    run: ExerciseRun, question: TraceQuestion, answer: Any, answers: StudentAnswers, show_solution: bool
 ) -> tuple[bool, Iterator[str]]:
     if answer == OPEN:
         solution = _solution(run, question) if show_solution else ""
@@ -119,13 +119,13 @@ def _grade_answer(
     return False, _wrong_answer(run, question, answer, show_solution)
 
 
-def _other_kind(run: ExerciseRun, question: Question, answer: Any, answers: StudentAnswers) -> str:
+def _other_kind(run: ExerciseRun, question: TraceQuestion, answer: Any, answers: StudentAnswers) -> str:
     """Return the remark on an answer of another kind than the one that is asked for."""
     place = f"{answers.path}:{answers.lines.get(question.name, 1)}"
     return f"{question.name}: {_toml(answer)} is not what is asked for, {_kind(run, question)} ({place})"
 
 
-def _kind(run: ExerciseRun, question: Question) -> str:
+def _kind(run: ExerciseRun, question: TraceQuestion) -> str:
     """Return the kind of an answer, with an example that does not reveal the solution."""
     if question.property:
         return f'the number of an event, or "{NEVER}"'
@@ -143,7 +143,7 @@ def _kind(run: ExerciseRun, question: Question) -> str:
     return "an array or a table"
 
 
-def _wrong_answer(run: ExerciseRun, question: Question, answer: Any, show_solution: bool) -> Iterator[str]:
+def _wrong_answer(run: ExerciseRun, question: TraceQuestion, answer: Any, show_solution: bool) -> Iterator[str]:
     solution = _solution(run, question) if show_solution else ""
     yield f"{question.name}: {_toml(answer)} is not what the spec says{solution}"
     known = (each.says for each in question.mistakes if _same(each.answer, answer))
@@ -154,18 +154,18 @@ def _same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _solution(run: ExerciseRun, question: Question) -> str:
+def _solution(run: ExerciseRun, question: TraceQuestion) -> str:
     return f"; the spec says {expected(run, question)}"
 
 
-def expected(run: ExerciseRun, question: Question) -> str:
+def expected(run: ExerciseRun, question: TraceQuestion) -> str:
     """Return the answer of the spec to a question, as TLA+ writes it."""
     if question.property or question.action:
         return format_value(run.compare(question, NEVER).expected)
     return format_value(_value(run, question))
 
 
-def _value(run: ExerciseRun, question: Question) -> Value:
+def _value(run: ExerciseRun, question: TraceQuestion) -> Value:
     """Return the field that a question asks about, in the state of the spec."""
     state = run.states[question.after]
     node = run.interface.words.strings.get(question.node, question.node)

@@ -16,6 +16,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.json_values import to_tree
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_session import Visit
 from lockstep.systems.trace_specs import compiled, spec_hash
@@ -56,18 +57,9 @@ def save_trace(game: Game, at: int) -> SavedTrace:
     spec = _spec_of_traces(game, header)
     _refuse_other_states(game, spec, header)
     events = tuple(_events(game, header, path))
-    listed = _Listed(f"{game.name}.trace.ndjson", tuple(enumerate(events, start=2)))
+    listed = ListedTrace.numbered(f"{game.name}.trace.ndjson", events)
     verdict = check_trace(listed, spec, game.system.interface(spec))
     return SavedTrace(b"".join(trace_lines(header, events)), verdict, tuple(_notes(path, spec, verdict)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    source: str
-    events: Sequence[tuple[int, Event]]
-
-    def __iter__(self) -> Iterator[tuple[int, Event]]:
-        return iter(self.events)
 
 
 def _header(game: Game, path: Sequence[Visit]) -> Header:
@@ -106,11 +98,9 @@ def _node(game: Game, visit: Visit) -> str:
 
 def _spec_of_traces(game: Game, header: Header) -> Spec:
     """Return the spec that the trace will be checked against."""
-    if game.is_own:
-        if len(game.session.initial) > 1:
-            raise NoTraceError("a trace begins in the one initial state of its spec, and this one has several")
-        return game.session.spec
-    if game.header is not None:
+    if game.is_own and len(game.session.initial) > 1:
+        raise NoTraceError("a trace begins in the one initial state of its spec, and this one has several")
+    if game.is_own or game.header is not None:
         return game.session.spec
     try:
         return compiled(game.system, header, game.name)
@@ -141,7 +131,7 @@ def _initial_observation(game: Game, spec: Spec, header: Header) -> list[object]
 
 def _events(game: Game, header: Header, path: Sequence[Visit]) -> Iterator[Event]:
     """Yield the events: a step of a trace unchanged, any other with what its node shows, and what it sent."""
-    check = TraceCheck(_Listed(game.name, ()), game.session.spec, game.interface)
+    check = TraceCheck(ListedTrace(game.name), game.session.spec, game.interface)
     shown: dict[str, dict[str, object]] = {}
     for number, visit in enumerate(path[1:]):
         if visit.event is not None:

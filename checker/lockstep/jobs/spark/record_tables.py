@@ -6,7 +6,7 @@ A field that is text, a number, a truth value or bytes is a column of that; any 
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -44,6 +44,10 @@ class RecordTable(Generic[T]):
             row[name] = msgspec.json.encode(row[name]).decode()
         return {name: str(value) if isinstance(value, str) else value for name, value in row.items()}  # enums too
 
+    def batch(self, records: Iterable[T]) -> pa.RecordBatch:
+        """Return records as a batch of rows."""
+        return pa.RecordBatch.from_pylist([self.row(record) for record in records], schema=self.schema)
+
     def record(self, row: Mapping[str, Any]) -> T:
         """Return the record of a row; columns of others are ignored."""
         values = {}
@@ -69,3 +73,9 @@ def ddl(schema: pa.Schema) -> str:
 def extended(record: type[T], base: Any, **more: Any) -> T:
     """Return a record of a class that extends that of another record, with its further fields."""
     return record(**{field.name: getattr(base, field.name) for field in fields(base)} | more)
+
+
+def column_rows(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a partition, with the columns of these names alone."""
+    for batch in batches:
+        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)

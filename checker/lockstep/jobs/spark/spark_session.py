@@ -23,27 +23,25 @@ from lockstep.base.scratch import lasting, scratch
 
 _LOG_TAIL_BYTES = 2_000
 
-#: So much is told of what a task raised; it may name a file by a long path.
-_MESSAGE_LENGTH = 1_000
+#: Characters of what a task raised, at most; it may name a file by a long path.
+MAX_MESSAGE_LENGTH = 1_000
 
-#: The name of an error of lockstep in a traceback: its message says all.
+#: The name of an error of lockstep in a traceback, whose message needs nothing besides.
 _OWN_ERROR = re.compile(r"^lockstep\.[\w.]+: ")
 
+#: Errors of a call of Spark where a worker, or Spark itself, dies of it.
+SPARK_ERRORS = (Py4JError, PySparkException, ConnectionError)
 
-#: What a call of Spark raises where a worker, or Spark itself, dies of it.
-DEATHS = (Py4JError, PySparkException, ConnectionError)
-
-
-#: With this Java ends where a task needed more memory than there is (Spark's SparkExitCode.OOM).
+#: The exit code of Java where a task needed more memory than there is (Spark's SparkExitCode.OOM).
 _OUT_OF_MEMORY = 52
 
-#: What a job says that ends because Java does, and how long Java takes for that at most.
+#: The error of a job that ends because Java does, and how long Java takes for that at most.
 _SHUT_DOWN, _PATIENCE_SECONDS = "SparkContext was shut down", 10.0
 
-#: Set where this process has ended the session itself: jobs say then that it was shut down, and Java lives on.
+#: Set where this process has ended the session itself: jobs then report that it was shut down, and Java lives on.
 _stopped = threading.Event()
 
-#: What is said of a file of a table that is damaged.
+#: The words for a file of a table that is damaged.
 CANNOT_BE_READ = "cannot be read"
 
 
@@ -62,7 +60,7 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Run Spark for as long as the `with` block lasts.
 
-    Python workers run this interpreter. With a local master nothing listens beyond the loopback interface,
+    Python workers run this interpreter. With a local master nothing listens outside the loopback interface,
     and tables are kept in a temporary folder that goes with the session. With any other master the
     addresses and, if PYSPARK_PYTHON or `spark.pyspark.python` is set, the workers' interpreter are left as
     the cluster has them.
@@ -122,7 +120,7 @@ def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool
             # Java's own warning and Spark's greeting precede any log level, so the process is started here,
             # with its standard error in a file. A process that is there already goes on as it was started.
             if getattr(SparkContext, "_gateway", None) is None:
-                with deferred_interrupts():  # else nobody would know which process to end
+                with deferred_interrupts():  # else it would not be known which process to end
                     gateway = launch_gateway(_for_java(conf, is_short=is_short), {"stderr": log})  # type: ignore[no-untyped-call]
                     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
             with kept_handlers():  # Spark would make a KeyboardInterrupt of Ctrl-C, after asking Java about it
@@ -138,6 +136,11 @@ def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool
             raise SparkStartError(f"Spark did not start: {reason}\n{_tail(log)}".rstrip()) from error
 
 
+def task_slots(spark: SparkSession) -> int:
+    """Return how many tasks run at once."""
+    return max(1, spark.sparkContext.defaultParallelism)
+
+
 def _for_java(conf: SparkConf, *, is_short: bool) -> SparkConf:
     """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process."""
     options = conf.get("spark.driver.extraJavaOptions", "") or ""
@@ -150,7 +153,7 @@ def _stop(session: SparkSession) -> None:
     _stopped.set()
     try:
         session.stop()
-    except DEATHS:  # Java is dead: there is nothing to stop, and the next session needs a new one
+    except SPARK_ERRORS:  # Java is dead: there is nothing to stop, and the next session needs a new one
         _forget_java()
 
 
@@ -176,35 +179,35 @@ def _forget_java() -> None:
     SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def death(error: Exception) -> str:
-    """Say in a line what became of a Spark job that ended in an error."""
+def describe_failure(error: Exception) -> str:
+    """Return a line on why a Spark job ended in an error."""
     text = _text(error)
     code = _exit_code(text)
     if code == _OUT_OF_MEMORY:
         return "Spark's Java process ran out of memory: give it more, as with --conf spark.driver.memory=4g"
     if isinstance(error, ConnectionError | Py4JNetworkError) or code is not None:
         return "Spark's Java process died"
-    if _of_worker(text):
+    if _is_of_worker(text):
         return "the Spark worker died"
     if "No space left on device" in text:
         return "no space left on device"
-    causes = [said for said in re.findall(r"^Caused by: [\w.$]+: (.*)", text, re.MULTILINE) if said]
+    causes = list(filter(None, re.findall(r"^Caused by: [\w.$]+: (.*)", text, re.MULTILINE)))
     unread = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(\S+)\. ", text)
     if unread is not None:
         file = unquote(unread[1])
         why = (causes or ["it is damaged"])[0].removeprefix(f"file:{file} ")
-        return f"{file} {CANNOT_BE_READ}: {why[:_MESSAGE_LENGTH]}"
+        return f"{file} {CANNOT_BE_READ}: {why[:MAX_MESSAGE_LENGTH]}"
     # The last line of a Python traceback that begins at the margin has what was raised.
     raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
     if raised and (own := _OWN_ERROR.match(raised[-1])):
-        return str(raised[-1])[own.end() :][:_MESSAGE_LENGTH]
+        return str(raised[-1])[own.end() :][:MAX_MESSAGE_LENGTH]
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
     message = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
-    return f"Spark did not finish: {message[:_MESSAGE_LENGTH]}"
+    return f"Spark did not finish: {message[:MAX_MESSAGE_LENGTH]}"
 
 
 def _exit_code(text: str) -> int | None:
-    """Return with what Java has ended, None where it has not; where jobs end because it is about to, wait for that."""
+    """Return the exit code of Java, None if it lives; where jobs end because it is about to end, wait for that."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None
@@ -216,19 +219,19 @@ def _exit_code(text: str) -> int | None:
 
 
 def worker_died(error: Exception) -> bool:
-    """Tell whether a Spark job ended because its Python workers died, and Spark itself lives."""
-    return not isinstance(error, ConnectionError | Py4JNetworkError) and _of_worker(_text(error))
+    """Return whether a Spark job ended because its Python workers died, and Spark itself lives."""
+    return not isinstance(error, ConnectionError | Py4JNetworkError) and _is_of_worker(_text(error))
 
 
 def never_connected(error: Exception) -> bool:
-    """Tell whether a Spark job ended because a Python process had not started after the ten seconds that Spark waits.
+    """Return whether a Spark job ended because a Python process had not started after the ten seconds that Spark waits.
 
     No setting changes how long that is; on a machine with much else to do another one may be faster.
     """
     return "Python worker failed to connect back" in _text(error)
 
 
-def _of_worker(text: str) -> bool:
+def _is_of_worker(text: str) -> bool:
     return "Python worker exited unexpectedly" in text or "Python worker failed" in text
 
 
@@ -246,7 +249,7 @@ def _tail(log: IO[bytes]) -> str:
 
 @contextmanager
 def _workers_interpreter(settings: Mapping[str, str], is_forced: bool) -> Iterator[None]:
-    """Say which Python workers run: PySpark reads it from the environment alone, whatever the settings say."""
+    """Set which Python workers run: PySpark reads it from the environment alone, whatever the settings are."""
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     before = {name: os.environ.get(name) for name in names}
     for name in names:
@@ -264,7 +267,7 @@ def _workers_interpreter(settings: Mapping[str, str], is_forced: bool) -> Iterat
                 os.environ[name] = value
 
 
-def submitted() -> dict[str, str]:
+def submitted_settings() -> dict[str, str]:
     """Return the settings that spark-submit has, where it started this process; nothing where it did not."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return {}

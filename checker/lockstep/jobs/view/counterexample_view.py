@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.property_evaluation import PropertyEvaluator
-from lockstep.jobs.view.remarks import property_remark
+from lockstep.jobs.view.remarks import failed_properties, property_remark
 from lockstep.models.counterexample import behaviour_of_violation
 from lockstep.models.search_result import Engine, SpecFiles
 from lockstep.models.spec_search import explore_spec
@@ -95,17 +94,12 @@ def _shown(
 
 
 def _steps(behaviour: Behaviour, context: PageContext) -> Iterator[ShownStep]:
-    spec = context.spec
-    properties = PropertyEvaluator(spec, one_behaviour=True)
-    state = spec.state(behaviour.steps[0].state)
-    known = properties.standing(state)
-    for number, each in enumerate(behaviour.steps):
-        after = spec.state(each.state)
-        failed, known = (known.failed, known) if number == 0 else properties.step(state, known, after)
+    states = [context.spec.state(each.state) for each in behaviour.steps]
+    failed = failed_properties(context.spec, states)
+    for number, (each, state, names) in enumerate(zip(behaviour.steps, states, failed, strict=True)):
         args = dict(each.args or {})
-        node = acting_node(args, after, context.system)
-        yield ShownStep(number, each.action or "", args, node, each.state, failed=failed)
-        state = after
+        node = acting_node(args, state, context.system)
+        yield ShownStep(number, each.action or "", args, node, each.state, failed=names)
 
 
 def acting_node(args: Mapping[str, Value], state: State, system: System) -> str:

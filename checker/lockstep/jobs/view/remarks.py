@@ -1,9 +1,10 @@
-"""Remarks on a behaviour: what a verdict finds wrong, at which step, and why a property is false there."""
+"""Remarks on a behaviour: the findings of a verdict at their steps, and why a property is false there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import Remark, ShownStep
@@ -13,6 +14,19 @@ from lockstep.systems.node_picture import shown
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
+
+
+def failed_properties(spec: Spec, states: Iterable[State]) -> Iterator[frozenset[str]]:
+    """Yield the properties that are false of each state of a behaviour, of one at least, or of the step to it."""
+    properties = PropertyEvaluator(spec, one_behaviour=True)
+    rest = iter(states)
+    state = next(rest)
+    known = properties.standing(state)
+    yield known.failed
+    for after in rest:
+        failed, known = properties.step(state, known, after)
+        state = after
+        yield failed
 
 
 def remarks_on(verdict: TraceVerdict, steps: Sequence[ShownStep], context: PageContext) -> Iterator[Remark]:

@@ -10,11 +10,10 @@ import msgspec
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.conformance.state_check import follow_states
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.view.counterexample_view import page_context
-from lockstep.jobs.view.remarks import remarks_on
+from lockstep.jobs.view.remarks import failed_properties, remarks_on
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, TraceWindow
 from lockstep.logs.explanation_search import ExplainingRun
 from lockstep.logs.log_check import best_explanation, explain_logs
@@ -131,33 +130,21 @@ def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -
     refuse_no_verdict(of_own(verdict))
     if not taken:
         raise NothingToShowError(verdict_text(verdict).splitlines()[0])
-    properties = PropertyEvaluator(context.spec, one_behaviour=True)
-    state, known = taken[0].state, properties.standing(taken[0].state)
-    steps = [ShownStep(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
-    for number, each in enumerate(taken[1:], 1):
-        failed, known = properties.step(state, known, each.state)
-        state = each.state
-        steps.append(ShownStep(number, each.action, each.args, "", state.as_dict(), trace.states[number].line, failed))
+    failed = failed_properties(context.spec, (each.state for each in taken))
+    steps = [
+        ShownStep(number, each.action, each.args, "", each.state.as_dict(), read.line, names)
+        for number, (each, read, names) in enumerate(zip(taken, trace.states, failed, strict=False))
+    ]
     behaviour = _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context)
     return replace(behaviour, back_to=trace.loop if len(taken) == len(trace.states) else None)
 
 
 def _explaining_steps(runs: Sequence[ExplainingRun], spec: Spec) -> Iterator[ShownStep]:
     """Yield the steps of a behaviour that explains the lines of logs."""
-    properties = PropertyEvaluator(spec, one_behaviour=True)
-    state = runs[0].state
-    known = properties.standing(state)
-    number = 0
-    yield ShownStep(0, "Init", {}, "", state.as_dict(), failed=known.failed)
-    for run in runs[1:]:
-        assert run.line is not None
-        line = run.line
-        for taken in run.steps:
-            number += 1
-            failed, known = properties.step(state, known, taken.state)
-            step = ShownStep(number, taken.action, taken.args, "", taken.state.as_dict(), failed=failed)
-            if taken.hidden:
-                yield replace(step, is_hidden=True)
-            else:
-                yield replace(step, line=line.number, source=line.source)
-            state = taken.state
+    taken = [(run.line, step) for run in runs[1:] for step in run.steps]
+    failed = failed_properties(spec, [runs[0].state, *(step.state for _, step in taken)])
+    yield ShownStep(0, "Init", {}, "", runs[0].state.as_dict(), failed=next(failed))
+    for number, ((line, step), names) in enumerate(zip(taken, failed, strict=True), 1):
+        assert line is not None
+        shown = ShownStep(number, step.action, step.args, "", step.state.as_dict(), failed=names)
+        yield replace(shown, is_hidden=True) if step.hidden else replace(shown, line=line.number, source=line.source)

@@ -19,7 +19,7 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.trace.trace_format import Event
 
-#: How many steps are shown up to what is wrong, or up to the end, and how many after it.
+#: Steps that are shown up to what is wrong, or up to the end, and after it.
 BEFORE, AFTER = 1_500, 501
 
 

@@ -42,7 +42,7 @@ class NotGrowingError(GaveUpError):
 
 
 class FollowedFile(msgspec.Struct):
-    """How far a file is read: `bytes` and `lines` of it; `tail` is the CRC-32 of the last of these bytes.
+    """The position up to which a file is read: `bytes` and `lines`; `tail` is the CRC-32 of the last of these bytes.
 
     Nothing more is read of one that `is_faulty`; `is_gone` is one that was looked for long enough.
     """
@@ -65,7 +65,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """What a batch has for a trace besides lines.
+    """A notice to a trace, which a batch has besides lines.
 
     `kind` is "gone" (the file is), "fault" (it has a line that cannot be read) or "time" (it is now `at`, in
     milliseconds since 1970, and there is nothing more to read). `text` is for people.
@@ -78,7 +78,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class ReadOffset(msgspec.Struct):
-    """How far all files are read after a batch, and what that batch reads: the same offset, the same batch."""
+    """The position in all files after a batch, and the pieces that it reads: the same offset, the same batch."""
 
     number: int = 0
     files: dict[str, FollowedFile] = {}
@@ -207,7 +207,7 @@ class BatchPlanner:
                 after.notices.append(Notice(path, "gone", f"{self._named(path)}: the file is gone"))
 
     def _read(self, after: ReadOffset, path: str, version: tuple[int, int], most: int) -> int:
-        """Plan to read what is new in a file, as many bytes as `most`; return how many that is."""
+        """Plan to read the new bytes of a file, `most` at most; return how many."""
         file = after.files.get(path, FollowedFile())
         if file.is_faulty:
             return 0

@@ -17,7 +17,7 @@ from lockstep.pipeline.watch.spec_cache import SpecCache
 
 FORMAT = "lockstep-growing-traces"
 
-#: A row is a block of complete lines of a trace, of which `number` is the first, or a notice, whose time that is.
+#: A row is a block of complete lines of a trace, the first of them line `number`, or a notice of the time `number`.
 ROWS = pa.schema([("trace", pa.string()), ("kind", pa.string()), ("number", pa.int64()), ("data", pa.binary())])
 
 #: The kind of a row that has lines.

@@ -86,12 +86,12 @@ class TraceProgress(msgspec.Struct):
         return msgspec.msgpack.encode(self)
 
     def settle(self, verdict: TraceVerdict) -> None:
-        """Give the trace its verdict; what was counted and found stays, and what only going on would need goes."""
+        """Give the trace its verdict; counts and findings stay, and the data for going on is dropped."""
         self.settled, self.result.verdict, self.result.reason = True, verdict.verdict, verdict.reason
         self.state, self.waiting, self.since = b"", [], 0
 
     def new_row(self, trace: str, source: str, replay: str = "") -> WatchVerdict:
-        """Return what is new of a trace as a row of the table, and note that it is recorded."""
+        """Return the news of a trace as a row of the table, and note that it is recorded."""
         row = extended(
             WatchVerdict, self.result, trace=trace, spec=self.spec_digest, settled=self.settled, replay=replay
         )
@@ -113,7 +113,7 @@ class TraceProgress(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class WatchLimits:
-    """How many seconds a gap is waited for, and how many events may wait meanwhile, and bytes of them.
+    """The limits of a gap: `patience` in seconds, and how many `events` may wait meanwhile, and `bytes` of them.
 
     `seconds` is how long the check of the lines that a batch has of a trace may take, and compiling its spec.
     """
@@ -125,7 +125,7 @@ class WatchLimits:
 
 
 class BatchCheck:
-    """The check of what one batch has of one trace."""
+    """The check of the lines and notices that one batch has for one trace."""
 
     def __init__(self, progress: TraceProgress, source: str, specs: SpecCache, limits: WatchLimits) -> None:
         """Go on with the progress of the trace in `source`."""
@@ -195,7 +195,7 @@ class BatchCheck:
         progress.state = state_bytes(state)
         size = sum(len(each.text) for each in progress.waiting)
         if len(progress.waiting) > self.limits.events or size > self.limits.bytes:
-            self._give_up(f"{progress.gap}: there is no room for more")
+            self._give_up(f"{progress.gap}: no more events can wait")
 
     def _give_up(self, reason: str) -> None:
         self.progress.settle(TraceVerdict(self.source, Verdict.INCONCLUSIVE, reason))
@@ -214,7 +214,7 @@ class BatchCheck:
                     self._give_up(f"{progress.gap}: waited {self.limits.patience:g} s")
 
     def finish(self, torn: bytes) -> None:
-        """Settle a trace of which no more will come, as `lockstep check` would; `torn` is an end without line break."""
+        """Settle a trace that will not go on, as `lockstep check` would; `torn` is an end without line break."""
         progress = self.progress
         if progress.waiting:
             self._give_up(progress.gap)

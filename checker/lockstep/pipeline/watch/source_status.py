@@ -1,6 +1,6 @@
-"""What the source and the program report to each other: two processes of one machine, by small files in a folder.
+"""The reports of the source and the program to each other: two processes of one machine, by files in a folder.
 
-Nothing here is needed after a restart: Spark's checkpoint has all that is.
+Nothing here is needed after a restart, for which Spark's checkpoint is enough.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lockstep.pipeline.watch.growing_files import BatchPlanner, ReadOffset
 
 
 class SourceStatus(msgspec.Struct):
-    """The state of the source after it has looked for what is new.
+    """The state of the source after its last look at the files.
 
     `number` is that of the last batch that is finished; `traces` and the `bytes` that were read of them are those after
     the next one. `is_idle`: there is nothing to read, and nothing that it waits for. `torn` is that of the planner.
@@ -29,10 +29,10 @@ class SourceStatus(msgspec.Struct):
 
 
 class StatusFolder:
-    """The folder."""
+    """The folder of the reports."""
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder that is there."""
+        """Use a folder that exists."""
         self._status, self._waiting = folder / "status.json", folder / "waiting.json"
         self._last: tuple[tuple[int, int], SourceStatus] | None = None
 

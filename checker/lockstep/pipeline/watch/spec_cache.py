@@ -1,4 +1,4 @@
-"""Compiled specs in the store, each under the hash of what decides it: compiled once, on the driver, read by tasks."""
+"""Compiled specs in the store, each under a hash of its inputs: compiled once, on the driver, and read by tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
-from lockstep.jobs.spark.isolated_work import TIMES_APART, DiedError, apart
+from lockstep.jobs.spark.isolated_work import WorkDiedError, run_isolated
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import opened
 from lockstep.systems.trace_specs import Switches, spec_hash, spec_key, system_of, trace_spec
@@ -51,7 +51,7 @@ class SpecCache:
         self._digests: dict[str, str] = {}
 
     def hash_of(self, header: Header, source: str) -> str:
-        """Return the hash of what decides the spec of a trace; raises TraceError where its header is refused."""
+        """Return the hash of the inputs of the spec of a trace; raises TraceError where its header is refused."""
         system = system_of(header, source)
         key = (spec_key(header, source, self.switches), self.hash_of_modules(system))
         return hashlib.sha256(repr(key).encode()).hexdigest()
@@ -72,7 +72,7 @@ class SpecCache:
         if name in self._known:
             return
         path = self._folder / name
-        compiled = None if self._is_there(path) else self._compiled_apart(name, header, source)
+        compiled = None if self._is_there(path) else self._compiled_isolated(name, header, source)
         if compiled is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             with writing_whole(path) as file:
@@ -87,11 +87,11 @@ class SpecCache:
         except (OSError, msgspec.MsgspecError):
             return False
 
-    def _compiled_apart(self, name: str, header: Header, source: str) -> _Compiled:
+    def _compiled_isolated(self, name: str, header: Header, source: str) -> _Compiled:
         """Compile a spec in a process of its own: where that dies, or takes too long, this one does not try again."""
         try:
-            return apart(partial(self._compiled, header, source), self._seconds, TIMES_APART)
-        except DiedError as error:
+            return run_isolated(partial(self._compiled, header, source), self._seconds)
+        except WorkDiedError as error:
             self._known.add(name)
             return _Compiled(verdict=str(Verdict.INCONCLUSIVE), reason=f"the compiling of its spec {error}")
 
@@ -109,7 +109,7 @@ class SpecCache:
         return self._digests.get(name, "")
 
     def fetch(self, name: str, source: str) -> None:
-        """Get a spec ahead, for the processes that this one will start; they report one that failed."""
+        """Load a spec now, for the processes that this one will start; they report one that failed."""
         with contextlib.suppress(NoSpecError, OSError):
             self.get(name, source)
 

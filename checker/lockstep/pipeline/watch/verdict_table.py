@@ -27,7 +27,7 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.spark.record_tables import RecordTable
 
-#: What STORE/_lockstep.json says.
+#: The format in STORE/_lockstep.json.
 STORE_FORMAT = "lockstep-watch/1"
 _FORMAT_FILE, _OPTIONS_FILE, _DONE = "_lockstep.json", "watch.json", "_SUCCESS"
 

@@ -20,7 +20,7 @@ from lockstep.base.interrupts import Interrupts, deferred_interrupts
 from lockstep.base.progress import Say, silent
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.jobs.spark.spark_session import death, never_connected
+from lockstep.jobs.spark.spark_session import describe_failure, never_connected
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.watch.growing_files import bytes_between, refuse_unlisted
 from lockstep.pipeline.watch.growing_source import FORMAT, GrowingTraces
@@ -43,13 +43,13 @@ _SETTINGS = {
 
 _POLL_SECONDS = 0.1
 
-#: How often the stream is started, at most, where the process that looks for files is too slow to start.
+#: Starts of the stream, at most, where the process that looks for files is too slow to start.
 MAX_STARTS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """How to watch: `folder` of the traces; `switches`, which replace constants of their headers.
+    """The options of a watch: `folder` of the traces; `switches`, which replace constants of their headers.
 
     `every` is how often it looks for what is new, in seconds; `idle_seconds`, after how long without anything new it
     ends, None: never; `ends_on_violation`, whether it ends with the first one; `check_options`, those of `lockstep
@@ -112,7 +112,7 @@ class Watch:
         starts = 1
         while (error := self._stream(spark, source, folder, interrupts)) is not None:
             if interrupts or starts == MAX_STARTS or not never_connected(error):
-                raise GaveUpError(death(error))
+                raise GaveUpError(describe_failure(error))
             starts += 1
         self._finish(spark, source, is_interrupted=bool(interrupts))
 
@@ -189,7 +189,7 @@ class Watch:
 
     @property
     def unfinished(self) -> int:
-        """How many traces are not settled, and have no verdict of the end."""
+        """The number of traces that are not settled, and have no verdict of the end."""
         if self._status is None or self._has_finished:
             return 0
         empty = sum(begin == 0 for begin in self._status.torn.values())
@@ -197,7 +197,7 @@ class Watch:
 
     @property
     def has_ended_on_violation(self) -> bool:
-        """Whether a violation was to end it, and there is one."""
+        """Whether the watch ends on a violation, and there is one."""
         return self.options.ends_on_violation and self._has_violation
 
     def _is_over(self, source: StatusFolder) -> bool:

@@ -1,4 +1,4 @@
-"""The work of a task of Spark: the check of what a batch has of each trace, and the rows that come of it."""
+"""The work of a task of Spark: the check of a batch of each trace, and the rows that result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql.streaming.state import GroupState
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.jobs.spark.isolated_work import Care, DiedError
+from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError
 from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
 from lockstep.pipeline.watch.spec_cache import SpecCache
 from lockstep.pipeline.watch.verdict_table import WatchVerdict
@@ -31,8 +31,8 @@ _specs: dict[tuple[Path, str], SpecCache] = {}
 class TraceOutcome(NamedTuple):
     """The outcome of a batch for a trace.
 
-    `verdict` is what is new to record, None: nothing; `due` is until when the trace waits for events, in seconds since
-    1970: 0, if it waits no more, None, if it did not wait.
+    `verdict` is the row to record, if there are news; `due` is the time until which the trace waits for events, in
+    seconds since 1970: 0 if it waits no more, None if it did not wait.
     """
 
     progress: bytes
@@ -61,7 +61,7 @@ def task_of(
         ]
         before = bytes(state.get[0]) if state.exists else None
         given = before, key[0], str(folder / key[0]), rows, specs_in(store, switches), limits
-        outcome = check_with_care(Care(limits.seconds), *given)
+        outcome = check_isolated(Isolation(limits.seconds), *given)
         state.update((outcome.progress, TraceProgress.from_bytes(outcome.progress).settled))
         if outcome.verdict is not None or outcome.due is not None:
             verdict = None if outcome.verdict is None else msgspec.json.encode(outcome.verdict).decode()
@@ -74,7 +74,7 @@ def task_of(
 def check_batch(
     before: bytes | None, trace: str, source: str, rows: Sequence[SourceRow], specs: SpecCache, limits: WatchLimits
 ) -> TraceOutcome:
-    """Check what a batch has of a trace."""
+    """Check the rows that a batch has for a trace."""
     progress = TraceProgress.from_bytes(before)
     was_settled, waited = progress.result.verdict if progress.settled else None, bool(progress.waiting)
     BatchCheck(progress, source, specs, limits).run(rows)
@@ -86,8 +86,8 @@ def check_batch(
     return TraceOutcome(progress.to_bytes(), verdict, due)
 
 
-def check_with_care(
-    care: Care,
+def check_isolated(
+    isolation: Isolation,
     before: bytes | None,
     trace: str,
     source: str,
@@ -95,10 +95,10 @@ def check_with_care(
     specs: SpecCache,
     limits: WatchLimits,
 ) -> TraceOutcome:
-    """Check what a batch has of a trace; where that kills a process of its own, the trace is inconclusive."""
+    """Check the rows that a batch has for a trace; where that kills its process, the trace is inconclusive."""
     try:
-        outcome = care.of(partial(check_batch, before, trace, source, rows, specs, limits))
-    except DiedError as error:
+        outcome = isolation.run(partial(check_batch, before, trace, source, rows, specs, limits))
+    except WorkDiedError as error:
         progress = TraceProgress.from_bytes(before)
         due = 0.0 if progress.waiting else None
         progress.settle(TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of {_lines_of(rows)} {error}"))
@@ -108,7 +108,7 @@ def check_with_care(
 
 
 def _lines_of(rows: Sequence[SourceRow]) -> str:
-    """Name the lines of a batch."""
+    """Return the line numbers of a batch, in words."""
     lines = [row for row in rows if row.kind == "lines"]
     if not lines:
         return "its end"

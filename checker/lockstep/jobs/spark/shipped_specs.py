@@ -1,0 +1,109 @@
+"""Compiled specs on their way to the tasks: each once, by its hash.
+
+They go as broadcasts. An executor fetches one when the first of its tasks asks for it, from any executor that has it,
+and its Python workers read it from the local disk. A file of `SparkContext.addFile` would be fetched by every executor
+at the start of its next task, needed or not, and no session can remove it; the closure of a function goes with every
+task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lockstep.base.errors import EnvironmentFailedError, GaveUpError
+from lockstep.systems.trace_files import opened
+from lockstep.systems.trace_specs import Switches, spec_key, trace_spec
+from lockstep.tla.spec import Spec
+from lockstep.trace.json_lines import TraceError
+
+Key = tuple[object, ...]
+
+#: Errors that are the fault of the machine, or of a tool, and of no trace.
+MACHINE_FAILED = (EnvironmentFailedError, GaveUpError, MemoryError, OSError)
+
+#: Specs that a Python worker keeps, which lives longer than a task.
+MAX_LOADED_SPECS = 64
+
+#: The specs of this worker by hash.
+_loaded: dict[str, Spec] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedSpecs:
+    """The specs that the tasks of a batch need: the hash of each by its spec_key, and the text of each hash.
+
+    `switches` replace constants of the headers; `failed` has the errors of the specs that could not be compiled.
+    """
+
+    switches: Switches
+    hashes: Mapping[Key, str]
+    texts: Mapping[str, Any]
+    failed: Mapping[Key, Exception]
+
+    def spec(self, trace: str, key: Key) -> Spec:
+        """Return a spec for a trace, in a task; raises what compiling it raised."""
+        if (error := self.failed.get(key)) is not None:
+            raise error.in_trace(trace) if isinstance(error, TraceError) else error
+        digest = self.hashes[key]
+        if digest not in _loaded:
+            while len(_loaded) >= MAX_LOADED_SPECS:
+                _loaded.pop(next(iter(_loaded)))
+            _loaded[digest] = Spec.from_source(self.texts[digest].value)
+        return _loaded[digest]
+
+    def hash(self, key: Key) -> str:
+        """Return the SHA-256 of a spec's text, empty where it could not be compiled."""
+        return self.hashes.get(key, "")
+
+
+@dataclass(slots=True)
+class SpecShipper:
+    """Compiles the specs of headers in the driver, each once, and ships them.
+
+    Errors of these classes (`fatal`) are raised; any other becomes the verdict of the traces that need the spec.
+    """
+
+    spark: SparkSession
+    switches: Switches
+    fatal: tuple[type[Exception], ...] = MACHINE_FAILED
+    _compiled: dict[Key, str | Exception] = field(default_factory=dict)
+    _texts: dict[str, Any] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def ship(self, headers: Iterable[tuple[str, bytes | None]]) -> ShippedSpecs:
+        """Return the specs for traces with these names and first lines.
+
+        A line that is no header needs no spec: the check of the trace reports it.
+        """
+        with self._guard:  # batches are begun side by side
+            keys = {key for name, header in headers if (key := self._compile(name, header)) is not None}
+        compiled = {key: self._compiled[key] for key in keys}
+        hashes = {key: each for key, each in compiled.items() if isinstance(each, str)}
+        failed = {key: each for key, each in compiled.items() if isinstance(each, Exception)}
+        return ShippedSpecs(self.switches, hashes, {each: self._texts[each] for each in hashes.values()}, failed)
+
+    def _compile(self, name: str, line: bytes | None) -> Key | None:
+        if line is None:
+            return None
+        try:
+            header = opened([line], name).header
+            key = spec_key(header, name, self.switches)
+        except Exception:
+            return None
+        if key not in self._compiled:
+            try:
+                text = trace_spec(header, name, self.switches).source
+            except self.fatal:
+                raise
+            except Exception as error:
+                self._compiled[key] = error
+            else:
+                digest = self._compiled[key] = hashlib.sha256(text.encode()).hexdigest()
+                self._texts[digest] = self.spark.sparkContext.broadcast(text)
+        return key
