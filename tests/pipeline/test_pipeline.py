@@ -39,7 +39,7 @@ from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import Store
 from lockstep.pipeline.watch.growing_files import SUFFIX
-from lockstep.systems.file_check import judge_known, judge_own
+from lockstep.systems.file_check import KnownTraces, own_check
 from lockstep.systems.trace_files import import_trace, write_cluster
 from lockstep.systems.trace_specs import switches_of
 from tests.support.logs.backup_service import EXAMPLE, service
@@ -104,7 +104,7 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     assert report(spark, store, "all").gaps == []
     assert found.keys() == paths.keys()
     assert len(found) > 45
-    judge = judge_known(switches_of(words))
+    judge = KnownTraces(switches_of(words))
     alone = {name: as_told(judge(path), name) for name, path in paths.items()}
     by_fleet = check_with_spark(spark, list(paths.values()), switches_of(words))
     assert {name: as_told(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone
@@ -128,7 +128,7 @@ def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
     assert own.logs == TOGETHER
     found = run_all(spark, store, "logs", Files([str(logs)], TOGETHER), own)
-    judge = judge_own(own.spec, own.cfg, own.mapping)
+    judge = own_check(own.spec, own.cfg, own.mapping)
     alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}
     assert alone == verdicts(spark, store, "logs")
     assert alone["good"].ambiguity is not None

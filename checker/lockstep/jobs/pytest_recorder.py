@@ -17,7 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.pytest_collection import failure_text, own_words
-from lockstep.systems.file_check import Judge, judge_known, judge_own
+from lockstep.systems.file_check import FileCheck, KnownTraces, own_check
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice
 from lockstep.systems.trace_specs import switches_of
@@ -62,7 +62,7 @@ class RecorderFactory:
         if str(spec) in SYSTEMS:
             if cfg is not None or mapping is not None:
                 raise RecordingError("cfg and mapping go with a spec of your own")
-            name, judge = str(spec), judge_known(switches_of(chosen))
+            name, judge = str(spec), KnownTraces(switches_of(chosen))
             words = tuple(f"--switch {word}" for word in chosen)
         else:
             if chosen:
@@ -71,7 +71,7 @@ class RecorderFactory:
             if not own.is_file():
                 raise RecordingError(f"there is no file {own}, and no spec of this name: {', '.join(SYSTEMS)}")
             own_cfg, mapped = (None if each is None else self.folder / each for each in (cfg, mapping))
-            name, judge = own.stem, judge_own(own, own_cfg or own.with_suffix(".cfg"), mapped)
+            name, judge = own.stem, own_check(own, own_cfg or own.with_suffix(".cfg"), mapped)
             words = own_words(own, own_cfg, mapped)
         file = re.sub(r"[^A-Za-z0-9]+", "_", self.name).strip("_")[:80] or "test"
         path = self.new_folder() / f"{file}.{'log' if mapping is not None else 'trace.ndjson'}"
@@ -84,7 +84,7 @@ class RecorderFactory:
 class Recorder:
     """Records a trace of a test, or with a mapping a log; events and lines may come from several threads."""
 
-    def __init__(self, path: Path, judge: Judge, words: tuple[str, ...], header: Header | None) -> None:
+    def __init__(self, path: Path, judge: FileCheck, words: tuple[str, ...], header: Header | None) -> None:
         """Start a trace with this header, or without one a log, that will be written to `path`."""
         self.path = path
         self._judge, self._words, self._header = judge, words, header

@@ -23,7 +23,7 @@ from lockstep.pipeline.shipped_specs import Key, Shipped, Shipping
 from lockstep.pipeline.source_files import EACH, TOGETHER, unpacked
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import hash_of
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_specs import spec_hash, switches_of
 from lockstep.tla.loading.spec_project import module_texts
@@ -169,7 +169,7 @@ class OwnSpec:
 
     def court(self, spark: SparkSession) -> Court:
         """Return what makes the judges; raises BadInputError where spec, cfg or mapping cannot be used."""
-        judge = judge_own(self.spec, self.cfg, self.mapping, search_path=self.library, strict=self.strict)
+        judge = own_check(self.spec, self.cfg, self.mapping, search_path=self.library, strict=self.strict)
         digest = hashlib.sha256(pickle.dumps(judge)).hexdigest()
         return _Own(_OwnJudge(spark.sparkContext.broadcast(judge), digest))
 

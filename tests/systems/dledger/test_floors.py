@@ -68,8 +68,8 @@ def test_a_fleet_reaches_all_that_is_not_excused_and_nothing_excused_is_common(p
 @pytest.mark.parametrize("plan", sampled(PLANS, VERIFIED))
 def test_a_plan_must_reach_all_that_the_spec_has_but_for_its_excuses(plan: str) -> None:
     whole = floors(plan, spec_of(plan))[-1]
-    assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() == everything(plan)
-    assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
+    assert whole.must | whole.unreachable.keys() | whole.seldom.keys() == everything(plan)
+    assert whole.must.isdisjoint({*whole.unreachable, *whole.seldom})
     assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
@@ -122,8 +122,8 @@ def test_an_excuse_is_given_once() -> None:
 def test_a_fleet_without_its_excuses_is_below_its_floor() -> None:
     found = fleet("four", CLUSTERS, EVENTS)
     whole = floors("four", spec_of("four"))[-1]
-    for excuse in (*whole.out_of_reach, *(what for what in seldom("four") if found[what] == 0)):
-        stricter = replace(whole, must=whole.must | {excuse}, out_of_reach={})
+    for excuse in (*whole.unreachable, *(what for what in seldom("four") if found[what] == 0)):
+        stricter = replace(whole, must=whole.must | {excuse}, unreachable={})
         judged = judge_floor("four", (stricter,), found, CLUSTERS, EVENTS)
         assert (judged.verdict, judged.missing) == (Verdict.VIOLATED, (excuse,))
 

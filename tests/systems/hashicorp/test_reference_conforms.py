@@ -135,8 +135,8 @@ def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
     for plan in PLANS:
         whole = floors(plan, spec_of(plan))[-1]
         everything = set(all_parts(spec_of(plan)))
-        assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() >= everything
-        assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
+        assert whole.must | whole.unreachable.keys() | whole.seldom.keys() >= everything
+        assert whole.must.isdisjoint({*whole.unreachable, *whole.seldom})
         assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
