@@ -39,7 +39,7 @@ from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import Store
 from lockstep.pipeline.watch.growing_files import SUFFIX
-from lockstep.systems.file_check import KnownTraces, own_check
+from lockstep.systems.file_check import KnownTraceCheck, own_check
 from lockstep.systems.trace_files import import_trace, write_cluster
 from lockstep.systems.trace_specs import switches_of
 from tests.support.logs.backup_service import EXAMPLE, service
@@ -89,14 +89,16 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     spark: SparkSession, store: Store, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     counterexamples = traces_dir() / "counterexamples"
-    versions = {each.file: each.untold for each in load_recordings(traces_dir() / "manifest.toml")}
+    versions = {each.file: each.import_options for each in load_recordings(traces_dir() / "manifest.toml")}
     paths = {str(each.relative_to(counterexamples)): each for each in counterexamples.rglob("*.ndjson")}
-    for file, untold in versions.items():
+    for file, import_options in versions.items():
         name = Path(file).name
         paths[name] = tmp_path / f"{name}.trace.ndjson"
-        import_trace(traces_dir() / file, paths[name], untold)
-    for version in {untold.version for untold in versions.values()}:
-        files = [str(traces_dir() / file) for file, untold in versions.items() if untold.version == version]
+        import_trace(traces_dir() / file, paths[name], import_options)
+    for version in {import_options.version for import_options in versions.values()}:
+        files = [
+            str(traces_dir() / file) for file, import_options in versions.items() if import_options.version == version
+        ]
         given = files if version else [str(counterexamples), *files]
         ingest(spark, store, "all", Files(given, version=version))
     check(spark, store, "all", Variant(words))
@@ -104,7 +106,7 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     assert report(spark, store, "all").gaps == []
     assert found.keys() == paths.keys()
     assert len(found) > 45
-    judge = KnownTraces(switches_of(words))
+    judge = KnownTraceCheck(switches_of(words))
     alone = {name: as_told(judge(path), name) for name, path in paths.items()}
     by_fleet = check_with_spark(spark, list(paths.values()), switches_of(words))
     assert {name: as_told(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone

@@ -119,7 +119,7 @@ def command(
     from lockstep.base.verdict import worst
     from lockstep.logs.log_check import InterruptedAfterVerdict
     from lockstep.logs.log_rotation import is_log
-    from lockstep.systems.file_check import ByTlc, KnownTraces, own_check
+    from lockstep.systems.file_check import ByTlc, KnownTraceCheck, own_check
     from lockstep.trace.trace_paths import trace_paths
 
     if own is None and (cfg or mapping or library):
@@ -132,7 +132,7 @@ def command(
     paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
     _refuse_to_overwrite(sarif, paths)
     if own is None:
-        jobs = _jobs(paths, KnownTraces(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
+        jobs = _jobs(paths, KnownTraceCheck(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
     else:
         note_translation(own, tla_tools)
         jobs = _own_jobs(

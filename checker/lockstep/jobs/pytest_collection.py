@@ -14,7 +14,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.file_check import FileCheck, KnownTraces, own_check
+from lockstep.systems.file_check import FileCheck, KnownTraceCheck, own_check
 from lockstep.systems.trace_specs import switches_of
 
 
@@ -78,7 +78,7 @@ def _load_check(config: pytest.Config) -> _SessionCheck:
         if spec is None:
             if cfg is not None:
                 raise BadInputError("a cfg goes with a spec")
-            return _SessionCheck(KnownTraces(switches_of(words)), tuple(f"--switch {word}" for word in words))
+            return _SessionCheck(KnownTraceCheck(switches_of(words)), tuple(f"--switch {word}" for word in words))
         if words:
             raise BadInputError("switches are for traces of a system that lockstep knows, not of a spec of your own")
         return _SessionCheck(own_check(spec, cfg or spec.with_suffix(".cfg"), None), own_words(spec, cfg, None))

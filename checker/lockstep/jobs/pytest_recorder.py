@@ -17,7 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.pytest_collection import failure_text, own_words
-from lockstep.systems.file_check import FileCheck, KnownTraces, own_check
+from lockstep.systems.file_check import FileCheck, KnownTraceCheck, own_check
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice
 from lockstep.systems.trace_specs import switches_of
@@ -62,7 +62,7 @@ class RecorderFactory:
         if str(spec) in SYSTEMS:
             if cfg is not None or mapping is not None:
                 raise RecordingError("cfg and mapping go with a spec of your own")
-            name, judge = str(spec), KnownTraces(switches_of(chosen))
+            name, judge = str(spec), KnownTraceCheck(switches_of(chosen))
             words = tuple(f"--switch {word}" for word in chosen)
         else:
             if chosen:

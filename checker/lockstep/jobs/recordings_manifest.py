@@ -45,8 +45,8 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     leaves: Departure | None = None
 
     @property
-    def untold(self) -> ImportOptions:
-        """The metadata that the file lacks."""
+    def import_options(self) -> ImportOptions:
+        """Facts that the file lacks."""
         return ImportOptions(self.version)
 
     def switches(self, system: System) -> dict[str, str]:

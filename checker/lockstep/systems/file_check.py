@@ -60,7 +60,7 @@ def check(
     if spec is None:
         if cfg is not None or mapping is not None:
             raise BadInputError("cfg and mapping go with a spec")
-        checks: FileCheck = KnownTraces(switches)
+        checks: FileCheck = KnownTraceCheck(switches)
     else:
         own = Path(spec)
         checks = own_check(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))
@@ -68,7 +68,7 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTraces:
+class KnownTraceCheck:
     """The check of traces whose header names a system that lockstep knows.
 
     `switches` are constants that replace the header's; `tlc` is there where TLC takes the steps; `say` is called with

@@ -37,8 +37,8 @@ class Constants:
 
     `allowed` are the values of each, by the header's name; `defaults` those that a header may leave out; `variants`
     are sets of them that have a name, as `lockstep check --switch` takes it. `values` makes the constants of the spec
-    out of the nodes, in the order of the header, and of all that was chosen; `header_choices` is its inverse: it returns
-    the nodes in their order and the constants of a header, and raises KeyError where the constants are of another spec.
+    out of the nodes, in the order of the header, and the choices; `header_choices` is its inverse: it returns the nodes
+    in their order and the constants of a header, and raises KeyError where the constants are of another spec.
     """
 
     allowed: Mapping[str, tuple[Choice, ...] | range]
@@ -67,9 +67,9 @@ BEGINNING_BYTES = 2000
 class RawFormat:
     """A format of a system's own logs, or of a recorder, that is imported as a trace.
 
-    `name` is used as in "a recording of ..."; `recognises` takes the file's name and its first bytes; `read` imports the
-    files of one system, and may compile the spec. `is_explained`: its lines are partial observations, and a search finds
-    the steps between them; only such a format may have several files.
+    `name` is used as in "a recording of ..."; `recognises` takes the file's name and its first bytes; `read` imports
+    the files of one system, and may compile the spec. Where `is_explained`, the lines are partial observations, and a
+    search finds the steps between them; only such a format may have several files.
     """
 
     name: str
@@ -116,8 +116,8 @@ class Simulator:
 class Floor:
     """The parts of the protocol that clusters of one plan must reach: a check cannot see a step that is never taken.
 
-    It is stated for a fleet of `clusters`, of `events` each. They must reach `must`, can reach none of `unreachable`, and
-    may miss `seldom`, each with the reason; together these are all parts, but for a floor of the essential ones.
+    It is stated for a fleet of `clusters`, of `events` each. They must reach `must`, can reach none of `unreachable`,
+    and may miss `seldom`, each with the reason; together these are all parts, but for a floor of the essential ones.
     """
 
     clusters: int
@@ -134,10 +134,10 @@ class System:
     `spec` is the root module, which the header of a trace names; `root` and `cfg` are its files, below spec/ or
     anywhere. `constants` are those that a header chooses; without them the cfg has them all.
 
-    Where a trace meets the spec: `observe` names the definition that a trace may show, `outbox` that of the messages a
-    node has sent, `null` the constant that JSON's null stands for; strings stand for the model values of those names where
-    `names_model_values` says so. No event has an integer below `least_integer`. `codes` are those of the properties;
-    `locate` returns the place where the reference implements an action.
+    The interface of spec and traces: `observe` names the definition that a trace may show, `outbox` that of the
+    messages a node has sent, `null` the constant that JSON's null stands for. Where `names_model_values`, strings stand
+    for the model values of those names. No event has an integer below `least_integer`. `codes` are those of the
+    properties; `locate` returns the place where the reference implements an action.
 
     The rest is optional: raw formats to import, a simulator, the parts of the protocol that a trace reaches, the floors
     of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,

@@ -155,7 +155,7 @@ def trace_constants(
 
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:
-    """Raise UncheckedPropertyError where the cfg has a property that no finite trace can be checked for, such as liveness."""
+    """Raise UncheckedPropertyError where the cfg has a property, such as liveness, that no trace is checked for."""
     for name, places in {**spec.temporal, **spec.unchecked}.items():
         raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(places)})")
 

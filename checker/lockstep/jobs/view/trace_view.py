@@ -21,7 +21,7 @@ from lockstep.logs.log_check import best_explanation, explain_logs
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.file_check import KnownTraces, header_of_states
+from lockstep.systems.file_check import KnownTraceCheck, header_of_states
 from lockstep.systems.own_logs import load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, check_own
 from lockstep.systems.trace_files import open_trace
@@ -48,7 +48,7 @@ def view_trace(
         context = _known_context(header_of_states(behaviour, str(path)), path, switches)
         return _states(f"{path.name}, {context.system.title}", behaviour, context, whole=whole), context
     window = TraceWindow(whole=whole)
-    verdict = KnownTraces(switches, say=say, listener=window)(path)
+    verdict = KnownTraceCheck(switches, say=say, listener=window)(path)
     refuse_no_verdict(verdict)
     context = _known_context(open_trace(path).header, path, switches)
     say(f"{path}: the states to show")

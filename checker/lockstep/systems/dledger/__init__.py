@@ -29,7 +29,7 @@ def _is_log(path: Path, begin: bytes) -> bool:
     return path.suffix == ".log" or ".log." in path.name or begin[:1] in _DIGITS
 
 
-def _read_recording(paths: Sequence[Path], _untold: ImportOptions, _compile: Compile, say: Say) -> Imported:
+def _read_recording(paths: Sequence[Path], _options: ImportOptions, _compile: Compile, say: Say) -> Imported:
     # Slow to import, and only this needs it.
     from lockstep.systems.dledger.recording_import import import_recording
 
