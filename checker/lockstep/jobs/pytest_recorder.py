@@ -59,6 +59,7 @@ class RecorderFactory:
         Raises BadInputError where spec, cfg, mapping or switches cannot be used, and as load_spec does.
         """
         chosen = list(switches)
+        judge: FileCheck
         if str(spec) in SYSTEMS:
             if cfg is not None or mapping is not None:
                 raise RecordingError("cfg and mapping go with a spec of your own")
