@@ -76,7 +76,7 @@ class KnownTraceCheck:
     may take `timeout_seconds`, and `listener` is called after each event.
     """
 
-    switches: Switches = MappingProxyType({})
+    switches: Switches
     tlc: ByTlc | None = None
     say: Say = silent
     jar: Path | None = None

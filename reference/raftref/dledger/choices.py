@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from raftref.choices import Choices
+
 
 class Feature(StrEnum):
     """Parts of the protocol, and steps that are split. Elections are always stepwise here (StepwiseElections).
@@ -71,15 +73,13 @@ FINE = frozenset({Feature.REQUEST_QUEUES, Feature.SPLIT_QUORUM_CHECK, Feature.PE
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Choices):
     """Features and flaws of a node: by default the coarsest steps, and 0.2.7 as published."""
 
+    all_features = Feature
+    all_flaws = Flaw
     features: frozenset[Feature] = frozenset()
     flaws: frozenset[Flaw] = IN_0_2_7
-
-    def has(self, choice: Feature | Flaw) -> bool:
-        """Return whether a feature, or a flaw, is there."""
-        return choice in self.features or choice in self.flaws
 
     def without(self, *flaws: Flaw) -> Config:
         """Return this config with some flaws repaired."""

@@ -24,6 +24,7 @@ from raftref.dledger.messages import (
     TransferCall,
 )
 from raftref.dledger.store import LedgerStore
+from raftref.records import record
 
 # ---- Role and term ----
 
@@ -82,10 +83,6 @@ class Pending:
     index: Index
     count: int = 1
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"index": self.index, "count": self.count}
-
 
 @dataclass(frozen=True, slots=True)
 class DispatcherState:
@@ -104,8 +101,8 @@ class DispatcherState:
     compare_index: Index = NONE
     truncate_index: Index = NONE
     write_index: Index = NONE
-    awaiting: PushType | None = None
     pendings: frozenset[Pending] = frozenset()
+    awaiting: PushType | None = None
 
     def to_compare(self) -> DispatcherState:
         """Go to COMPARE; the comparison starts anew only when APPEND is left.
@@ -167,18 +164,6 @@ class DispatcherState:
         """Wait for the answer to a call of this type, or (None) for none."""
         return replace(self, awaiting=type_)
 
-    def record(self) -> dict[str, Any]:
-        """Return the state as the spec's record."""
-        return {
-            "type": self.type.value,
-            "term": self.term,
-            "compareIndex": self.compare_index,
-            "truncateIndex": self.truncate_index,
-            "writeIndex": self.write_index,
-            "pendings": {"#set": [each.record() for each in sorted(self.pendings)]},
-            "awaiting": "NOTHING" if self.awaiting is None else self.awaiting.value,
-        }
-
 
 # ---- Clients ----
 
@@ -196,10 +181,6 @@ class Future:
     index: Index
     entry: Entry
     done: bool = False
-
-    def record(self) -> dict[str, Any]:
-        """Return the future as the spec's record."""
-        return {"index": self.index, "entry": self.entry.record(), "done": self.done}
 
 
 class ClientFutures:
@@ -253,7 +234,7 @@ class ClientFutures:
 
     def record(self) -> dict[str, Any]:
         """Return all of them as the spec's set."""
-        return {"#set": [each.record() for each in self._futures.values()]}
+        return {"#set": [record(each) for each in self._futures.values()]}
 
 
 # ---- Elections ----
@@ -294,10 +275,6 @@ class TransferWait:
     term: Term = NO_TERM
     index: Index = NONE
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"leader": self.leader, "term": self.term, "index": self.index}
-
 
 NOBODY_WAITS = TransferWait()
 
@@ -331,8 +308,8 @@ class ElectionState:
             "voteNext": self.vote_next,
             "round": self.round.record(),
             "transferee": self.transferee,
-            "transfers": {"#set": [call.record() for call in calls]},
-            "waiting": self.waiting.record(),
+            "transfers": {"#set": [record(call) for call in calls]},
+            "waiting": record(self.waiting),
             "termToTakeLeadership": self.term_to_take_leadership,
             "takesFrom": self.takes_from,
         }

@@ -11,6 +11,7 @@ from raftref.dledger.choices import PUBLISHED, Config, Feature, Flaw
 from raftref.dledger.messages import Code, CommitRequest, Entry, Index, Message, PushType, Request, Response, Term
 from raftref.dledger.server import Server
 from raftref.dledger.state import Role
+from raftref.records import record
 
 TERM = Term(3)
 
@@ -126,7 +127,7 @@ class TestTruncate:
         node = follower(A1)
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)
         assert (found.code, found.end_index) == (Code.SUCCESS, 2)
-        assert node.observe()["log"] == [A1.record(), {"term": -1, "value": None}, C2.record()]
+        assert node.observe()["log"] == [record(A1), {"term": -1, "value": None}, record(C2)]
 
     def test_a_hole_equals_no_entry(self) -> None:
         node = follower(A1)

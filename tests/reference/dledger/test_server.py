@@ -18,6 +18,7 @@ from raftref.dledger.messages import Entry, HeartBeat, Index, PushType, Term
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.state import Role
 from raftref.dledger.steps import Abandoned
+from raftref.records import record
 from tests.support.places import ROOT
 
 SPEC = ROOT / "spec" / "dledger"
@@ -266,8 +267,8 @@ def test_a_node_must_be_a_member_and_members_are_named_once() -> None:
 def test_a_commit_has_neither_index_nor_entry_and_is_never_awaited() -> None:
     node = running_leader()
     node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0), keeps_compare_index=False).to_append(Index(1))
-    (record,) = (m.record() for m in node.do_commit("n2").sent)
-    assert record == {
+    (commit,) = (record(m) for m in node.do_commit("n2").sent)
+    assert commit == {
         "kind": "request",
         "type": PushType.COMMIT.value,
         "src": "n1",
