@@ -16,7 +16,7 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
-from lockstep.systems.hashicorp.recording_reader import AnyLine
+from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
@@ -208,7 +208,7 @@ def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:
     """A kind that nobody reads would pass in silence."""
     noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp"}
     noise |= {"partition", "heal", "cut_oneway", "script", "faults_off", "hb_failed_obs", "hb_resumed_obs"}
-    kinds = {str(kind.__struct_config__.tag) for kind in AnyLine.__args__}
+    kinds = {str(kind.__struct_config__.tag) for kind in RECORDING.kinds.__args__}
     assert {str(kind.__struct_config__.tag) for kind in _READERS} == kinds - noise
 
 

@@ -68,7 +68,8 @@ def failed(turn: int = 0) -> Lines:
 
 
 def imported(lines: Lines) -> Imported:
-    return import_lines(written(renumbered([*lines, recorded()[-1]])), "r", trace_spec)
+    end = {**recorded()[-1], "t_ms": lines[-1]["t_ms"]}
+    return import_lines(written(renumbered([*lines, end])), "r", trace_spec)
 
 
 def checked(lines: Lines, switches: dict[str, str] | None = None) -> TraceVerdict:

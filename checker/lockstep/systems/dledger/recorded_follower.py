@@ -14,8 +14,9 @@ from lockstep.systems.dledger.recorded_group import (
     write_committed,
 )
 from lockstep.systems.dledger.recorded_pushes import Message, RecordedPush, answer_record, request_body
-from lockstep.systems.dledger.recording_lines import QueueLine, RecordingLine, RecvPush, RespPush, StoreLine
+from lockstep.systems.dledger.recording_lines import QueueLine, RecvPush, RespPush, StoreLine
 from lockstep.systems.dledger.step_placement import PlacedStep
+from lockstep.systems.recording_file import RecordingLine
 
 THREAD = "EntryHandler"
 

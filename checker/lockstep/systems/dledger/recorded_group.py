@@ -8,8 +8,6 @@ from lockstep.systems.dledger.recorded_pending_map import PendingMap, Removal
 from lockstep.systems.dledger.recorded_pushes import Message, RecordedPush, RecordedPushes
 from lockstep.systems.dledger.recording_lines import (
     DispatcherLine,
-    NodeLine,
-    RecordingLine,
     RecvRespPush,
     ShownDispatcher,
     ShownLog,
@@ -17,6 +15,7 @@ from lockstep.systems.dledger.recording_lines import (
     StoreLine,
 )
 from lockstep.systems.dledger.step_placement import History, PlacedStep
+from lockstep.systems.recording_file import NodeLine, RecordingLine
 from lockstep.trace.json_lines import TraceError
 
 #: The fields of a node that a change of its role, or of its log, may alter.

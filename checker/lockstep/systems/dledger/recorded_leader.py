@@ -23,13 +23,13 @@ from lockstep.systems.dledger.recorded_group import (
 from lockstep.systems.dledger.recorded_pushes import RecordedPush
 from lockstep.systems.dledger.recording_lines import (
     DispatcherLine,
-    RecordingLine,
     RecvRespPush,
     SendPush,
     StoreLine,
     WatermarkLine,
 )
 from lockstep.systems.dledger.step_placement import PlacedStep
+from lockstep.systems.recording_file import RecordingLine
 from raftref.dledger.messages import Index
 from raftref.dledger.quorum import quorum_index_by_sorting
 
