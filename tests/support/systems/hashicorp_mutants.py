@@ -9,7 +9,7 @@ import raftref.hashicorp
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS
 from lockstep.systems.trace_specs import trace_spec
 from raftref.hashicorp.choices import Flaw
 from tests.scripts.hashicorp_traces import FIRST, asked_with
