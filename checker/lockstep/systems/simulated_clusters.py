@@ -118,7 +118,7 @@ class Reference(Generic[P]):
         simulation = self.simulation()
         schedule = simulation.schedule(seed, plan)
         for event in schedule.run():
-            yield event_of(event), _Probe(simulation.trial(schedule.cluster))
+            yield event_of(event), _ClusterProbe(simulation.trial(schedule.cluster))
 
     def again(self, header: Header, steps: Iterable[Event]) -> Iterator[Event]:
         """Take steps in a new cluster, and yield their events; those that it refuses are left out.
@@ -160,7 +160,7 @@ def _similar(recorded: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -
     return sorted(similar, key=lambda each: sum(recorded.get(name) != value for name, value in each.items()))
 
 
-class _Probe:
+class _ClusterProbe:
     """A cluster between two steps, on which steps are tried; their events are those of a trace."""
 
     def __init__(self, trial: ClusterTrial[Any]) -> None:

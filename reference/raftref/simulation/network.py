@@ -26,7 +26,7 @@ def _never(_m: object) -> bool:
     return False
 
 
-class Network(Generic[M]):
+class Channels(Generic[M]):
     """All channels of a group, and a partition that may cut it in two."""
 
     def __init__(self, nodes: Sequence[str], *, fifo: bool, overtakes: Callable[[M], bool] = _never) -> None:

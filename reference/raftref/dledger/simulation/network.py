@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from raftref.dledger.messages import ElectionMessage, Message, NodeId
 from raftref.dledger.steps import Effects
-from raftref.simulation import Network as Channels
+from raftref.simulation.network import Channels
 
 
 def _is_of_election(m: Message) -> bool:

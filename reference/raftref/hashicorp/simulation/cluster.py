@@ -13,8 +13,8 @@ from raftref.hashicorp.simulation.fault_plan import FaultPlan
 from raftref.hashicorp.steps import Effects
 from raftref.hashicorp.stores import Stores, bootstrap_cluster
 from raftref.hashicorp.values import NodeId
-from raftref.simulation import Network as Channels
 from raftref.simulation.group import Group
+from raftref.simulation.network import Channels
 
 #: The action that handles each class of messages.
 HANDLERS = {kind: name for name, action in ACTIONS.items() for kind in action.messages}
