@@ -33,7 +33,7 @@ _QUOTED_NUMBER = re.compile(
     r'|"-?\d+" is in the integer interval|integer -?\d+ with non-integer: "-?\d+"'
 )
 
-#: Checks one log, each line of which has one step in full.
+#: Checks one log whose lines have one step each in full.
 Plain = Callable[[Path | Trace], TraceVerdict]
 
 
@@ -163,7 +163,7 @@ def _leaves_open(step: StepPattern, spec: Spec) -> bool:
 class OwnLogs:
     """The check of logs of the reader's own.
 
-    `plain` checks a log each line of which has one step in full; `searched` is there where lines leave more open,
+    `plain` checks a log whose lines have one step each in full; `searched` is there where lines leave more open,
     and `always` says whether they all do. `search` is the engine. `notes` name what no trace is checked for.
     """
 

@@ -166,6 +166,10 @@ class LedgerStore:
         """
         self.check_point = NONE
 
+    def can_lose_power(self, kept: int) -> bool:
+        """Return whether the file has `kept` entries that may have reached the disk."""
+        return 0 <= kept <= len(self.file)
+
     def lose_power(self, kept: int) -> None:
         """Lose what was not forced.
 
@@ -176,7 +180,7 @@ class LedgerStore:
         Raises:
             ValueError: The file has fewer entries.
         """
-        if not 0 <= kept <= len(self.file):
+        if not self.can_lose_power(kept):
             raise ValueError(f"there are not {kept} entries in the file, but {len(self.file)}")
         left = self.file[:kept] + self.disk[kept:]
         end = min(len(self.log), len(left))

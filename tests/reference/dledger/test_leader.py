@@ -216,7 +216,7 @@ class TestAppending:
         node.peer_water_marks[PEER] = Index(2)
         assert not node.can_do_check_append_response(PEER)
 
-    def test_the_committed_index_is_told_when_there_is_nothing_to_push(self) -> None:
+    def test_the_committed_index_is_sent_when_there_is_nothing_to_push(self) -> None:
         node = leader(3, type=PushType.APPEND, write_index=Index(2))
         assert not node.can_do_commit(PEER)
         node.do_append(PEER)
@@ -246,7 +246,7 @@ def appending(log_length: int, write_index: int) -> Server:
 
 
 def pushes(node: Server) -> set[str]:
-    """What the dispatcher for the peer may do in its loop in APPEND."""
+    """The actions that the dispatcher for the peer may take in its loop in APPEND."""
     found = {
         "append": node.can_do_append(PEER),
         "resend": node.can_do_check_append_response(PEER),

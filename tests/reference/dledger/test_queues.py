@@ -1,4 +1,4 @@
-"""What waits at a node: requests in the EntryHandler's queues, clients at the leader, entries at the state machine."""
+"""Waiting at a node: requests in the EntryHandler's queues, clients at the leader, entries at the state machine."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def spec_for(plan: FaultPlan) -> Spec:
 
 
 class Moves:
-    """What each node of a cluster may do now, within the bounds of the search; found once between two steps."""
+    """The actions that each node may take now, within the bounds of the search; found once between two steps."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -117,9 +117,9 @@ class Moves:
         self._known.clear()
 
     def among(self, actions: tuple[str, ...]) -> list[Move]:
-        return [move for action in actions for move in self._of(action)]
+        return [move for action in actions for move in self._moves(action)]
 
-    def _of(self, action: str) -> list[Move]:
+    def _moves(self, action: str) -> list[Move]:
         if action not in self._known:
             self._known[action] = [
                 (node, action, args)
@@ -291,7 +291,7 @@ class InStep(RuleBasedStateMachine):
         self.holds("LogMatching")
 
     @invariant()
-    def what_a_client_was_told_is_safe_is_stored_by_a_quorum(self) -> None:
+    def an_acknowledged_entry_is_stored_by_a_quorum(self) -> None:
         self.holds("AcknowledgedIsDurable")
 
     @invariant()

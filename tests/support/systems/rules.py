@@ -115,8 +115,8 @@ def transfer_codes() -> Iterator[Decision]:
         ours = transfer_command_code(member, Term(term), behind, 5)
         yield _decide(ours, "TransferCommandCode", _as_record(member), term, behind, 5)
     for to_take, term, role in product((-1, 2, 3), (1, 2, 3, 4), (Role.LEADER, Role.FOLLOWER, Role.CANDIDATE)):
-        told = take_leadership_code(Term(to_take), Term(term), role)
-        yield _decide(told or "NONE", "TakeLeadershipCode", to_take, term, str(role))
+        code = take_leadership_code(Term(to_take), Term(term), role)
+        yield _decide(code or "NONE", "TakeLeadershipCode", to_take, term, str(role))
 
 
 def quorums() -> Iterator[Decision]:

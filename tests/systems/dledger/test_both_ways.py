@@ -1,4 +1,4 @@
-"""What the reference would do, beside all that the spec allows: guards too strict and too lax are noticed, both."""
+"""The reference beside all that the spec allows: guards that are too strict or too lax are both noticed."""
 
 from __future__ import annotations
 

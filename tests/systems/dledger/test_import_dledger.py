@@ -68,7 +68,7 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
 
 
 def test_a_violation_names_the_line_that_defines_its_property(figure8: Imported) -> None:
-    """Of an invariant and of a property of steps alike."""
+    """An invariant and a property of steps alike."""
     found = checked(figure8).violations
     assert {"IndexOrder", "CommittedMonotonicProp"} <= found.keys()
     for name, each in found.items():
@@ -470,7 +470,7 @@ def test_an_append_that_commits_is_the_spec_s_to_refuse() -> None:
 
 
 def test_a_pass_that_says_another_index_than_the_watermarks_leaves_no_verdict() -> None:
-    """What is recorded after it agrees with the spec, so that nothing else tells."""
+    """The lines after it agree with the spec, so nothing else shows it."""
     lines = lines_of(FAULT_FREE)
     passes = [line for line in lines if line.get("by") == "QuorumAckChecker" and "argIndex" in line]
     for line in passes:

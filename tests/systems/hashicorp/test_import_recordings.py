@@ -55,7 +55,7 @@ CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
 CLUSTERS += [("quiet", 37), ("transfers", 59), ("transfers", 60)]
 
 #: The first has all that may happen; each of the others has an order of lines that the importer once misread.
-FEW = [
+SAMPLE = [
     ("snapshots and chaos among five", 2),
     ("snapshots", 4),  # a snapshot is saved between the building of a request and its sending
     ("torn votes", 2),  # two peers answer from a higher term, and the routine of one of them goes on
@@ -81,7 +81,7 @@ def checked(lines: Lines) -> TraceVerdict:
     return check_trace(trace, spec, HASHICORP.interface(spec))
 
 
-@pytest.mark.parametrize(("plan", "seed"), sampled(CLUSTERS, FEW))
+@pytest.mark.parametrize(("plan", "seed"), sampled(CLUSTERS, SAMPLE))
 def test_a_true_recording_is_a_behaviour_of_the_spec(plan: str, seed: int) -> None:
     """Whatever the recorder orders by chance; of a flaw that the library has, a property may fail."""
     lines = simulated(plan, seed)

@@ -204,7 +204,7 @@ def test_a_run_is_a_trace(tmp_path: Path) -> None:
 
 
 def test_without_faults_nobody_crashes_and_nothing_is_lost_on_the_way() -> None:
-    """What is cleared from a queue is a Lose as well."""
+    """A request that is cleared from a queue is a Lose as well."""
     calm = dict.fromkeys(("loss", "duplicate", "delay", "crash", "partition", "step_down", "push_timeout"), 0.0)
     counts = Counter(e["action"] for e in simulate(1, replace(FaultPlan(fifo=True), **calm)))  # type: ignore[arg-type]
     assert counts["Crash"] == counts["Duplicate"] == 0

@@ -21,7 +21,7 @@ def disk_with(*writes: tuple[str, bytes], sector_bytes: int | None = None) -> Si
 
 
 class TestLosePower:
-    """What was not forced is gone, but for what the caller lets survive."""
+    """Writes that were not forced are gone, but for those that the caller lets survive."""
 
     def test_lost_power_loses_what_was_not_forced(self) -> None:
         disk = disk_with(("f", b"ab"))

@@ -237,7 +237,7 @@ class TestTakenAsForced:
 
 
 class TestDamage:
-    """What cannot be read ends the scan."""
+    """An entry that cannot be read ends the scan."""
 
     @pytest.mark.parametrize("offset", [0, 4, 8, 24, 44], ids=["magic", "size", "index", "pos", "body size"])
     def test_a_flipped_bit_in_the_header_ends_the_scan(self, offset: int) -> None:
@@ -417,6 +417,6 @@ def test_neither_core_nor_simulation_knows_of_files() -> None:
 
 
 def test_only_the_disk_that_is_a_folder_reaches_the_operating_system() -> None:
-    files = [file for room in ("dledger/storage", "disks") for file in (PACKAGE / room).glob("*.py")]
+    files = [file for package in ("dledger/storage", "disks") for file in (PACKAGE / package).glob("*.py")]
     reaching = {file.name for file in files if imports(file) & {"os", "pathlib", "io"}}
     assert reaching == {"directory_disk.py"}
