@@ -120,6 +120,12 @@ class Reference(Generic[P]):
         for event in schedule.run():
             yield event_of(event), _ClusterProbe(simulation.trial(schedule.cluster))
 
+    def started(self, header: Header) -> ClusterTrial[Any]:
+        """Return a cluster that has just started, as a header describes it; raises PlanError where there is none."""
+        simulation = self.simulation()
+        plan = simulation.plan.from_constants(header.nodes, {**self.defaults, **header.constants})
+        return simulation.trial(simulation.cluster(plan))
+
     def again(self, header: Header, steps: Iterable[Event]) -> Iterator[Event]:
         """Take steps in a new cluster, and yield their events; those that it refuses are left out.
 
@@ -128,14 +134,12 @@ class Reference(Generic[P]):
         """
         from raftref.simulation.plans import PlanError
 
-        simulation = self.simulation()
         try:
-            plan = simulation.plan.from_constants(header.nodes, {**self.defaults, **header.constants})
+            started = self.started(header)
         except PlanError:  # no cluster of the reference is like that
             return
-        if tuple(header.nodes) != plan.node_ids:  # the header names other nodes
+        if tuple(header.nodes) != started.cluster.node_ids:  # the header names other nodes
             return
-        started = simulation.trial(simulation.cluster(plan))
         for step in steps:
             args = _possible_arguments(started, step)
             if args is not None:
