@@ -44,7 +44,7 @@ class Flaw(StrEnum):
     APPLY_UNCLAMPED: the state machine applies up to an index that the store did not commit.
     ACK_BY_QUORUM_INDEX: clients are answered by the quorum index, committed or not.
     STALE_COMPARE_INDEX: a new leadership compares from where an earlier one of the same node stopped.
-    REPEATED_PUSH: an APPEND beyond a gap stays queued once answered, and the same one sent again is refused.
+    REPEATED_PUSH: an APPEND after a gap stays queued once answered, and the same one sent again is refused.
     HIGH_TERM_LAGGARD: a leader with a quorum stays in its term whatever higher term a member is in.
     LEDGER_END_TERM: votes look at the term in which the last entry was stored; in 0.1 alone.
     """

@@ -167,7 +167,7 @@ class DispatcherState:
 
 # ---- Clients ----
 
-#: The number of clients beyond which a leader refuses more. Source: DLedgerConfig.maxPendingRequestsNum.
+#: The number of waiting clients above which a leader refuses more. Source: DLedgerConfig.maxPendingRequestsNum.
 MAX_PENDING_REQUESTS = 10_000
 
 
@@ -283,7 +283,7 @@ NOBODY_WAITS = TransferWait()
 class ElectionState:
     """The fields of DLedgerLeaderElector, and those of MemberState that only it reads. A crash loses all of it.
 
-    `need_increase` is needIncreaseTermImmediately, `known_max_term` knownMaxTermInGroup where it is beyond the
+    `need_increase` is needIncreaseTermImmediately, `known_max_term` knownMaxTermInGroup where it is above the
     node's term (-1 otherwise), `vote_next` whether lastParseResult is WAIT_TO_VOTE_NEXT. `transferee` is the peer
     this leader hands over to, `transfers` its calls without an answer yet. `term_to_take_leadership` is the term
     this transferee is to lead, and `takes_from` the old leader, which waits to hear of it.

@@ -107,8 +107,8 @@ class LedgerStore:
     def truncate(self, index: Index, entry: Entry, *, curr_term: Term | None = None) -> None:
         """Make the log end with this entry at `index`: an equal one is kept, any other is written.
 
-        Only the write position moves, back or ahead, so what lay behind the new end stays in the file (as
-        published). An index beyond the end is not refused: what is jumped over is what the file has there,
+        Only the write position moves, back or forward, so what lay behind the new end stays in the file (as
+        published). An index after the end is not refused: what is jumped over is what the file has there,
         entries that were cut before or holes. The committed index stays, and may then lie past the end.
 
         Args:

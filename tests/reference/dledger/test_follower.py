@@ -123,7 +123,7 @@ class TestTruncate:
         assert found.code is Code.INCONSISTENT_STATE
         assert node.ledger_store.log == (A1, B1)
 
-    def test_an_index_beyond_the_end_is_not_and_leaves_a_hole(self) -> None:
+    def test_truncate_at_an_index_after_the_end_is_not_refused_and_leaves_a_hole(self) -> None:
         node = follower(A1)
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)
         assert (found.code, found.end_index) == (Code.SUCCESS, 2)
@@ -170,13 +170,13 @@ class TestCheckAppendFuture:
         assert response(effects.sent).code is code
         assert effects.requeued is None
 
-    def test_fast_forward_one_beyond_a_gap_is_answered_and_stays_in_the_queue(self) -> None:
+    def test_fast_forward_one_after_a_gap_is_answered_and_stays_in_the_queue(self) -> None:
         m = request(PushType.APPEND, 2, D3)
         effects = follower(A1).check_append_future(m)
         assert response(effects.sent).code is Code.INCONSISTENT_STATE
         assert effects.requeued == replace(m, awaited=False)
 
-    def test_an_append_beyond_a_gap_is_answered_once(self) -> None:
+    def test_an_append_after_a_gap_is_answered_once(self) -> None:
         with pytest.raises(NotEnabled):
             follower(A1).check_append_future(request(PushType.APPEND, 2, D3, awaited=False))
 

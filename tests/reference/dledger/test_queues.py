@@ -111,7 +111,7 @@ class TestOrder:
         node.handle_push(request(PushType.APPEND, 1, B))
         assert not node.can_check_append_future(request(PushType.APPEND, 2, C))
 
-    def test_an_entry_beyond_a_gap_is_answered_and_stays(self) -> None:
+    def test_an_entry_after_a_gap_is_answered_and_stays(self) -> None:
         node = follower(A)
         far = request(PushType.APPEND, 2, C)
         node.handle_push(far)
@@ -130,7 +130,7 @@ class TestOrder:
             assert [each.code for each in node.handle_push(far).sent if isinstance(each, Response)] == again
             assert node.can_check_append_future(far) is (config == REPAIRED)
 
-    def test_repaired_an_entry_beyond_a_gap_goes_though_nobody_waits_for_an_answer(self) -> None:
+    def test_an_entry_after_a_gap_leaves_the_repaired_queue_though_nobody_waits_for_an_answer(self) -> None:
         node = follower(A, config=REPAIRED)
         far = replace(request(PushType.APPEND, 2, C), awaited=False)
         node.handle_push(far)

@@ -108,7 +108,7 @@ class TestTruncate:
         assert held.log == (A1, X2)
 
     def test_a_truncate_further_behind_the_end_leaves_holes(self) -> None:
-        """get throws for the index and is ignored; truncateOffset moves the write position ahead."""
+        """get throws for the index and is ignored; truncateOffset moves the write position forward."""
         held = store(A1)
         held.truncate(Index(3), X2)
         assert held.log == (A1, None, None, X2)

@@ -326,7 +326,7 @@ def test_a_duplicate_recorded_after_the_first_copy_was_handled_was_made_when_tha
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["compare", "compare and a copy that stays under way"])
-def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it(copied: bool) -> None:
+def test_an_entry_after_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it(copied: bool) -> None:
     recorded = Continued()
     recorded.append()
     recorded.append()
@@ -334,16 +334,16 @@ def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_
     drop = {"mid": lost["mid"], "rpc": "push", "dir": "req", "src": "n0", "dst": "n1", "reason": "loss"}
     recorded.lines.append({"kind": "dropped", "node": "n0", **drop})
     dropped = len(recorded.lines)
-    beyond = recorded.send("APPEND", 4)
-    recorded.receive(beyond)
-    recorded.handler("enqueue", beyond)
-    recorded.arrive(recorded.answer(beyond, "INCONSISTENT_STATE"))
+    early = recorded.send("APPEND", 4)
+    recorded.receive(early)
+    recorded.handler("enqueue", early)
+    recorded.arrive(recorded.answer(early, "INCONSISTENT_STATE"))
     changed = recorded.change("APPEND", "COMPARE", -1, by="net")
     compare = recorded.send("COMPARE", 4, compare=4)
     if copied:
         recorded.add("duplicated", "n0", mid=compare["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
     recorded.receive(compare)
-    cleared = recorded.add("handler", "n1", op="clear", q="write", lost=[[4, beyond["mid"]]])
+    cleared = recorded.add("handler", "n1", op="clear", q="write", lost=[[4, early["mid"]]])
     recorded.handler("enqueue", compare)
     recorded.handler("take", compare)
     down = recorded.arrive(recorded.answer(compare, "INCONSISTENT_STATE"))

@@ -174,7 +174,7 @@ def _refuse(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: Recor
 
 
 def _answer_queued(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: RecordedPush) -> None:
-    """CheckAppendFuture: falls behind and leaves the queue, or lies beyond a gap and stays in it."""
+    """CheckAppendFuture: falls behind and leaves the queue, or lies after a gap and stays in it."""
     stays = rpc.last_index > line.st.end
     step, answer = _handle(group, line, node, rpc, "CheckAppendFuture")
     step.shows = shown_by_thread(node, line.st)

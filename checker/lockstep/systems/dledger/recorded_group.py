@@ -249,7 +249,7 @@ def shown_by_thread(node: RecordedNode, st: ShownNode) -> dict[str, Any]:
 def shown_of_dispatcher(disp: ShownDispatcher, peer: str, *, gathers: bool = False, **changed: Any) -> dict[str, Any]:
     """Return the fields of the dispatcher for `peer` in `disp`, with those in `changed` replaced.
 
-    Where it `gathers` entries for a batch, its writeIndex is ahead of what was pushed, and is left out.
+    Where it `gathers` entries for a batch, its writeIndex is after what was pushed, and is left out.
     """
     shown = {"type": disp.type, "term": disp.term, "compareIndex": disp.compareIndex}
     pushed = {} if gathers else {"writeIndex": disp.writeIndex}

@@ -129,7 +129,7 @@ def _check_leak(group: RecordedGroup, node: RecordedNode, dispatcher: RecordedDi
 def _push_next(
     group: RecordedGroup, node: RecordedNode, dispatcher: RecordedDispatcher, line: SendPush, step: PlacedStep
 ) -> None:
-    """Put a push into the pendingMap; if that would be more than full, answers that have arrived have made room."""
+    """Put a push into the pendingMap; where that is full, answers that have arrived have left before."""
     pendings, index = dispatcher.pendings, line.index
     assert index is not None and line.last_index is not None
     for answer in node.append_answers if pendings.excess > 0 else ():

@@ -248,7 +248,7 @@ def _reads_of_a_vote(group: RecordedGroup, node: RecordedNode, line: RoleLine, s
 
 
 def _read_of_a_term(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
-    """A term beyond the next one was heard from a node that was in it."""
+    """A term after the next one was heard from a node that was in it."""
     if line.term == node.role.now.term + 1:
         return
     others = [other for other in group.nodes.values() if other is not node]

@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.recorded_leaders import Leaders
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
 from lockstep.systems.hashicorp.recording_lines import ServerLine
-from lockstep.systems.hashicorp.recording_lookahead import Lookahead, look_ahead
+from lockstep.systems.hashicorp.recording_lookahead import Lookahead, read_lookahead
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import DepartedError, RecordingReplay
 from lockstep.systems.recording_file import RecordingLine, line_uses
@@ -59,7 +59,7 @@ def _imported(
     header: s.RecordingHeader, lines: list[RecordingLine], source: str, compile_: Compile, say: Say
 ) -> Imported:
     trace_of = trace_header(header)
-    reader = Reader(compile_(trace_of, source), header, look_ahead(lines, source), source)
+    reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
 

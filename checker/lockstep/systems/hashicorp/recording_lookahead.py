@@ -103,7 +103,7 @@ class Lookahead:
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
 
 
-def look_ahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
+def read_lookahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
     """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
     return _LookaheadReader(source).read(lines)
 

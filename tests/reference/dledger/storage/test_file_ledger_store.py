@@ -367,7 +367,7 @@ class TestPositions:
         held.append(C1)
         assert disk.size(DATA_FILE) == 3 * SIZE + 5
 
-    def test_beyond_the_capacity_of_the_file_nothing_is_written(self) -> None:
+    def test_nothing_is_written_past_the_capacity_of_the_file(self) -> None:
         held = store(SimulatedDisk(), A1)
         with pytest.raises(DiskError, match="cannot go on"):
             held.truncate(Index(1), B1, pos=2**40)
