@@ -69,7 +69,7 @@ def test_every_trace_is_listed_on_the_page_of_its_folder() -> None:
 
 
 @each_flaw
-def test_the_spec_with_the_flaw_explains_it_and_the_property_is_violated_there(switch: str) -> None:
+def test_the_spec_with_the_flaw_explains_the_trace_and_the_property_is_violated(switch: str) -> None:
     row = ROWS[switch]
     found = judged(row.path)
     assert found.deviation is None
@@ -82,7 +82,7 @@ def test_the_spec_with_the_flaw_explains_it_and_the_property_is_violated_there(s
 
 
 @each_flaw
-def test_the_spec_without_that_one_flaw_refuses_it(switch: str) -> None:
+def test_the_spec_without_that_one_flaw_refuses_the_trace(switch: str) -> None:
     row = ROWS[switch]
     found = judged(row.path, {switch: "repaired"}).deviation
     assert found is not None
@@ -158,7 +158,7 @@ def test_a_repaired_reference_does_otherwise_where_the_repaired_spec_does(switch
 
 
 @pytest.mark.parametrize("switch", sampled([each for each in ROWS if each not in LIVENESS], SAMPLE[1:]))
-def test_no_step_can_go(switch: str) -> None:
+def test_a_counterexample_needs_each_of_its_steps(switch: str) -> None:
     row = ROWS[switch]
     trace = open_trace(row.path)
     spec = trace_spec(trace.header, str(row.path))

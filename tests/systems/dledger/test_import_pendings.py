@@ -124,7 +124,7 @@ def test_a_push_is_repeated_before_the_answer_after_which_the_map_is_not_full() 
     assert recorded.imported.summary.forced == ()
 
 
-def test_the_next_push_follows_the_answer_that_made_room_for_it() -> None:
+def test_the_next_push_follows_the_answer_that_let_it_in() -> None:
     recorded = room_before_the_mark()
     raised, sent = len(recorded.lines), len(recorded.lines) - 1
     found = recorded.actions()

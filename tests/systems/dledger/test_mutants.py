@@ -64,6 +64,6 @@ def test_a_mistake_that_no_cluster_comes_to_is_noticed_by_the_rules() -> None:
 
 
 @pytest.mark.nightly
-def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
+def test_ninety_of_a_hundred_mistakes_are_noticed() -> None:
     missed = REFERENCE.missed(100, seed=2)
     assert len(missed) <= 10, missed

@@ -89,7 +89,7 @@ def test_a_snapshot_that_is_reaped_fails_and_is_sent_again(turns: int) -> None:
     assert [each.sent for each in events if each.action == "InstallSnapshot"] == [()] * turns
 
 
-def test_a_repaired_server_would_answer_it() -> None:
+def test_a_repaired_server_would_answer_the_snapshot() -> None:
     found = checked([*own_snapshots(2), *failed()], {"ReapedInstall": "repaired"}).deviation
     assert found is not None
     assert (found.action, found.name) == ("InstallSnapshot", "sent")

@@ -45,6 +45,6 @@ def test_every_file_that_the_spec_speaks_of_is_among_the_mutants() -> None:
 
 
 @pytest.mark.nightly
-def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
+def test_ninety_of_a_hundred_mistakes_are_noticed() -> None:
     missed = REFERENCE.missed(100, seed=1)
     assert len(missed) <= 10, missed

@@ -182,7 +182,7 @@ class TestLostPower:
     @given(
         st.lists(st.sampled_from([A1, B1, C1]), max_size=4), st.lists(st.sampled_from([X2, Y2]), max_size=4), st.data()
     )
-    def test_whatever_survives_the_forced_entries_do_and_others_in_order(
+    def test_forced_entries_survive_and_of_the_others_the_first_ones(
         self, forced: list[Entry], unforced: list[Entry], data: st.DataObject
     ) -> None:
         disk = SimulatedDisk()
@@ -220,7 +220,7 @@ class TestTakenAsForced:
         disk.lose_power()
         assert recovered(disk).log == (A1, B1, C1)
 
-    def test_what_precedes_an_equal_entry_that_truncate_kept_is_not_forced_either(self) -> None:
+    def test_what_precedes_an_equal_entry_that_truncate_kept_is_not_forced(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1, B1)
         held.truncate(Index(1), B1)
@@ -318,7 +318,7 @@ class TestDamage:
 
     @settings(max_examples=200, deadline=None, database=None)
     @given(st.binary(max_size=200))
-    def test_nor_do_files_of_any_bytes(self, data: bytes) -> None:
+    def test_files_of_any_bytes_do_not_keep_a_node_from_starting(self, data: bytes) -> None:
         disk = SimulatedDisk()
         for name in (DATA_FILE, INDEX_FILE, "checkpoint"):
             disk.write(name, 0, data)
