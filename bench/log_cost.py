@@ -26,7 +26,7 @@ from two_phase.runs import AHEAD, Run
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text_table import table
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from lockstep.systems.own_logs import OwnLogs
 
 SPEC = Path(__file__).parent / "two_phase" / "TwoPhase.tla"
@@ -111,7 +111,7 @@ def judge(way: Way, folder: Path, transactions: int) -> OwnLogs:
     text = SPEC.with_suffix(".cfg").read_text(encoding="utf-8")
     cfg.write_text(text.replace("Last = 9", f"Last = {transactions}"), encoding="utf-8")
     mapping.write_text(way.mapping(), encoding="utf-8")
-    return judge_own(SPEC, cfg, mapping)
+    return own_check(SPEC, cfg, mapping)
 
 
 def checked(judged: OwnLogs, paths: Sequence[Path]) -> TraceVerdict:

@@ -39,7 +39,7 @@ def _writer(kind: Any) -> Callable[[Any], Any] | None:
     if issubclass(kind, StrEnum):
         return str
     if issubclass(kind, frozenset | set):
-        return lambda value: {"#set": sorted(value)}
+        return lambda value: {"#set": [record(each) for each in sorted(value)]}
     if issubclass(kind, tuple | list):
         return lambda value: [record(each) for each in value]
     if issubclass(kind, Mapping):

@@ -18,7 +18,7 @@ from lockstep.systems.dledger.recording_import import import_lines
 from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_reader import Trace, read_trace
-from raftref.dledger.simulation import PlanError, load_plan
+from raftref.dledger.simulation import FaultPlan, PlanError
 from tests.scripts.malformed import (
     CAPTURED,
     CASES,
@@ -187,7 +187,7 @@ def fuzz_toml(content: bytes, folder: Path) -> None:
     path = folder / "fuzzed.toml"
     path.write_bytes(content)
     with contextlib.suppress(PlanError):
-        load_plan(path)
+        FaultPlan.load(path)
     with contextlib.suppress(MappingError):
         read_mapping(path)
 

@@ -41,7 +41,7 @@ from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.choices import PUBLISHED
-from raftref.dledger.simulation import FaultPlan, constants, figure8, scenario_plan, simulate, truncated_tail
+from raftref.dledger.simulation import FaultPlan, figure8, scenario_plan, simulate, truncated_tail
 from tests.support.places import SPECS
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.programs.processes import wait_until
@@ -110,7 +110,7 @@ PLANS = {
 def test_a_simulated_trace_holds_for_tlc_too(name: str) -> None:
     plan = PLANS[name]
     head, events = simulated(plan)
-    assert constants(plan) == dict(head.constants)
+    assert plan.constants() == dict(head.constants)
     verdict = with_both(events, head)
     assert (verdict.verdict, verdict.events, verdict.steps) == (Verdict.HOLDS, LENGTH, LENGTH)
     assert verdict.observed > LENGTH

@@ -187,7 +187,7 @@ def test_the_header_for_some_constants_has_these_constants(system: System, varia
     assert known is not None
     first = {name: choices[0] for name, choices in known.allowed.items()}
     made = known.values(("n2", "n1"), {**first, **known.defaults, **known.variants[variant]})
-    nodes, chosen = known.told(made)
+    nodes, chosen = known.header_choices(made)
     assert (nodes, set(chosen)) == (("n1", "n2"), set(known.allowed))
     assert known.values(nodes, chosen) == made
     assert known.values(("n1", "n2", "n3"), chosen) != made

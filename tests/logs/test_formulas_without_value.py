@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 
 Check = Callable[[str], TraceVerdict]
 
@@ -53,7 +53,7 @@ def check(tmp_path: Path, name: str) -> Check:
 
     def check(text: str) -> TraceVerdict:
         log.write_text(text)
-        return judge_own(tmp_path / "Shelf.tla", tmp_path / "Shelf.cfg", tmp_path / "mapping.toml").all([log])
+        return own_check(tmp_path / "Shelf.tla", tmp_path / "Shelf.cfg", tmp_path / "mapping.toml").all([log])
 
     return check
 

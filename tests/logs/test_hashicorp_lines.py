@@ -18,7 +18,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import Text
 from lockstep.logs.text_formats import splitting
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from lockstep.systems.own_logs import OwnLogs
 from tests.scripts.hclog_lines import hclog_lines, printed
 from tests.support.places import ROOT
@@ -43,7 +43,7 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OwnLogs]:
         cfg.write_text(published.replace("FirstTerm = 1", "FirstTerm = 4") if start else published)
         text = (OTHERS / "hashicorp.toml").read_text().replace('ends = "together"', f'ends = "{ends}"')
         mapping.write_text(text.replace("# start = ", "start = ") if start else text)
-        return judge_own(OTHERS / "HashicorpLines.tla", cfg, mapping)
+        return own_check(OTHERS / "HashicorpLines.tla", cfg, mapping)
 
     return judging
 

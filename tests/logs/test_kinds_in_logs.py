@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 
 MAPPING = """kind = "e"
 [hidden]
@@ -104,5 +104,5 @@ def test_states_that_differ_in_kind_only_explain_a_log_each_for_itself(name: str
     config.write_text(f"INIT Init\nNEXT Next\n{cfg}\n")
     mapping.write_text(MAPPING)
     log.write_text("".join(f"{line if line == SEEN else json.dumps({'e': line})}\n" for line in lines))
-    found = judge_own(module, config, mapping).all([log])
+    found = own_check(module, config, mapping).all([log])
     assert found.verdict is verdict, found.reason

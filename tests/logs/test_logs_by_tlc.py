@@ -26,7 +26,7 @@ from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.logs.mapped_logs import read_logs
 from lockstep.logs.mapping import Mapping as Said
 from lockstep.logs.mapping import read_mapping
-from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.file_check import ByTlc, own_check
 from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
@@ -308,7 +308,7 @@ def test_logs_that_leave_steps_open_are_refused_by_the_engine_tlc(tmp_path: Path
     post = post_office(tmp_path)
     spec, cfg, mapping = (post.folder / name for name in ("Post.tla", "Post.cfg", "mapping.toml"))
     files = written(tmp_path, "sent", [line("Send", at=0)], [])
-    found = judge_own(spec, cfg, mapping, ByTlc(None, None)).all(files)
+    found = own_check(spec, cfg, mapping, ByTlc(None, None)).all(files)
     assert found.verdict is Verdict.MALFORMED
     said = "a.log:1: the lines leave steps open, and TLC alone searches for none; leave --engine out"
     assert found.reason.endswith(said)

@@ -36,7 +36,7 @@ from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.text_formats import splitting
 from lockstep.logs.timestamps import nanoseconds
 from lockstep.report.junit_xml import junit_xml
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from lockstep.systems.own_logs import OwnLogs
 from tests.support.logs.backup_service import EXAMPLE, service
 from tests.support.programs.lockstep_command import lockstep
@@ -47,7 +47,7 @@ EVERY_RUN, NIGHTLY = 4, 1000
 
 @pytest.fixture(scope="module")
 def primary_backup() -> OwnLogs:
-    return judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+    return own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
 
 
 def test_a_service_that_is_right_is_explained_though_half_of_it_is_not_logged(
@@ -113,7 +113,7 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
     assert text.count('skew = "4 ms"') == 1
     for skew, verdict in ((enough, Verdict.HOLDS), (enough * 2 // 3, Verdict.VIOLATED)):
         (tmp_path / "mapping.toml").write_text(text.replace('skew = "4 ms"', f'skew = "{skew} ms"'))
-        judge = judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+        judge = own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
         assert judge.all(logs).verdict is verdict, skew
 
 
@@ -325,7 +325,7 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdic
             text = lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines)
             path.write_text(text)
             paths.append(path)
-        return judge_own(folder / "Queue.tla", place / "Queue.cfg", place / "mapping.toml", **options).all(paths)
+        return own_check(folder / "Queue.tla", place / "Queue.cfg", place / "mapping.toml", **options).all(paths)
 
     return check
 
@@ -583,7 +583,7 @@ def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict]
     (tmp_path / "app.log.2.gz").write_bytes(gzip.compress(texts[0].encode()))
     (tmp_path / "app.log.1").write_text(texts[1])
     (tmp_path / "app.log").write_text(texts[2])
-    judge = judge_own(tmp_path / "Queue.tla", tmp_path / "Queue.cfg", tmp_path / "mapping.toml")
+    judge = own_check(tmp_path / "Queue.tla", tmp_path / "Queue.cfg", tmp_path / "mapping.toml")
     found = judge.all(sorted(tmp_path.glob("app.log*")))
     assert (found.verdict, found.steps) == (Verdict.HOLDS, 4), found.reason
     (tmp_path / "app.log").write_text(texts[2].replace("2}", "3}"))
@@ -682,7 +682,7 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_shows_all(
     (tmp_path / "Dice.cfg").write_text("INIT Init\nNEXT Next\n")
     (tmp_path / "mapping.toml").write_text('kind = "k"\n[lines.roll]\naction = "Roll"\nshows = { face = "face" }\n')
     (tmp_path / "dice.log").write_text('{"k": "roll", "face": 3}\n{"k": "roll", "face": 6}\n')
-    judge = judge_own(tmp_path / "Dice.tla", tmp_path / "Dice.cfg", tmp_path / "mapping.toml")
+    judge = own_check(tmp_path / "Dice.tla", tmp_path / "Dice.cfg", tmp_path / "mapping.toml")
     assert judge(tmp_path / "dice.log").verdict is Verdict.HOLDS
     (tmp_path / "dice.log").write_text('{"k": "roll", "face": 3}\n{"k": "roll", "face": 7}\n')
     assert judge(tmp_path / "dice.log").verdict is Verdict.VIOLATED

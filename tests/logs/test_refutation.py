@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from tests.support.logs.backup_service import EXAMPLE
 
 MAPPING = """kind = "event"
@@ -25,7 +25,7 @@ args = { n = "upto" }
 def test_the_backup_that_cannot_have_acknowledged_is_named_and_no_other(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text(MAPPING)
     spec = EXAMPLE / "PrimaryBackup.tla"
-    judge = judge_own(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml")
+    judge = own_check(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml")
     for stored, lacking in (("b1", "b2"), ("b2", "b1")):
         log = tmp_path / "a.log"
         lines = ['{"event": "put"}', f'{{"event": "stored", "b": "{stored}"}}', '{"event": "committed", "upto": 1}']

@@ -10,21 +10,21 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.logs.mapping import MappingError
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from lockstep.systems.own_logs import OwnLogs
 from tests.support.logs.backup_service import EXAMPLE, service
 
-Judge = Callable[[str], OwnLogs]
+FileCheck = Callable[[str], OwnLogs]
 
 
 @pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+def judge(tmp_path_factory: pytest.TempPathFactory) -> FileCheck:
     """The example, with one more line in its mapping."""
     folder = tmp_path_factory.mktemp("judge")
 
     def judge(line: str) -> OwnLogs:
         (folder / "mapping.toml").write_text(f"{line}\n{(EXAMPLE / 'mapping.toml').read_text()}")
-        return judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", folder / "mapping.toml")
+        return own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", folder / "mapping.toml")
 
     return judge
 
@@ -38,7 +38,7 @@ def without_last(path: Path, lines: int, torn: str = "") -> None:
 # ---- Torn lines ----
 
 
-def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_explained(judge: Judge, tmp_path: Path) -> None:
+def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_explained(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "2")
     whole = judge("").all(logs)
     assert whole.verdict is Verdict.HOLDS
@@ -53,13 +53,13 @@ def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_explained(judg
     assert judge("").all(logs).verdict is Verdict.HOLDS
 
 
-def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: Judge, tmp_path: Path) -> None:
+def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "2")
     without_last(logs[0], 1, torn='{"ts": 31.5, "what": {"event": "stored"}')
     assert judge("").all(logs).verdict is Verdict.INCONCLUSIVE
 
 
-def test_what_is_refuted_before_a_log_is_torn_stays_refuted(judge: Judge, tmp_path: Path) -> None:
+def test_what_is_refuted_before_a_log_is_torn_stays_refuted(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
     whole = judge("").all(logs)
     for log in logs:
@@ -68,13 +68,13 @@ def test_what_is_refuted_before_a_log_is_torn_stays_refuted(judge: Judge, tmp_pa
     assert (found.verdict, found.findings) == (Verdict.VIOLATED, whole.findings)
 
 
-def test_a_torn_line_whose_node_is_not_known_may_be_of_any(judge: Judge, tmp_path: Path) -> None:
+def test_a_torn_line_whose_node_is_not_known_may_be_of_any(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "3")
     lines = [{**json.loads(line), "of_node": log.stem} for log in logs for line in log.read_text().splitlines()]
     lines.sort(key=lambda line: float(line["ts"]))
     mapping = (EXAMPLE / "mapping.toml").read_text().replace("{ file = '^(\\w+)\\.log' }", '"of_node"\norder = "node"')
     (tmp_path / "mapping.toml").write_text(mapping.replace('files = "together"', ""))
-    one = judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+    one = own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "all").write_text(text)
     assert one.all([tmp_path / "all"]).verdict is Verdict.HOLDS
@@ -87,7 +87,7 @@ def test_a_torn_line_whose_node_is_not_known_may_be_of_any(judge: Judge, tmp_pat
     assert one.all([tmp_path / "all"]).verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_rotated_log_that_goes_on_after_a_torn_line_is_malformed(judge: Judge, tmp_path: Path) -> None:
+def test_a_rotated_log_that_goes_on_after_a_torn_line_is_malformed(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "2")
     text = logs[0].read_text().splitlines(keepends=True)
     older = logs[0].with_name("b1.log.1")
@@ -101,7 +101,7 @@ def test_a_rotated_log_that_goes_on_after_a_torn_line_is_malformed(judge: Judge,
 # ---- Logs that end at different moments ----
 
 
-def test_logs_may_end_at_different_moments_where_the_mapping_says_so(judge: Judge, tmp_path: Path) -> None:
+def test_logs_may_end_at_different_moments_where_the_mapping_says_so(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--puts", "10")
     without_last(logs[1], 2)
     together = judge("").all(logs)
@@ -115,14 +115,14 @@ def test_logs_may_end_at_different_moments_where_the_mapping_says_so(judge: Judg
     assert judge("").all(logs).verdict is Verdict.VIOLATED
 
 
-def test_a_hasty_commit_is_refuted_wherever_the_logs_end_after_it(judge: Judge, tmp_path: Path) -> None:
+def test_a_hasty_commit_is_refuted_wherever_the_logs_end_after_it(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
     whole = judge("").all(logs)
     found = judge('ends = "anywhere"').all(logs)
     assert (found.verdict, found.findings) == (Verdict.VIOLATED, whole.findings)
 
 
-def test_a_message_whose_sending_is_lost_is_received_all_the_same(judge: Judge, tmp_path: Path) -> None:
+def test_a_message_whose_sending_is_lost_is_received_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1)
     without_last(logs[2], 30)
     assert judge("").all(logs).verdict is Verdict.MALFORMED
@@ -131,11 +131,11 @@ def test_a_message_whose_sending_is_lost_is_received_all_the_same(judge: Judge, 
     assert any(note.startswith("note: no line sends what ") for note in found.notes)
 
 
-def test_where_a_log_ends_says_nothing_of_one_log(judge: Judge, tmp_path: Path) -> None:
+def test_where_a_log_ends_says_nothing_of_one_log(judge: FileCheck, tmp_path: Path) -> None:
     mapping = (EXAMPLE / "mapping.toml").read_text().replace('"together"', '"apart"')
     (tmp_path / "mapping.toml").write_text(f'ends = "anywhere"\n{mapping}')
     with pytest.raises(MappingError, match=r"mapping\.toml:1: field `ends`: it means nothing for one log"):
-        judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+        own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
 
 
 # ---- Logs that begin later than the system ----
@@ -148,7 +148,7 @@ def after(moment: float, logs: Sequence[Path]) -> None:
         log.write_text("".join(f"{line}\n" for line in kept))
 
 
-def test_what_was_sent_before_the_logs_begin_is_received_all_the_same(judge: Judge, tmp_path: Path) -> None:
+def test_what_was_sent_before_the_logs_begin_is_received_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--puts", "6")
     after(45, logs)
     first = {log.stem: json.loads(log.read_text().splitlines()[0]) for log in logs}
@@ -162,7 +162,9 @@ def test_what_was_sent_before_the_logs_begin_is_received_all_the_same(judge: Jud
     assert any(note.startswith(f"note: no line sends what {logs[0]}:1 receives") for note in found.notes)
 
 
-def test_a_first_line_that_nothing_explains_may_not_be_the_first_of_the_system(judge: Judge, tmp_path: Path) -> None:
+def test_a_first_line_that_nothing_explains_may_not_be_the_first_of_the_system(
+    judge: FileCheck, tmp_path: Path
+) -> None:
     logs = service(tmp_path, 1, "--puts", "6")
     after(45, logs)
     for log in logs:
@@ -172,7 +174,7 @@ def test_a_first_line_that_nothing_explains_may_not_be_the_first_of_the_system(j
         assert line in mapping
         mapping = mapping.replace(line, "")
     (tmp_path / "mapping.toml").write_text(mapping.replace('"entry"', '"nothing"'))
-    one = judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+    one = own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
     found = one.all(logs)
     assert found.verdict is Verdict.VIOLATED
     hint = "note: if the logs begin later than the system, name with `start` the states that they may begin in"

@@ -162,7 +162,7 @@ RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
 
 
 def checked(recording: Recording) -> TraceVerdict:
-    imported = imported_file(traces_dir() / recording.file, recording.untold)
+    imported = imported_file(traces_dir() / recording.file, recording.import_options)
     trace = Trace(trace_lines(imported.header, imported.events), recording.file)
     system = SYSTEMS[trace.header.spec]
     spec = trace_spec(trace.header, recording.file, recording.switches(system))

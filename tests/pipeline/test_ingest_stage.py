@@ -21,7 +21,7 @@ from lockstep.pipeline.source_files import EACH, TOGETHER, SourceFile
 from lockstep.pipeline.spec_choice import AS_DECLARED, OwnSpec, OwnSpecChecker, SpecChoice
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import Batch, TraceStore
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from tests.support.logs.backup_service import EXAMPLE, service
 
 #: Refusals come before Spark is used.
@@ -150,7 +150,7 @@ def test_the_files_of_a_rotated_log_are_joined(tmp_path: Path, logs: str) -> Non
         own = replace(own, mapping=tmp_path / "apart.toml")
         text = (EXAMPLE / "mapping.toml").read_text().replace('files = "together"', 'files = "apart"')
         (tmp_path / "apart.toml").write_text(text)
-    judge = judge_own(own.spec, own.cfg, own.mapping)
+    judge = own_check(own.spec, own.cfg, own.mapping)
     for trace in traces:
         files = [location(each.uri).path for each in listed if each.trace == trace]
         rows = [(line, file) for file in files for line in Path(file).read_bytes().splitlines(keepends=True)]

@@ -38,7 +38,7 @@ from lockstep.pipeline.stored_traces import stored_lines
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import TraceStore
 from lockstep.pipeline.watch.growing_files import SUFFIX
-from lockstep.systems.file_check import judge_known, judge_own
+from lockstep.systems.file_check import KnownTraceCheck, own_check
 from lockstep.systems.trace_files import import_trace, write_cluster
 from lockstep.systems.trace_specs import switches_of
 from tests.support.logs.backup_service import EXAMPLE, service
@@ -88,14 +88,16 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     spark: SparkSession, store: TraceStore, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     counterexamples = traces_dir() / "counterexamples"
-    versions = {each.file: each.untold for each in load_recordings(traces_dir() / "manifest.toml")}
+    versions = {each.file: each.import_options for each in load_recordings(traces_dir() / "manifest.toml")}
     paths = {str(each.relative_to(counterexamples)): each for each in counterexamples.rglob("*.ndjson")}
-    for file, untold in versions.items():
+    for file, import_options in versions.items():
         name = Path(file).name
         paths[name] = tmp_path / f"{name}.trace.ndjson"
-        import_trace(traces_dir() / file, paths[name], untold)
-    for version in {untold.version for untold in versions.values()}:
-        files = [str(traces_dir() / file) for file, untold in versions.items() if untold.version == version]
+        import_trace(traces_dir() / file, paths[name], import_options)
+    for version in {import_options.version for import_options in versions.values()}:
+        files = [
+            str(traces_dir() / file) for file, import_options in versions.items() if import_options.version == version
+        ]
         given = files if version else [str(counterexamples), *files]
         ingest(spark, store, "all", InputFiles(given, version=version))
     check(spark, store, "all", HeaderSpecs(words))
@@ -103,7 +105,7 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     assert report(spark, store, "all").gaps == []
     assert found.keys() == paths.keys()
     assert len(found) > 45
-    judge = judge_known(switches_of(words))
+    judge = KnownTraceCheck(switches_of(words))
     alone = {name: without_time(judge(path), name) for name, path in paths.items()}
     by_fleet = check_with_spark(spark, list(paths.values()), switches_of(words))
     assert {name: without_time(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone
@@ -127,7 +129,7 @@ def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
     assert own.logs == TOGETHER
     found = run_all(spark, store, "logs", InputFiles([str(logs)], TOGETHER), own)
-    judge = judge_own(own.spec, own.cfg, own.mapping)
+    judge = own_check(own.spec, own.cfg, own.mapping)
     alone = {name: without_time(judge.all(paths), name) for name, paths in cases.items()}
     assert alone == verdicts(spark, store, "logs")
     assert alone["good"].ambiguity is not None

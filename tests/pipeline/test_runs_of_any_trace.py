@@ -19,7 +19,7 @@ from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.run_report import RunReport
 from lockstep.pipeline.spec_choice import AS_DECLARED
 from lockstep.pipeline.trace_store import TraceStore
-from lockstep.systems.file_check import judge_known
+from lockstep.systems.file_check import KnownTraceCheck
 from lockstep.systems.trace_files import import_trace, opened
 from lockstep.systems.trace_specs import switches_of, system_of
 from lockstep.trace.trace_format import REFERENCE
@@ -71,7 +71,7 @@ def test_a_run_of_recordings_logs_and_counterexamples_has_the_verdict_of_their_c
     spark: SparkSession, tmp_path: Path
 ) -> None:
     found = ran(spark, tmp_path, [str(traces_dir() / name) for name in (*RECORDED, *BY_REFERENCE)])
-    judge = judge_known(switches_of(()))
+    judge = KnownTraceCheck(switches_of(()))
     paths = [traces_dir() / name for name in BY_REFERENCE]
     for number, name in enumerate(RECORDED):
         paths.append(tmp_path / f"{number}.trace.ndjson")
@@ -103,4 +103,4 @@ def test_a_trace_that_only_names_the_reference_is_reported_without_an_exception(
     found = ran(spark, tmp_path, [str(path)])
     reasons = [each["name"] for each in found.coverage if each["kind"] == NOT_COUNTED]
     assert reasons == ["event 0 does not show what the reference shows of a node"]
-    assert found.verdict == judge_known(switches_of(()))(path).verdict
+    assert found.verdict == KnownTraceCheck(switches_of(()))(path).verdict

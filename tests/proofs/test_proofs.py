@@ -25,7 +25,7 @@ from lockstep.systems.dledger.index_order_inductive import (
     PUBLISHED,
     RANGES,
     TERM_CHANGES,
-    Variant,
+    CheckerVariant,
     index_order_inductive,
 )
 from lockstep.systems.registry import lemmas
@@ -272,7 +272,7 @@ def updated(state: State, index: int) -> int:
     return min(index, int(end))
 
 
-def first_write(state: State, variant: Variant) -> list[State]:
+def first_write(state: State, variant: CheckerVariant) -> list[State]:
     if state["isWriting"]:
         return []
     index = sorting_rule(state["watermarks"], middle(len(state["watermarks"])))
@@ -283,7 +283,7 @@ def first_write(state: State, variant: Variant) -> list[State]:
     return [begun | {"committedIndex": updated(state, index)}, *skipped]
 
 
-def second_write(state: State, variant: Variant) -> list[State]:
+def second_write(state: State, variant: CheckerVariant) -> list[State]:
     if not state["isWriting"]:
         return []
     done = state | {"isWriting": False}
@@ -293,7 +293,7 @@ def second_write(state: State, variant: Variant) -> list[State]:
     return [done | {"committedIndex": updated(state, state["quorumIndex"])}, *skipped]
 
 
-def successors(state: State, action: str, variant: Variant) -> list[State]:
+def successors(state: State, action: str, variant: CheckerVariant) -> list[State]:
     """Every state that the action leads to."""
     if action == "append":
         end = state["ledgerEndIndex"] + 1
@@ -346,17 +346,17 @@ WRONG_LEADERS = {
     "the order alone, of three states": replace(ORDER_ALONE, steps=3),
     "lastQuorumIndex first": LAST_QUORUM_FIRST,
     "the term changes": TERM_CHANGES,
-    "the ranges are not assumed": Variant(starts_in_range=False),
-    "no range of the watermarks": Variant(ranges=("begin", "quorum")),
-    "no range of ledgerBeginIndex": Variant(ranges=("watermarks", "quorum")),
-    "no range of the index being written": Variant(ranges=("watermarks", "begin")),
-    "lastQuorumIndex first, with the ranges": Variant(committed_first=False),
+    "the ranges are not assumed": CheckerVariant(starts_in_range=False),
+    "no range of the watermarks": CheckerVariant(ranges=("begin", "quorum")),
+    "no range of ledgerBeginIndex": CheckerVariant(ranges=("watermarks", "quorum")),
+    "no range of the index being written": CheckerVariant(ranges=("watermarks", "begin")),
+    "lastQuorumIndex first, with the ranges": CheckerVariant(committed_first=False),
 }
 
 
 @pytest.mark.parametrize("n", sampled([1, 2, 3, 5], [3]))
 @pytest.mark.parametrize("variant", WRONG_LEADERS.values(), ids=WRONG_LEADERS)
-def test_a_wrong_leader_is_refuted_by_steps_that_lead_out_of_order(variant: Variant, n: int) -> None:
+def test_a_wrong_leader_is_refuted_by_steps_that_lead_out_of_order(variant: CheckerVariant, n: int) -> None:
     values = found(index_order_inductive(node_counts=[n], variant=variant))
     states, actions = values["states"], values["actions"]
     assert len(actions) == len(states) - 1 == variant.steps
@@ -369,7 +369,7 @@ def test_a_wrong_leader_is_refuted_by_steps_that_lead_out_of_order(variant: Vari
     assert not (is_in_order(states[-1]) and is_in_range(states[-1], must_be_in_range))
 
 
-def explore(variant: Variant, node_count: int, max_end: int) -> tuple[int, State | None]:
+def explore(variant: CheckerVariant, node_count: int, max_end: int) -> tuple[int, State | None]:
     """Breadth-first search from the start: the number of states, and the first one that is out of order."""
     start = starting(node_count)
     seen = {repr(start)}
@@ -393,7 +393,7 @@ def test_a_search_from_the_start_agrees_that_the_published_leader_keeps_the_orde
 
 
 @pytest.mark.parametrize("variant", [LAST_QUORUM_FIRST, TERM_CHANGES], ids=["last first", "term changes"])
-def test_a_search_from_the_start_reaches_the_disorder_of_a_wrong_leader(variant: Variant) -> None:
+def test_a_search_from_the_start_reaches_the_disorder_of_a_wrong_leader(variant: CheckerVariant) -> None:
     _, out_of_order = explore(variant, node_count=3, max_end=1)
     assert out_of_order is not None
     assert out_of_order["lastQuorumIndex"] > out_of_order["committedIndex"]

@@ -14,7 +14,7 @@ import pytest
 import z3
 
 from lockstep.models.proofs.quorum_rules_equal import element, middle
-from lockstep.systems.dledger.index_order_inductive import ACTIONS, Leader, Variant, branches
+from lockstep.systems.dledger.index_order_inductive import ACTIONS, CheckerVariant, Leader, branches
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -89,7 +89,7 @@ def by_lemma(indexes: Indexes, action: str, **choices: int) -> Indexes:
         assert isinstance(value, z3.IntNumRef)
         return int(value.as_long())
 
-    guard, after = list(branches(now, 0, Variant(is_pass_atomic=True)))[ACTIONS.index(action)]
+    guard, after = list(branches(now, 0, CheckerVariant(is_pass_atomic=True)))[ACTIONS.index(action)]
     assert z3.is_true(z3.simplify(z3.substitute(guard, *chosen)))
     return (
         tuple(map(number, after.watermarks)),
@@ -149,7 +149,7 @@ def test_the_quorum_index_of_groups_of_every_size_is_the_spec_s() -> None:
             assert z3.simplify(term).as_long() == spec().evaluate("QuorumIndexBySorting", None, by_node), marks
 
 
-Rule = Callable[[Leader, z3.ArithRef, int, Variant], z3.ArithRef]
+Rule = Callable[[Leader, z3.ArithRef, int, CheckerVariant], z3.ArithRef]
 
 DRIFTED: dict[str, Rule] = {
     "without the clamp": lambda now, index, *_: z3.If(index <= now.committed, now.committed, index),

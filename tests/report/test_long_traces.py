@@ -13,7 +13,7 @@ from lockstep.jobs.view.trace_view import view_own_logs, view_trace
 from lockstep.report.page import page_content as pages
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, fit_to_page, json_for_html, page_content
-from lockstep.systems.file_check import judge_known
+from lockstep.systems.file_check import KnownTraceCheck
 from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.spec import Spec
@@ -141,7 +141,7 @@ def _fields(shown: Any) -> dict[str, Any]:
 def test_the_check_says_how_many_events_there_are(tmp_path: Path) -> None:
     trace = write_cluster(tmp_path, "ordered", 3, 1_100)
     reported: list[str] = []
-    judge_known({}, say=reported.append)(trace)
+    KnownTraceCheck({}, say=reported.append)(trace)
     assert reported == [f"{trace}: event {count} of 1,100" for count in ("0", "500", "1,000")]
     torn = tmp_path / "torn.ndjson"
     torn.write_bytes(trace.read_bytes()[:-20])
@@ -153,7 +153,7 @@ def test_the_check_says_how_many_events_there_are(tmp_path: Path) -> None:
 def test_twenty_thousand_events_are_shown_within_twice_the_time_of_the_check(plan: str, tmp_path: Path) -> None:
     trace = write_cluster(tmp_path, plan, 2, 20_000)
     begin = time.process_time()
-    judge_known({})(trace)
+    KnownTraceCheck({})(trace)
     checked = time.process_time()
     text = build_page(fit_to_page(*view_trace(trace, {}))[1])
     assert time.process_time() - checked < 2 * (checked - begin)

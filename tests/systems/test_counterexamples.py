@@ -61,7 +61,7 @@ def test_every_story_has_at_most_ten_sentences() -> None:
             assert 3 <= len(sentences) <= 10 + prose.count(":"), f"{page}: {name}"
 
 
-def test_every_trace_is_told_on_the_page_of_its_folder() -> None:
+def test_every_trace_is_listed_on_the_page_of_its_folder() -> None:
     for row in ROWS.values():
         page = (row.path.parent / "README.md").read_text(encoding="utf-8")
         assert f"\n## {row.switch}\n" in page
@@ -69,7 +69,7 @@ def test_every_trace_is_told_on_the_page_of_its_folder() -> None:
 
 
 @each_flaw
-def test_the_spec_with_the_flaw_explains_it_and_the_property_is_violated_there(switch: str) -> None:
+def test_the_spec_with_the_flaw_explains_the_trace_and_the_property_is_violated(switch: str) -> None:
     row = ROWS[switch]
     found = judged(row.path)
     assert found.deviation is None
@@ -82,7 +82,7 @@ def test_the_spec_with_the_flaw_explains_it_and_the_property_is_violated_there(s
 
 
 @each_flaw
-def test_the_spec_without_that_one_flaw_refuses_it(switch: str) -> None:
+def test_the_spec_without_that_one_flaw_refuses_the_trace(switch: str) -> None:
     row = ROWS[switch]
     found = judged(row.path, {switch: "repaired"}).deviation
     assert found is not None
@@ -97,31 +97,34 @@ def shows_of(cluster: Any, node: str) -> dict[str, Any]:
 
 
 class Differs(Exception):  # noqa: N818 - what is looked for, not an error of the test
-    """The reference does not do what a line of the trace tells."""
+    """The reference does not take the step of a line of the trace."""
 
 
 def replayed(header: Header, trace: Iterable[tuple[int, Event]], words: Words) -> Iterator[tuple[int, list[Event]]]:
     """Let a cluster of the reference take each step; yield its line, its event, and what all other nodes show then.
 
-    Raises Differs, with the line, where it refuses the step, or does or shows something else than the trace tells.
+    Raises Differs, with the line, where it refuses the step, or does or shows something else than the trace.
     """
     cluster, trial = cluster_of(header)
-    for line, told in trace:
-        args = trial.arguments(told.action, told.args)
+    for line, recorded in trace:
+        args = trial.arguments(recorded.action, recorded.args)
         try:
-            done = cluster.take(told.node, told.action, *args)
+            done = cluster.take(recorded.node, recorded.action, *args)
         except (NotEnabled, LookupError) as error:
             raise Differs(line) from error
         shown = {name: shows_of(cluster, name) for name in cluster.node_ids}
-        shown[told.node] |= done["shows"]
-        mine = shown[told.node]
+        shown[recorded.node] |= done["shows"]
+        mine = shown[recorded.node]
         same = [
-            name in mine and to_value(mine[name], words) == to_value(value, words) for name, value in told.shows.items()
+            name in mine and to_value(mine[name], words) == to_value(value, words)
+            for name, value in recorded.shows.items()
         ]
-        sent = [Counter(to_value(m, words) for m in messages) for messages in (done["sent"], told.sent or ())]
+        sent = [Counter(to_value(m, words) for m in messages) for messages in (done["sent"], recorded.sent or ())]
         if not all(same) or sent[0] != sent[1]:
             raise Differs(line)
-        event = Event(line, told.node, told.action, told.args, shown.pop(told.node), tuple(done["sent"]))
+        event = Event(
+            line, recorded.node, recorded.action, recorded.args, shown.pop(recorded.node), tuple(done["sent"])
+        )
         yield line, [event, *(Event(line, name, OBSERVE, {}, fields) for name, fields in shown.items())]
 
 
@@ -155,7 +158,7 @@ def test_a_repaired_reference_does_otherwise_where_the_repaired_spec_does(switch
 
 
 @pytest.mark.parametrize("switch", sampled([each for each in ROWS if each not in LIVENESS], SAMPLE[1:]))
-def test_no_step_can_go(switch: str) -> None:
+def test_a_counterexample_needs_each_of_its_steps(switch: str) -> None:
     row = ROWS[switch]
     trace = open_trace(row.path)
     spec = trace_spec(trace.header, str(row.path))
@@ -200,7 +203,7 @@ def states(row: Counterexample) -> list[State]:
     ("switch", "steps"), sampled([("RepeatedPush", 3), ("HighTermLaggard", 13)], [("RepeatedPush", 3)])
 )
 def test_the_last_steps_come_back_to_the_same_state(switch: str, steps: int) -> None:
-    """So many steps before the end the group was where it is now, so that they can be taken again and again."""
+    """`steps` steps before the end the state was the same, so those steps can be taken again and again."""
     found = states(ROWS[switch])
     assert found[-1] == found[-1 - steps]
     assert found[-2] != found[-1 - steps]

@@ -1,4 +1,4 @@
-"""What a check imports: neither the clusters of a reference nor what another engine needs, which are slow to import."""
+"""A check imports neither the clusters of a reference nor the modules of another engine, which are slow to import."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_check_of_a_trace_imports_no_reference_and_no_other_engine(plan: str, 
     path = tmp_path / "t.trace.ndjson"
     write_trace(path, *simulator.cluster(plan, 1, 20))
     done = subprocess.run([sys.executable, "-c", PROGRAM, path], capture_output=True, text=True, timeout=60)
-    told, _, imported = done.stdout.rstrip().rpartition("\n")
-    assert (done.returncode, ": holds: " in told) == (0, True), done.stderr
+    printed, _, imported = done.stdout.rstrip().rpartition("\n")
+    assert (done.returncode, ": holds: " in printed) == (0, True), done.stderr
     modules = set(ast.literal_eval(imported))
     assert {name for name in modules if name.partition(".")[0] == "raftref"} == NAMES
     assert OTHERS & modules == set()

@@ -76,7 +76,7 @@ def test_a_step_the_spec_does_not_have_is_explained(tmp_path: Path) -> None:
         ("{", "not a line of a log: "),
     ],
 )
-def test_a_line_that_cannot_be_told_is_malformed_by_line_and_field(line: str, problem: str, tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_mapped_is_malformed_by_line_and_field(line: str, problem: str, tmp_path: Path) -> None:
     log = tmp_path / "service.log"
     log.write_text('{"what": "started"}\n' + line + "\n")
     code, verdict = check(log)
@@ -85,7 +85,7 @@ def test_a_line_that_cannot_be_told_is_malformed_by_line_and_field(line: str, pr
     assert problem in str(verdict["reason"])
 
 
-def test_the_torn_last_line_of_a_log_is_told_of_and_left_out(tmp_path: Path) -> None:
+def test_the_torn_last_line_of_a_log_is_noted_and_left_out(tmp_path: Path) -> None:
     log = service_log(tmp_path)
     log.write_bytes(log.read_bytes()[:-5])
     code, verdict = check(log)
@@ -208,16 +208,16 @@ def test_variables_are_compared_by_name_where_the_spec_has_no_observe(tmp_path: 
 @pytest.mark.parametrize("engine", ["tlc", "compiled"])
 def test_both_engines_say_the_same_of_a_spec(engine: str, tmp_path: Path) -> None:
     found = run("model", "--spec", SPEC, "--engine", engine, "--format", "json")
-    told = json.loads(found.stdout)
-    assert (found.return_value, told["verdict"]) == (0, "holds")
-    assert (told["distinct"], told["generated"], told["depth"]) == (49, 193, 8)
-    assert told["engine"] == engine
+    result = json.loads(found.stdout)
+    assert (found.return_value, result["verdict"]) == (0, "holds")
+    assert (result["distinct"], result["generated"], result["depth"]) == (49, 193, 8)
+    assert result["engine"] == engine
     broken = tmp_path / "LockService.tla"
     broken.write_text(SPEC.read_text().replace("token + 1", "token"))
     found = run("model", "--spec", broken, "--cfg", SPEC.with_suffix(".cfg"), "--engine", engine, "--format", "json")
-    told = json.loads(found.stdout)
-    assert (found.return_value, told["property"]) == (1, "TokenRisesProp")
-    assert [step["action"] for step in told["counterexample"]] == ["Init", "Lock"]
+    result = json.loads(found.stdout)
+    assert (found.return_value, result["property"]) == (1, "TokenRisesProp")
+    assert [step["action"] for step in result["counterexample"]] == ["Init", "Lock"]
 
 
 @pytest.mark.parametrize("engine", ["tlc", "compiled"])
@@ -237,8 +237,8 @@ def test_liveness_is_noted_as_unchecked_for_traces_and_checked_by_the_compiled_e
     spec.write_text(SPEC.read_text().replace("FewTokens ==", "Served == <>(queue # << >>)\nFewTokens =="))
     cfg.write_text(SPEC.with_suffix(".cfg").read_text() + "PROPERTY Served\n")
     found = run("model", "--spec", spec, "--cfg", cfg, "--engine", "compiled", "--format", "json")
-    told = json.loads(found.stdout)
-    assert (found.return_value, told["reason"], told["back_to"]) == (1, "temporal property Served is violated", 1)
+    result = json.loads(found.stdout)
+    assert (found.return_value, result["reason"], result["back_to"]) == (1, "temporal property Served is violated", 1)
     log = service_log(tmp_path)
     noted = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, log, cwd=tmp_path)
     assert noted.returncode == 0
@@ -280,10 +280,10 @@ def test_the_docs_show_what_a_check_of_a_counterexample_prints(tmp_path: Path) -
     (shown,) = (each for each in blocks("") if "--itf broken.itf.json" in each)
     printed = lockstep("check", *given, "broken.itf.json", cwd=tmp_path).stdout
     assert shown.endswith(f"$ lockstep check {' '.join(given)} broken.itf.json\n{printed}")
-    (told,) = (
+    (shown,) = (
         each for each in blocks("") if each.startswith("$ lockstep model --spec Broken.tla --cfg LockService.cfg\n")
     )
-    assert told.partition("The counterexample")[2] == found.stdout.partition("The counterexample")[2]
+    assert shown.partition("The counterexample")[2] == found.stdout.partition("The counterexample")[2]
 
 
 def test_the_docs_quote_the_mapping() -> None:

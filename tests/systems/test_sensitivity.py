@@ -1,4 +1,4 @@
-"""docs/measured/sensitivity.md tells which properties each flaw violates, and that the repaired twins violate none."""
+"""docs/measured/sensitivity.md lists the properties that each flaw violates; the repaired twins violate none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODELS = {each.name: each for each in flawed(SYSTEM)}
 
 
 @functools.cache
-def told() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+def matrix() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """The row of each model, and what each has of every property."""
     (models, properties) = re.findall(r"^  no\..*?(?=\n\n)|^  property.*?(?=\n```)", PAGE, re.MULTILINE | re.DOTALL)
     rows = {line.split()[2]: line for line in models.splitlines()[1:]}
@@ -29,41 +29,43 @@ def told() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     return rows, cells
 
 
-def test_the_page_tells_of_every_flaw_that_the_manifest_has() -> None:
-    rows, _ = told()
+def test_the_page_has_every_flaw_that_the_manifest_has() -> None:
+    rows, _ = matrix()
     assert rows.keys() | set(re.findall(r"^- `(\w+_bug)`", PAGE, re.MULTILINE)) == MODELS.keys()
 
 
 def test_what_the_manifest_says_is_violated_is_violated_on_the_page() -> None:
-    rows, cells = told()
+    rows, cells = matrix()
     for name in rows:
         assert cells[MODELS[name].violates or ""][name] == VIOLATED
 
 
 def affordable() -> list[str]:
     """The models whose two graphs have no more than 40,000 states together: the two others take half of the time."""
-    sizes = {name: [int(each.replace(",", "")) for each in line.split()[3:5]] for name, line in told()[0].items()}
+    sizes = {name: [int(each.replace(",", "")) for each in line.split()[3:5]] for name, line in matrix()[0].items()}
     found = [name for name, states in sizes.items() if sum(states) <= 40_000]
     assert len(found) >= len(sizes) - 2
     return found
 
 
 @pytest.mark.parametrize("name", sampled(affordable(), ()))
-def test_a_search_of_both_graphs_finds_what_the_page_tells(name: str) -> None:
-    entry, (rows, cells) = MODELS[name], told()
+def test_a_search_of_both_graphs_finds_what_the_page_has(name: str) -> None:
+    entry, (rows, cells) = MODELS[name], matrix()
     assert entry.twin is not None
     found, twin = search(SYSTEM, name), search(SYSTEM, entry.twin)
     assert twin.violated == frozenset()
     assert entry.violates in found.violated or not found.states
     number = list(rows).index(name) + 1
     assert rows[name].split() == " ".join(str(each) for each in row(number, entry, found, twin)).split()
-    assert {prop: of[name] for prop, of in cells.items()} == {prop: cell(SYSTEM, prop, entry, found) for prop in cells}
+    assert {prop: row_cells[name] for prop, row_cells in cells.items()} == {
+        prop: cell(SYSTEM, prop, entry, found) for prop in cells
+    }
 
 
 def test_a_property_that_is_not_asked_of_a_model_is_neither_violated_nor_held() -> None:
     entry, found = MODELS["transfer_flag_bug"], Found(5, frozenset({"TransferIsOwn"}))
-    told_of = {prop: cell(SYSTEM, prop, entry, found) for prop in ("TransferIsOwn", "TypeOK", "SomebodyLeads")}
-    assert told_of == {"TransferIsOwn": VIOLATED, "TypeOK": HOLDS, "SomebodyLeads": ""}
+    cells = {prop: cell(SYSTEM, prop, entry, found) for prop in ("TransferIsOwn", "TypeOK", "SomebodyLeads")}
+    assert cells == {"TransferIsOwn": VIOLATED, "TypeOK": HOLDS, "SomebodyLeads": ""}
     assert cell(SYSTEM, "TypeOK", entry, Found(0, frozenset())) == "?"
 
 

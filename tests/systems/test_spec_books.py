@@ -1,4 +1,4 @@
-"""The spec of a system is a book: short chapters, each of which says first what it teaches."""
+"""The spec of a system is a book: short chapters, and each says first what it teaches."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_what_systems_share_is_a_chapter_of_a_book_or_what_a_model_holds_it_agai
 
 def test_the_guide_names_every_chapter_and_what_it_teaches() -> None:
     guide = text(GUIDE)
-    told = re.findall(r"^\| `(\w+)/(\w+)` \| .+ \|$", guide, re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)/(\w+)` \| .+ \|$", guide, re.MULTILINE)
     beside = [module for module in MODULES if module.parent.name != "models"]
-    assert sorted(told) == sorted((module.parent.name, module.stem) for module in beside)
+    assert sorted(listed) == sorted((module.parent.name, module.stem) for module in beside)
     models = re.findall(r"^\| `(MC\w+)` \| .+ \|$", guide, re.MULTILINE)
     assert Counter(models) == Counter(module.stem for module in MODULES if module.parent.name == "models")
 
@@ -84,12 +84,12 @@ def test_one_chapter_alone_knows_what_a_channel_is_made_of(system: System) -> No
 
 @of_each_book
 def test_a_chapter_comes_after_those_that_it_extends(system: System) -> None:
-    told: list[str] = []
+    listed: list[str] = []
     for chapter in chapters(system):
         extends = ", ".join(re.findall(r"^EXTENDS (.*)$", text(chapter), re.MULTILINE))
         own = {module.stem for module in MODULES}
-        assert {name for name in extends.split(", ") if name in own} <= set(told)
-        told.append(chapter.stem)
+        assert {name for name in extends.split(", ") if name in own} <= set(listed)
+        listed.append(chapter.stem)
 
 
 @of_each_book

@@ -29,21 +29,21 @@ def test_the_spec_says_of_every_action_what_happens(of: Vocabulary) -> None:
 
 
 @EACH
-def test_no_argument_is_told_that_no_action_has(of: Vocabulary) -> None:
+def test_the_page_lists_the_arguments_of_the_actions_and_no_others(of: Vocabulary) -> None:
     assert of.arguments.keys() == {name.strip("`") for name, _ in of.told_arguments()}
 
 
-def test_the_page_tells_every_message_of_hashicorp_raft() -> None:
-    told = {name for name, _ in OF_HASHICORP.told_messages()}
-    assert told == {f"`{each.value}`, {kind}" for each in RpcType for kind in ("request", "response")}
+def test_the_page_lists_every_message_of_hashicorp_raft() -> None:
+    listed = {name for name, _ in OF_HASHICORP.told_messages()}
+    assert listed == {f"`{each.value}`, {kind}" for each in RpcType for kind in ("request", "response")}
 
 
-def test_the_page_tells_what_a_header_has_where_it_is_silent() -> None:
+def test_the_page_has_the_defaults_of_a_header() -> None:
     """The defaults of the bounds; of features and flaws the page says: all of them, and as in v1.7.3."""
     text = (ROOT / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
-    told = text[text.index("## A trace of hashicorp/raft") :]
+    section = text[text.index("## A trace of hashicorp/raft") :]
     bounds = {name: CONSTANTS.defaults[name] for name in ("MaxAppendEntries", "TrailingLogs", "RetainSnapshots")}
-    assert [name for name, value in bounds.items() if f"`{name}` ({value})" not in told] == []
+    assert [name for name, value in bounds.items() if f"`{name}` ({value})" not in section] == []
     assert {CONSTANTS.defaults[name] for name in FEATURES} == {True}
     assert {str(each) for each in FLAWS if CONSTANTS.defaults[each] == "published"} == {*IN_V173}
     assert (CONSTANTS.defaults["Fifo"], CONSTANTS.defaults["Voters"]) == (False, 0)

@@ -1,4 +1,4 @@
-"""A log against a cfg that also asks something of behaviours without end: what a trace can tell is checked.
+"""A log against a cfg that also asks something of behaviours without end: the part that a trace shows is checked.
 
 Of `Counts`, which refines `Abs`, TLC alone and the compiled spec say the same of the same log.
 """
@@ -58,12 +58,14 @@ LEAP = [("step", 1), ("leap", 0), ("leap", 2)]
 
 #: With TLC one case in every run, and the others at night.
 BY_NIGHT = pytest.mark.parametrize("engine", ["compiled", pytest.param("tlc", marks=pytest.mark.nightly)])
-#: As each line tells of a step, and as a search for what explains the lines.
+#: As lines with one step each, and as a search for what explains the lines.
 SEARCH = "[hidden]\nLeap = 1\n"
 WAYS = pytest.mark.parametrize("way", ["", SEARCH], ids=["each line", "search"])
 
 
-def told(folder: Path, properties: str, lines: list[tuple[str, int]], *options: str, way: str = "") -> tuple[int, dict]:  # type: ignore[type-arg]  # JSON
+def check_log(
+    folder: Path, properties: str, lines: list[tuple[str, int]], *options: str, way: str = ""
+) -> tuple[int, dict]:  # type: ignore[type-arg]  # JSON
     (folder / "Counts.tla").write_text(COUNTS)
     (folder / "Abs.tla").write_text(ABS)
     (folder / "Counts.cfg").write_text(f"SPECIFICATION Spec\nCONSTANT Most = 3\n{properties}\n")
@@ -77,12 +79,12 @@ def told(folder: Path, properties: str, lines: list[tuple[str, int]], *options: 
     return found.returncode, verdict
 
 
-#: TLC checks lines that each tell of a step; only the compiled spec searches for what explains them.
+#: TLC checks lines with one step each; only the compiled spec searches for what explains them.
 @pytest.mark.parametrize(
     ("engine", "way"), [("compiled", ""), ("compiled", SEARCH), pytest.param("tlc", "", marks=pytest.mark.nightly)]
 )
 def test_a_property_of_behaviours_without_end_is_named_as_not_checked(engine: str, way: str, tmp_path: Path) -> None:
-    code, verdict = told(tmp_path, "INVARIANT Small\nPROPERTY Live SmallUp", STEPS, "--engine", engine, way=way)
+    code, verdict = check_log(tmp_path, "INVARIANT Small\nPROPERTY Live SmallUp", STEPS, "--engine", engine, way=way)
     assert (code, verdict["verdict"], verdict["steps"]) == (0, "holds", 3)
     assert verdict["reason"].endswith("; every property that a trace can be checked for holds")
     place = "Counts.tla:12:11"
@@ -100,10 +102,10 @@ def test_a_property_of_behaviours_without_end_is_named_as_not_checked(engine: st
         ("Kept", STEPS, 2, "Step"),
     ],
 )
-def test_what_such_a_property_says_of_the_first_state_and_of_steps_is_checked(
+def test_the_part_of_such_a_property_about_the_first_state_and_steps_is_checked(
     name: str, lines: list[tuple[str, int]], at: int, action: str, engine: str, tmp_path: Path
 ) -> None:
-    code, verdict = told(tmp_path, f"PROPERTY {name}", lines, "--engine", engine)
+    code, verdict = check_log(tmp_path, f"PROPERTY {name}", lines, "--engine", engine)
     found = [(each["name"], each["action"]) for each in verdict["findings"]]
     assert (code, found) == ((1, [(name, action)]) if action else (0, []))
     if at:
@@ -113,25 +115,27 @@ def test_what_such_a_property_says_of_the_first_state_and_of_steps_is_checked(
 
 
 def test_a_search_for_what_explains_the_lines_checks_as_much(tmp_path: Path) -> None:
-    code, verdict = told(tmp_path, "PROPERTY Refines Kept", LEAP, way=SEARCH)
+    code, verdict = check_log(tmp_path, "PROPERTY Refines Kept", LEAP, way=SEARCH)
     assert (code, sorted(each["name"] for each in verdict["findings"])) == (1, ["Kept", "Refines"])
 
 
 def test_tlc_is_understood_where_it_names_what_a_property_is_made_of(tmp_path: Path) -> None:
-    _, verdict = told(tmp_path, "PROPERTY Begun", STEPS, "--engine", "tlc")
+    _, verdict = check_log(tmp_path, "PROPERTY Begun", STEPS, "--engine", "tlc")
     assert [(each["name"], each["line"]) for each in verdict["findings"]] == [("Begun", 1)]
 
 
 def test_where_tlc_cannot_be_asked_of_the_steps_alone_it_says_so(tmp_path: Path) -> None:
-    code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP, "--engine", "tlc")
+    code, verdict = check_log(tmp_path, "PROPERTY Nameless", LEAP, "--engine", "tlc")
     assert code == 0
     assert any(each.startswith("note: TLC cannot find where the PROPERTY Nameless fails") for each in verdict["notes"])
-    code, verdict = told(tmp_path, "PROPERTY Nameless", LEAP)
+    code, verdict = check_log(tmp_path, "PROPERTY Nameless", LEAP)
     assert (code, verdict["findings"][0]["name"]) == (1, "Nameless")
 
 
-def test_nor_is_it_checked_of_a_counterexample_of_another_tool(tmp_path: Path) -> None:
-    told(tmp_path, "PROPERTY Live", STEPS)
+def test_a_property_of_behaviours_without_end_is_not_checked_of_a_counterexample_of_another_tool(
+    tmp_path: Path,
+) -> None:
+    check_log(tmp_path, "PROPERTY Live", STEPS)
     itf = tmp_path / "found.itf.json"
     itf.write_text(json.dumps({"vars": ["x"], "states": [{"x": 0}, {"x": 1}], "loop": 1}))
     verdict = check(itf, spec=tmp_path / "Counts.tla")
@@ -139,6 +143,6 @@ def test_nor_is_it_checked_of_a_counterexample_of_another_tool(tmp_path: Path) -
     assert any("the PROPERTY Live (Counts.tla:12:11) is not checked" in note for note in verdict.notes)
 
 
-def test_nor_is_a_postcondition_of_the_whole_search(tmp_path: Path) -> None:
-    _, verdict = told(tmp_path, "POSTCONDITION Init", STEPS)
+def test_a_postcondition_of_the_whole_search_is_not_checked(tmp_path: Path) -> None:
+    _, verdict = check_log(tmp_path, "POSTCONDITION Init", STEPS)
     assert verdict["notes"] == ["note: the POSTCONDITION Init is not checked: it is of a whole search"]

@@ -28,7 +28,7 @@ from lockstep.cli.options import (
 
 if TYPE_CHECKING:
     from lockstep.conformance.trace_verdict import TraceVerdict
-    from lockstep.systems.file_check import Judge
+    from lockstep.systems.file_check import FileCheck
     from lockstep.systems.own_logs import OwnLogs
     from lockstep.trace.trace_paths import MissingTrace
 
@@ -119,7 +119,7 @@ def command(
     from lockstep.base.verdict import worst
     from lockstep.logs.log_check import InterruptedAfterVerdict
     from lockstep.logs.log_rotation import is_log
-    from lockstep.systems.file_check import ByTlc, judge_known, judge_own
+    from lockstep.systems.file_check import ByTlc, KnownTraceCheck, own_check
     from lockstep.trace.trace_paths import trace_paths
 
     if own is None and (cfg or mapping or library):
@@ -132,12 +132,12 @@ def command(
     paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
     _refuse_to_overwrite(sarif, paths)
     if own is None:
-        jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
+        jobs = _jobs(paths, KnownTraceCheck(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
     else:
         note_translation(own, tla_tools)
         jobs = _own_jobs(
             paths,
-            judge_own(
+            own_check(
                 own,
                 cfg_of(own, cfg),
                 mapping,
@@ -181,7 +181,7 @@ def _refuse_to_overwrite(sarif: Path | None, paths: Sequence[Path | MissingTrace
         raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
 
 
-def _jobs(paths: Sequence[Path | MissingTrace], judge: Judge) -> Iterator[Callable[[], TraceVerdict]]:
+def _jobs(paths: Sequence[Path | MissingTrace], judge: FileCheck) -> Iterator[Callable[[], TraceVerdict]]:
     """Yield the check of each file, and the verdict on what is none."""
     from lockstep.conformance.trace_verdict import malformed
 

@@ -39,12 +39,12 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
     lockstep import its.log --logged-version 0.3.1.2 -o trace.ndjson
     lockstep import n0.log n1.log n2.log --skew "5 ms" -o trace.ndjson
     """
-    from lockstep.systems.system import Untold
+    from lockstep.systems.system import ImportOptions
     from lockstep.systems.trace_files import import_trace, raw_format
 
     _, raw = raw_format(recordings[0])
     try:
-        count, summary = import_trace(recordings, output, Untold(logged_version, _nanoseconds(skew)), progress)
+        count, summary = import_trace(recordings, output, ImportOptions(logged_version, _nanoseconds(skew)), progress)
     finally:
         progress_end()
     lines = summary.lines

@@ -65,7 +65,7 @@ def judge_floor(
     floor = stated[-1] if stated else floors[0]
     found = frozenset(reached)
     missing = tuple(sorted(floor.must - found))
-    refuted = tuple((what, why) for what, why in sorted(floor.out_of_reach.items()) if what in found)
+    refuted = tuple((what, why) for what, why in sorted(floor.unreachable.items()) if what in found)
     too_small = "" if stated else f"the floor is that of {floor.clusters} clusters of {floor.events} events"
     verdict = Verdict.HOLDS
     if missing:

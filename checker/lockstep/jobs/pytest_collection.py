@@ -14,7 +14,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.file_check import Judge, judge_known, judge_own
+from lockstep.systems.file_check import FileCheck, KnownTraceCheck, own_check
 from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import switches_of
 
@@ -23,15 +23,15 @@ from lockstep.systems.trace_specs import switches_of
 class PlannedCheck:
     """The check of some traces, and the options that choose it."""
 
-    judge: Judge
+    judge: FileCheck
     options: SpecOptions
 
     @classmethod
     def prepare(cls, options: SpecOptions) -> PlannedCheck:
         """Prepare a check; raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does."""
         if options.module is None:
-            return cls(judge_known(options.switches), options)
-        return cls(judge_own(options.module, options.own_cfg, options.mapping), options)
+            return cls(KnownTraceCheck(options.switches), options)
+        return cls(own_check(options.module, options.own_cfg, options.mapping), options)
 
     def failure_text(self, verdict: TraceVerdict) -> str:
         """Return the verdict with its findings, and the command that repeats the check."""

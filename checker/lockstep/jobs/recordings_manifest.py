@@ -12,7 +12,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import constants
-from lockstep.systems.system import System, Untold
+from lockstep.systems.system import ImportOptions, System
 from lockstep.trace.json_lines import explained
 
 #: The variant that replaces no constant of the header.
@@ -45,9 +45,9 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     leaves: Departure | None = None
 
     @property
-    def untold(self) -> Untold:
-        """The metadata that the file lacks."""
-        return Untold(self.version)
+    def import_options(self) -> ImportOptions:
+        """Facts that the file lacks."""
+        return ImportOptions(self.version)
 
     def switches(self, system: System) -> dict[str, str]:
         """Return the constants that replace those of the recorded version, by name."""

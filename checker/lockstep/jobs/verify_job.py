@@ -225,9 +225,9 @@ def _checked(
     """Import each recording once and check it with the switches of each entry, in their order."""
     imported: dict[str, Path] = {}
     summaries: dict[str, Summary] = {}
-    for file, untold in {recording.file: recording.untold for recording in recordings}.items():
+    for file, import_options in {recording.file: recording.import_options for recording in recordings}.items():
         imported[file] = folder / f"{Path(file).name}.trace.ndjson"
-        _, summaries[file] = import_trace(root / file, imported[file], untold)
+        _, summaries[file] = import_trace(root / file, imported[file], import_options)
     groups: dict[tuple[tuple[str, str], ...], list[Path]] = {}
     keys = [tuple(sorted(each.switches(raw_format(root / each.file)[0]).items())) for each in recordings]
     for recording, key in zip(recordings, keys, strict=True):

@@ -21,7 +21,7 @@ from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError
 from lockstep.pipeline.file_locations import location
 from lockstep.pipeline.store_tables import MAX_DEAD_LETTER_BYTES
 from lockstep.systems.registry import raw_formats
-from lockstep.systems.system import BEGINNING_BYTES, Untold
+from lockstep.systems.system import BEGINNING_BYTES, ImportOptions
 from lockstep.systems.trace_files import imported_trace
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError, UnreadableError, bounded_lines, json_object
@@ -139,7 +139,7 @@ class SourceFile:
                 raise type(error)(str(error).replace(str(file), self.source)) from error
 
     def _recording_rows(self, file: Path) -> Iterator[FileRow]:
-        return _imported_rows(imported_trace(file, Untold(self.version)))
+        return _imported_rows(imported_trace(file, ImportOptions(self.version)))
 
 
 def _is_fault_of_file(error: OSError) -> bool:

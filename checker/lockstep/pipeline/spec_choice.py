@@ -23,7 +23,7 @@ from lockstep.logs.mapping import read_mapping
 from lockstep.pipeline.source_files import EACH, TOGETHER, unpacked_name
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import short_hash
-from lockstep.systems.file_check import judge_own
+from lockstep.systems.file_check import own_check
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import spec_hash, switches_of
@@ -158,7 +158,7 @@ class OwnSpec:
 
     def checkers(self, spark: SparkSession) -> CheckerFactory:
         """Return what makes the checker; raises BadInputError where spec, cfg or mapping cannot be used."""
-        judge = judge_own(self.spec, self.cfg, self.mapping, search_path=self.library, strict=self.strict)
+        judge = own_check(self.spec, self.cfg, self.mapping, search_path=self.library, strict=self.strict)
         digest = hashlib.sha256(pickle.dumps(judge)).hexdigest()
         checker = OwnSpecChecker(spark.sparkContext.broadcast(judge), digest)
         return lambda headers: checker

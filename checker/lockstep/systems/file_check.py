@@ -1,4 +1,4 @@
-"""The verdict on one file: what goes wrong with it is its own verdict, and leaves the others."""
+"""The check of one file: opened, held against its spec, with a verdict whatever goes wrong with it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.state_check import check_states
 from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
-from lockstep.logs.log_check import LogSpec as LogSubject
-from lockstep.logs.log_check import check_logs
-from lockstep.systems.own_logs import OwnLogs, own_subject
+from lockstep.logs.log_check import LogSpec, check_logs
+from lockstep.systems.own_logs import LogSearch, OwnLogs, load_mapped_spec
 from lockstep.systems.own_traces import check_own, not_checked
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, subject, system_of
-from lockstep.tla.loading.spec_project import parse_spec
+from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
 from lockstep.trace.json_lines import TraceError, converted, source_name
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
-#: What checks one trace: a file, or one that is open.
-Judge: TypeAlias = Callable[[Path | Trace], TraceVerdict]
+#: Checks one trace: a file, or one that is open.
+FileCheck: TypeAlias = Callable[[Path | Trace], TraceVerdict]
 
 
 @dataclass(frozen=True, slots=True)
 class ByTlc:
-    """How TLC is run where it takes the steps: seconds for each trace, and the jar."""
+    """Options of TLC where it takes the steps: seconds for each trace, and the jar."""
 
     timeout: float | None
     jar: Path | None
@@ -61,69 +60,68 @@ def check(
     if spec is None:
         if cfg is not None or mapping is not None:
             raise BadInputError("cfg and mapping go with a spec")
-        judge = judge_known(switches)
+        checks: FileCheck = KnownTraceCheck(switches)
     else:
         own = Path(spec)
-        judge = judge_own(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))
-    return judge(trace if isinstance(trace, Trace) else Path(trace))
+        checks = own_check(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))
+    return checks(trace if isinstance(trace, Trace) else Path(trace))
 
 
-def judge_known(
-    switches: Switches,
-    tlc: ByTlc | None = None,
-    say: Say = silent,
-    *,
-    jar: Path | None = None,
-    timeout_seconds: float | None = None,
-    listener: EventListener = ignore_event,
-) -> Judge:
-    """Return the check of a trace whose header names a system that lockstep knows.
+@dataclass(frozen=True, slots=True)
+class KnownTraceCheck:
+    """The check of traces whose header names a system that lockstep knows.
 
-    Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps; `jar`, the tla2tools
-    that the spec is parsed with; `timeout_seconds`, how long a trace may take where the compiled spec takes them;
-    `listener`, called after each event where it does.
+    `switches` are constants that replace the header's; `tlc` is there where TLC takes the steps; `say` is called with
+    the progress; `jar` is the tla2tools that the spec is parsed with. Where the compiled spec takes the steps, a trace
+    may take `timeout_seconds`, and `listener` is called after each event.
     """
 
-    def judge(given: Path | Trace) -> TraceVerdict:
+    switches: Switches
+    tlc: ByTlc | None = None
+    say: Say = silent
+    jar: Path | None = None
+    timeout_seconds: float | None = None
+    listener: EventListener = ignore_event
+
+    def __call__(self, given: Path | Trace) -> TraceVerdict:
+        """Return the verdict on one trace, whatever goes wrong with it."""
         source = given.source if isinstance(given, Trace) else source_name(given)
         try:
             if isinstance(given, Path) and is_itf(given):
-                return _exported(given, source, switches, tlc, jar, Deadline(timeout_seconds))
-            trace = given if isinstance(given, Trace) else open_trace(given)
-            header = trace.header
-            system = system_of(header, source)
-            if tlc is None:
-                spec = compiled(system, header, source, switches, jar)
-                path = given if isinstance(given, Path) else None
-                events = watched(trace, path, say, Deadline(timeout_seconds))
-                found = check_trace(events, spec, system.interface(spec), listener=listener)
-            else:
-                # What makes modules of traces is slow to import, and only this needs it.
-                from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
-
-                held = subject(system, header, source, switches, tlc.jar)
-                found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
+                return self._check_states(given, source)
+            return self._check_events(given, source)
         except Exception as error:
             return failure(error, source)
+
+    def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
+        trace = given if isinstance(given, Trace) else open_trace(given)
+        header = trace.header
+        system = system_of(header, source)
+        if self.tlc is None:
+            spec = compiled(system, header, source, self.switches, self.jar)
+            path = given if isinstance(given, Path) else None
+            events = watched(trace, path, self.say, Deadline(self.timeout_seconds))
+            found = check_trace(events, spec, system.interface(spec), listener=self.listener)
+        else:
+            # The module that makes modules of traces is slow to import, and only this needs it.
+            from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
+
+            held = subject(system, header, source, self.switches, self.tlc.jar)
+            found = check_with_tlc(trace, held, timeout_seconds=self.tlc.timeout, jar=self.tlc.jar)
         found.notes.extend(notes_on(header, system, source))
         return found
 
-    return judge
-
-
-def _exported(
-    given: Path, source: str, switches: Switches, tlc: ByTlc | None, jar: Path | None, deadline: Deadline
-) -> TraceVerdict:
-    """Check a file of ITF that `lockstep export` made of a trace: its `#meta` has that trace's header."""
-    behaviour = read_itf(given)
-    header = header_of_states(behaviour, source)
-    if tlc is not None:
-        raise TraceError(source, 1, "TLC alone checks no ITF file; leave --engine out")
-    system = system_of(header, source)
-    spec = compiled(system, header, source, switches, jar)
-    found = check_states(behaviour, spec, system.interface(spec), deadline)
-    found.notes.extend(notes_on(header, system, source))
-    return found
+    def _check_states(self, given: Path, source: str) -> TraceVerdict:
+        """Check a file of ITF that `lockstep export` made of a trace: its `#meta` has that trace's header."""
+        behaviour = read_itf(given)
+        header = header_of_states(behaviour, source)
+        if self.tlc is not None:
+            raise TraceError(source, 1, "TLC alone checks no ITF file; leave --engine out")
+        system = system_of(header, source)
+        spec = compiled(system, header, source, self.switches, self.jar)
+        found = check_states(behaviour, spec, system.interface(spec), Deadline(self.timeout_seconds))
+        found.notes.extend(notes_on(header, system, source))
+        return found
 
 
 def header_of_states(behaviour: ItfTrace, source: str) -> Header:
@@ -144,11 +142,11 @@ def notes_on(
     """
     here = hash_of(system) if header.spec_hash else ""
     if header.spec_hash and header.spec_hash != here:
-        told = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
-        yield f"{source}:1: {OTHER_SPEC} note: {told}"
+        hashes = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
+        yield f"{source}:1: {OTHER_SPEC} note: {hashes}"
 
 
-def judge_own(
+def own_check(
     own: Path,
     cfg: Path,
     mapping: Path | None,
@@ -164,27 +162,26 @@ def judge_own(
 
     Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with;
     `timeout_seconds`, how long a trace or the logs may take where the compiled spec takes the steps; `strict`, whether
-    logs do not pass if some explanation of them fails a property; `say`, told how far a search is.
+    logs do not pass if some explanation of them fails a property; `say`, called with the progress.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
-    held = own_subject(own, cfg, mapping, search_path=search_path, jar=jar)
-    spec, interface, mapped = held.spec, held.interface, held.mapping
+    held = load_mapped_spec(own, cfg, mapping, search_path=search_path, jar=jar)
+    check = partial(check_own, spec=held.spec, interface=held.interface, mapping=held.mapping)
     if tlc is None:
-        plain = partial(
-            check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds, say=say
-        )
-        timed = partial(check_logs, timeout_seconds=timeout_seconds)
-        return OwnLogs(plain, held.searched, held.always, strict, say, timed, not_checked(spec))
+        plain: FileCheck = partial(check, timeout_seconds=timeout_seconds, say=say)
+        search: LogSearch = partial(check_logs, timeout_seconds=timeout_seconds)
+    else:
+        parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
+        plain, search = partial(check, check=partial(_check_with_tlc, parsed, tlc)), _refuse_search
+    return OwnLogs(plain, held.searched, held.always, strict, say, search, not_checked(held.spec))
+
+
+def _check_with_tlc(parsed: Parsed, tlc: ByTlc, trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
     from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec, check_with_tlc
 
-    parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
+    return check_with_tlc(trace, TlcSpec(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
-        return check_with_tlc(trace, TlcSpec(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    def refuse(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
-        problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
-        raise TraceError(source_name(paths[0]), 1, problem)
-
-    plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, held.searched, held.always, strict, say, refuse, not_checked(spec))
+def _refuse_search(paths: Sequence[Path], subject: LogSpec, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+    problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
+    raise TraceError(source_name(paths[0]), 1, problem)

@@ -1,4 +1,4 @@
-"""What a picture needs to know of a system: which of its state is a node's log, which are indexes into it."""
+"""Drawings of a system's nodes: their logs, and the indexes into these."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def shown(value: Value) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An entry of a node's log: its index and term, what it holds, and whether the node knows it to be committed."""
+class DrawnEntry:
+    """An entry of a node's log: its index and term, its content, and whether the node knows it to be committed."""
 
     index: int
     term: int
@@ -29,15 +29,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An index that a node keeps: its name, as the spec has it, and where it points."""
+    """An index that a node keeps: its name in the spec, and its value."""
 
     name: str
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How a node is drawn: its role, whether it runs, what else is said of it, its log, and the indexes into that.
+class DrawnNode:
+    """A drawn node: its role, whether it runs, other facts, its log, and the indexes into that.
 
     `facts` are pairs of a name and a value. `snapshot` is the last index that a snapshot stands for, None where there
     is none.
@@ -46,23 +46,23 @@ class Look:
     role: str
     is_up: bool
     facts: tuple[tuple[str, str], ...]
-    log: tuple[Entry, ...]
+    log: tuple[DrawnEntry, ...]
     marks: tuple[Mark, ...]
     snapshot: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """How the states of a system are drawn.
+    """The drawing of a system's states.
 
-    `nodes` is the variable that holds, by node, what a node knows; `look` says how one node is drawn, without the
-    entries of its log below an index, and `end` which index its last entry has, -1 where it has none. `label` names a
+    `nodes` is the variable that holds the state of each node; `draw` draws one node, without the entries of its log
+    below an index, and `end` returns the index of its last entry, -1 where it has none. `label` names a
     message in a word or two. `loses` and `doubles` are the actions by which the network loses a message, and delivers
     it once more; `changes` are the fields of a message that may change while it is under way.
     """
 
     nodes: str
-    look: Callable[[Variables, Value, int], Look]
+    draw: Callable[[Variables, Value, int], DrawnNode]
     end: Callable[[Variables, Value], int]
     label: Callable[[Value], str]
     loses: frozenset[str]

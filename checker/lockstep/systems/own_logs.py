@@ -1,4 +1,4 @@
-"""Logs and a spec of the reader's own: whether a mapping fits the spec, and which way its logs are checked."""
+"""Logs of the reader's own: the fit of a mapping and a spec, and the way in which logs are checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lockstep.conformance.trace_verdict import TraceVerdict, failure, malformed
 from lockstep.logs.log_check import InterruptedAfterVerdict, LogSpec, check_logs
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapping import FieldSource, Mapping, StepPattern, mapping_error, read_mapping
-from lockstep.systems.own_traces import load_own_spec, of_own, own_system, with_notes
+from lockstep.systems.own_traces import as_own_mistake, load_own_spec, own_system, with_notes
 from lockstep.systems.system import System
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
@@ -33,11 +33,11 @@ _QUOTED_NUMBER = re.compile(
     r'|"-?\d+" is in the integer interval|integer -?\d+ with non-integer: "-?\d+"'
 )
 
-#: Checks one log, of which each line tells of one step in full.
+#: Checks one log whose lines have one step each in full.
 Plain = Callable[[Path | Trace], TraceVerdict]
 
 
-class Search(Protocol):
+class LogSearch(Protocol):
     """Searches for the behaviours that explain the logs of one system."""
 
     def __call__(
@@ -73,13 +73,13 @@ def _unknown(mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, 
     for name in mapping.hidden:
         if name not in spec.actions:
             yield f"hidden.{name}", f"the spec has no action {name!r}{did_you_mean(name, spec.actions)}"
-    for place, said in _said(mapping):
-        yield from _of_action(place, said, spec)
-        yield from _of_sight(place, said, mapping, spec, observe)
+    for place, step in _steps(mapping):
+        yield from _unknown_action(place, step, spec)
+        yield from _unknown_fields(place, step, mapping, spec, observe)
 
 
 def _no_predicate(name: str, spec: Spec) -> str | None:
-    """Say why a name is none of a predicate of states; None where it may be."""
+    """Return why a name is none of a predicate of states; None where it may be."""
     if name in spec.actions:
         return f"{name} is an action, not a predicate of states"
     if name in spec.definitions:
@@ -91,32 +91,34 @@ def _no_predicate(name: str, spec: Spec) -> str | None:
     return f"the spec defines no predicate of states {name!r}{did_you_mean(name, spec.definitions)}"
 
 
-def _said(mapping: Mapping) -> Iterator[tuple[str, StepPattern]]:
-    """Yield the steps that rules tell of, and how messages name them."""
+def _steps(mapping: Mapping) -> Iterator[tuple[str, StepPattern]]:
+    """Yield the steps of the rules, each with its name in messages."""
     for _, place, rule in mapping.rules():
         for index, reading in enumerate(rule.readings()):
             way = f"{place}.either[{index}]" if rule.either else place
-            for number, said in enumerate(reading.step_patterns()):
-                yield f"{way}.steps[{number}]" if reading.steps else way, said
+            for number, step in enumerate(reading.step_patterns()):
+                yield f"{way}.steps[{number}]" if reading.steps else way, step
 
 
-def _of_action(place: str, said: StepPattern, spec: Spec) -> Iterator[tuple[str, str]]:
-    if said.action is None:
-        if said.args:
+def _unknown_action(place: str, step: StepPattern, spec: Spec) -> Iterator[tuple[str, str]]:
+    if step.action is None:
+        if step.args:
             yield f"{place}.args", "there is no `action` that they are arguments of"
         return
-    known = spec.actions.get(said.action)
+    known = spec.actions.get(step.action)
     if known is None:
-        yield f"{place}.action", f"the spec has no action {said.action!r}{did_you_mean(said.action, spec.actions)}"
+        yield f"{place}.action", f"the spec has no action {step.action!r}{did_you_mean(step.action, spec.actions)}"
         return
-    for name in said.args:
+    for name in step.args:
         if name not in known.params:
             has = f"it has {', '.join(known.params)}" if known.params else "it has none"
-            yield f"{place}.args.{name}", f"{said.action} has no such parameter: {has}"
+            yield f"{place}.args.{name}", f"{step.action} has no such parameter: {has}"
 
 
-def _of_sight(place: str, said: StepPattern, mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, str]]:
-    if not said.shows:
+def _unknown_fields(
+    place: str, step: StepPattern, mapping: Mapping, spec: Spec, observe: str
+) -> Iterator[tuple[str, str]]:
+    if not step.shows:
         return
     if observe in spec.definitions:
         if spec.arity(observe) and mapping.node is None:
@@ -124,7 +126,7 @@ def _of_sight(place: str, said: StepPattern, mapping: Mapping, spec: Spec, obser
         known, problem = spec.fields(observe), f"the spec's {observe} shows no such field"
     else:
         known, problem = list(spec.variables), f"the spec has no {observe}, and no variable of this name"
-    for name in said.shows if isinstance(said.shows, dict) else ():
+    for name in step.shows if isinstance(step.shows, dict) else ():
         if known is not None and name not in known:
             yield f"{place}.shows.{name}", f"{problem}{did_you_mean(name, known)}"
 
@@ -143,25 +145,25 @@ def needs_search(mapping: Mapping, spec: Spec) -> bool:
 def _begins_in_several(spec: Spec) -> bool:
     try:
         return len(list(islice(dict.fromkeys(spec.initial_states()), 2))) > 1
-    except (TlaError, RecursionError):  # the check of the log will tell
+    except (TlaError, RecursionError):  # the check of the log reports it
         return False
 
 
-def _leaves_open(said: StepPattern, spec: Spec) -> bool:
-    """Return whether a line need not tell all of each parameter."""
-    if said.repeat > 1:
+def _leaves_open(step: StepPattern, spec: Spec) -> bool:
+    """Return whether a line need not have all of each parameter."""
+    if step.repeat > 1:
         return True
-    told = [source for source in said.args.values() if isinstance(source, FieldSource)]
-    if any(source.optional or (source.parts, source.has, source.size) != (None, None, None) for source in told):
+    sources = [source for source in step.args.values() if isinstance(source, FieldSource)]
+    if any(source.optional or (source.parts, source.has, source.size) != (None, None, None) for source in sources):
         return True
-    return said.args.keys() != set(spec.actions[said.action or ""].params)
+    return step.args.keys() != set(spec.actions[step.action or ""].params)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnLogs:
     """The check of logs of the reader's own.
 
-    `plain` checks a log of which each line tells of one step in full; `searched` is there where lines leave more open,
+    `plain` checks a log whose lines have one step each in full; `searched` is there where lines leave more open,
     and `always` says whether they all do. `search` is the engine. `notes` name what no trace is checked for.
     """
 
@@ -170,7 +172,7 @@ class OwnLogs:
     always: bool = False
     strict: bool = False
     say: Say = silent
-    search: Search = check_logs
+    search: LogSearch = check_logs
     notes: tuple[str, ...] = ()
 
     @property
@@ -200,7 +202,8 @@ class OwnLogs:
         """Check the logs of one system."""
         assert self.searched is not None
         try:
-            found = with_notes(of_own(self.search(paths, self.searched, strict=self.strict, say=self.say)), self.notes)
+            searched = self.search(paths, self.searched, strict=self.strict, say=self.say)
+            found = with_notes(as_own_mistake(searched), self.notes)
         except InterruptedAfterVerdict as cut:
             cut.verdict.sources = list(map(source_name, paths))
             raise
@@ -209,7 +212,7 @@ class OwnLogs:
             if isinstance(error, BadInputError) and not isinstance(error, TlaError):
                 found = malformed(source, str(error))
             else:
-                found = of_own(failure(error, source))
+                found = as_own_mistake(failure(error, source))
         found = _hinting(found)
         found.sources = list(map(source_name, paths))
         if len(paths) > 1 and not self.together:
@@ -224,14 +227,14 @@ def _hinting(found: TraceVerdict) -> TraceVerdict:
     return found
 
 
-# ---- What they are checked against ----
+# ---- The spec, with its mapping ----
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSubject:
+class MappedSpec:
     """A spec of the reader's own, where a trace meets it, and the mapping of its logs, if there is one.
 
-    `searched` is what logs are checked against that leave something open, and `always` says whether they all do.
+    `searched` is there for logs that leave something open, and `always` says whether they all do.
     """
 
     system: System
@@ -242,9 +245,9 @@ class OwnSubject:
     always: bool = False
 
 
-def own_subject(
+def load_mapped_spec(
     own: Path, cfg: Path, mapping: Path | None = None, *, search_path: Sequence[Path] = (), jar: Path | None = None
-) -> OwnSubject:
+) -> MappedSpec:
     """Compile a spec of the reader's own, and hold the mapping against it.
 
     Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with.
@@ -254,11 +257,11 @@ def own_subject(
     system = own_system(own, cfg, mapped)
     spec = load_own_spec(system, search_path, jar)
     if mapping is None or mapped is None:
-        return OwnSubject(system, spec, system.interface(spec))
+        return MappedSpec(system, spec, system.interface(spec))
     refuse_mapping(mapped, spec, mapping, system.observe)
     interface = system.interface(spec)
     start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
     if not spec.has_behaviour:
         raise BadInputError(f"{spec.name} has no initial predicate")
     searched = LogSpec(spec, interface, mapped, start)
-    return OwnSubject(system, spec, interface, mapped, searched, needs_search(mapped, spec))
+    return MappedSpec(system, spec, interface, mapped, searched, needs_search(mapped, spec))

@@ -1,4 +1,4 @@
-"""A spec of the reader's own as a system: its TLA+, its cfg, and how the lines of a log are told in it."""
+"""A spec of the reader's own as a system: its TLA+, its cfg, and the mapping of the lines of a log."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ OBSERVE = "Observe"
 
 
 def own_system(spec: Path, cfg: Path, mapping: Mapping | None = None) -> System:
-    """Return the system of a spec of the reader's own: what its mapping says of it, and nothing else."""
-    said = mapping if mapping is not None else Mapping(lines={})
+    """Return the system of a spec of the reader's own, with what its mapping has of it alone."""
+    given = mapping if mapping is not None else Mapping(lines={})
     return System(
         spec=spec.stem,
         title=spec.stem,
         root=spec.absolute(),
         cfg=cfg.absolute(),
-        observe=said.observe or OBSERVE,
-        null=said.null,
+        observe=given.observe or OBSERVE,
+        null=given.null,
         names_model_values=True,
-        codes=said.codes,
+        codes=given.codes,
     )
 
 
@@ -48,7 +48,7 @@ def load_own_spec(
 
     Arguments: `search_path`, further folders with modules; `jar`, the tla2tools to use; `start`, the definition that
     says in which states a log may begin, if these are not the initial ones.
-    What the cfg asks for that no trace can be checked for, not_checked names.
+    `not_checked` names the parts of the cfg that no trace can be checked for.
     Raises FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
     compiled = load_spec(
@@ -57,16 +57,16 @@ def load_own_spec(
         search_path=search_path,
         start=start,
         jar=jar,
-        footprints=[system.observe],  # of states alike in what it reads, the same is seen
+        footprints=[system.observe],  # states that are alike in what it reads show the same
     )
     compiled.refuse_false_constants()
     return compiled
 
 
 def not_checked(spec: Spec) -> tuple[str, ...]:
-    """Name, a note each, what the cfg of a spec asks for that no trace is checked for: a trace ends.
+    """Return a note for each part of the cfg that no trace is checked for, since a trace ends.
 
-    Of a property that speaks of a state or of steps, too, that part is checked, and the rest is named.
+    A property that speaks of a state or of steps, too, is checked in that part, and its rest is named.
     """
     checked = {name.partition("#")[0] for name in (*spec.invariants, *spec.action_properties, *spec.initial_properties)}
     found = []
@@ -76,7 +76,7 @@ def not_checked(spec: Spec) -> tuple[str, ...]:
             found.append(f"note: the POSTCONDITION {name} is not checked: it is of a whole search")
         elif places:
             what = "what {} says of behaviours without end" if name in checked else "the PROPERTY {}"
-            why = "no trace tells that" if name in checked else "it speaks of behaviours without end"
+            why = "no trace shows that" if name in checked else "it speaks of behaviours without end"
             found.append(f"note: {what.format(name)} ({places}) is not checked: {why}")
     return tuple(found)
 
@@ -103,12 +103,13 @@ def check_own(
 
     Arguments: `given`, a trace in our format, as a file or open, a file of ITF, or with `mapping` a log of any NDJSON;
     `check`, the engine; `timeout_seconds`, how long its events may take; `listener`, called after each event where the
-    compiled spec takes the steps; `say`, told how far it is.
+    compiled spec takes the steps; `say`, called with the progress.
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
         if isinstance(given, Path) and is_itf(given):
-            return of_own(check_states(_behaviour(given, mapping, check), spec, interface, Deadline(timeout_seconds)))
+            behaviour = _behaviour(given, mapping, check)
+            return as_own_mistake(check_states(behaviour, spec, interface, Deadline(timeout_seconds)))
         events = opened(given, source, spec, mapping)
         path = given if isinstance(given, Path) and mapping is None else None
         counted = watched(events, path, say, Deadline(timeout_seconds))
@@ -123,24 +124,24 @@ def check_own(
         found.notes += events.notes if isinstance(events, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)
-    return of_own(found)
+    return as_own_mistake(found)
 
 
 def _with_a_place(reason: str, compiled: TraceVerdict) -> str:
-    """Return what the compiled spec says of a formula without a value, if it meets one: TLC seldom says where."""
+    """Return the compiled spec's reason if it meets a formula without a value, too: TLC seldom has its place."""
     return compiled.reason if compiled.reason.startswith(NOT_EVALUATED) else reason
 
 
 def _behaviour(given: Path, mapping: Mapping | None, check: Callable[..., TraceVerdict]) -> ItfTrace:
     if mapping is not None:
-        raise TraceError(str(given), 1, "an ITF file tells every variable, and needs no mapping")
+        raise TraceError(str(given), 1, "an ITF file has every variable, and needs no mapping")
     if check is not check_trace:
         raise TraceError(str(given), 1, "TLC alone checks no ITF file; leave --engine out")
     return read_itf(given)
 
 
-def of_own(found: TraceVerdict) -> TraceVerdict:
-    """Return a verdict with the mistake of a spec that has no value as the reader's own, whose the spec is."""
+def as_own_mistake(found: TraceVerdict) -> TraceVerdict:
+    """Return a verdict in which a formula without a value is the reader's mistake, since the spec is the reader's."""
     if found.verdict is Verdict.INTERNAL and found.reason.startswith(NOT_EVALUATED):
         found.verdict = Verdict.MALFORMED
     return found

@@ -13,7 +13,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System
 
-#: Every system by its `spec`; the first is the one that a command is about where nothing else is said.
+#: Every system by its `spec`; the first is the default of commands.
 SYSTEMS: Mapping[str, System] = MappingProxyType({system.spec: system for system in (DLEDGER, HASHICORP)})
 
 
@@ -69,7 +69,7 @@ def manifest(spec: str = next(iter(SYSTEMS))) -> Manifest:
 
 
 def model_names() -> list[str]:
-    """Name the models of all systems."""
+    """Return the names of the models of all systems."""
     return [entry.name for each in manifests() for entry in each.models]
 
 

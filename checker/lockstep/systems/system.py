@@ -1,4 +1,4 @@
-"""What lockstep must know of a system: one value, which every command takes its knowledge from."""
+"""The form of a system: one value that every command takes its knowledge of the system from."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import MIN_INTEGER
 from lockstep.trace.trace_format import Event, Header
 
-#: What a constant of a trace's header may be.
+#: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
 Choices: TypeAlias = Mapping[str, Choice]
 
-#: A kind of thing that a trace can reach of the protocol, and its name.
+#: A part of the protocol that a trace can reach: its kind and its name.
 Reached: TypeAlias = tuple[str, str]
 
 #: Compiles the spec for the trace that a header begins; the string names the file in messages.
@@ -37,49 +37,49 @@ class Constants:
 
     `allowed` are the values of each, by the header's name; `defaults` those that a header may leave out; `variants`
     are sets of them that have a name, as `lockstep check --switch` takes it. `values` makes the constants of the spec
-    out of the nodes, in the order of the header, and of all that was chosen; `told` is its inverse: it returns the
-    nodes in their order, and what a header chooses, and raises KeyError where the constants are of another spec.
+    out of the nodes, in the order of the header, and the choices; `header_choices` is its inverse: it returns the nodes
+    in their order and the constants of a header, and raises KeyError where the constants are of another spec.
     """
 
     allowed: Mapping[str, tuple[Choice, ...] | range]
     defaults: Choices
     variants: Mapping[str, Mapping[str, str]]
     values: Callable[[Sequence[str], Choices], Mapping[str, Value]]
-    told: Callable[[Mapping[str, Value]], tuple[tuple[str, ...], dict[str, Choice]]]
+    header_choices: Callable[[Mapping[str, Value]], tuple[tuple[str, ...], dict[str, Choice]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
-    """What raw input may not tell of itself: the version of the system, and by how many ns the clocks may differ."""
+class ImportOptions:
+    """Facts that raw input may lack: the version of the system, and by how many ns the clocks may differ."""
 
     version: str | None = None
     skew: int = 0
 
 
-ALL_TOLD = Untold()
+NO_OPTIONS = ImportOptions()
 
 
-#: By so many of its first bytes a raw format is recognised.
+#: The number of its first bytes by which a raw format is recognised.
 BEGINNING_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class RawFormat:
-    """What a system writes by itself, or a recorder of it, which is imported as a trace.
+    """A format of a system's own logs, or of a recorder, that is imported as a trace.
 
-    `name` says what it is, as in "a recording of ..."; `recognises` tells it by the file's name and its first bytes;
-    `read` imports the files of one system; it may ask for the spec to be compiled. `is_explained`: its lines are
-    partial observations, and a search finds the steps between them; only of such there may be several files.
+    `name` is used as in "a recording of ..."; `recognises` takes the file's name and its first bytes; `read` imports
+    the files of one system, and may compile the spec. Where `is_explained`, the lines are partial observations, and a
+    search finds the steps between them; only such a format may have several files.
     """
 
     name: str
     recognises: Callable[[Path, bytes], bool]
-    read: Callable[[Sequence[Path], Untold, Compile, Say], Imported]
+    read: Callable[[Sequence[Path], ImportOptions, Compile, Say], Imported]
     is_explained: bool = False
 
 
 class RunsCluster(Protocol):
-    """Runs a plan with a seed for so many events, in a variant if one is named."""
+    """Runs a plan with a seed for a number of events, in a variant if one is named."""
 
     def __call__(self, name: str, seed: int, events: int, variant: str = "") -> tuple[Header, Iterator[Event]]:
         """Return the header of the trace, and the events while they happen."""
@@ -91,7 +91,7 @@ class Simulator:
 
     `plans` are the names of the plans; `verified` those that `lockstep verify` runs; in those that are `flawed` a
     property may fail, but for those that are `kept` with every flaw. `cluster` runs a plan (a name, or the file of
-    one) with a seed for so many events; `asked` does, too, and lets every action be tried after each step. `again`
+    one) with a seed for a number of events; `asked` does, too, and lets every action be tried after each step. `again`
     takes the steps of a trace once more, in a cluster as its header describes it, without those that are refused.
     `variants` are other forms of the flaws that a named plan can be run with, and `flawed_variants` those of them in
     which a property may fail.
@@ -114,17 +114,16 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What clusters of one plan must reach of the protocol: a check cannot see a step that is never taken.
+    """The parts of the protocol that clusters of one plan must reach: a check cannot see a step that is never taken.
 
-    It is stated for a fleet of so many clusters, of so many events each. `must` is what they must reach. `out_of_reach`
-    is what none can reach, `seldom` what a fleet of this size may miss, each with the reason; together they are all
-    there is, but for a floor that asks for a part only.
+    It is stated for a fleet of `clusters`, of `events` each. They must reach `must`, can reach none of `unreachable`,
+    and may miss `seldom`, each with the reason; together these are all parts, but for a floor of the essential ones.
     """
 
     clusters: int
     events: int
     must: frozenset[Reached]
-    out_of_reach: Mapping[Reached, str]
+    unreachable: Mapping[Reached, str]
     seldom: Mapping[Reached, str]
 
 
@@ -135,12 +134,12 @@ class System:
     `spec` is the root module, which the header of a trace names; `root` and `cfg` are its files, below spec/ or
     anywhere. `constants` are those that a header chooses; without them the cfg has them all.
 
-    Where a trace meets the spec: `observe` names the definition that a trace may show, `outbox` says what a node has
-    sent, `null` names the constant that JSON's null stands for; strings stand for the model values of those names where
-    `names_model_values` says so. No event has an integer below `least_integer`. `codes` are those of the properties;
-    `locate` tells where the reference implements an action.
+    The interface of spec and traces: `observe` names the definition that a trace may show, `outbox` that of the
+    messages a node has sent, `null` the constant that JSON's null stands for. Where `names_model_values`, strings stand
+    for the model values of those names. No event has an integer below `least_integer`. `codes` are those of the
+    properties; `locate` returns the place where the reference implements an action.
 
-    What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, the floors
+    The rest is optional: raw formats to import, a simulator, the parts of the protocol that a trace reaches, the floors
     of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
     below spec/), lemmas, a picture of its states, the actions that are `faults`: of the network, of a process, of a
     machine, and the recovery from these.

@@ -15,7 +15,7 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import EVERY, Say, silent
 from lockstep.conformance.trace_check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
-from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
+from lockstep.systems.system import BEGINNING_BYTES, NO_OPTIONS, ImportOptions, RawFormat, Simulator, System
 from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.imported_trace import Imported, Summary
 from lockstep.trace.json_lines import TraceError, file_lines, source_name
@@ -52,7 +52,7 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
     return trace
 
 
-#: What people give for a trace: how its first line begins, or its name ends, and what to do with it.
+#: Files that are taken for traces: how the first line begins, how the name ends, and a message.
 _OTHER_KINDS = (
     (
         re.compile(rb"-{4,}\s*MODULE\b"),
@@ -70,12 +70,12 @@ _OTHER_KINDS = (
 
 
 def _other_kind(source: str, first: bytes) -> str | None:
-    """Return what a file is that begins like no JSON, and what to do with it; None where that is not known."""
+    """Return the message for a file that does not begin like JSON; None where its kind is not known."""
     if first.lstrip().startswith(b"{"):
         return None
-    for begins, suffix, said in _OTHER_KINDS:
+    for begins, suffix, message in _OTHER_KINDS:
         if source.endswith(suffix) or (begins is not None and begins.match(first)):
-            return said
+            return message
     return None
 
 
@@ -103,10 +103,10 @@ class Watched:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
-        of = "" if self.total is None else f" of {self.total:,}"
+        total = "" if self.total is None else f" of {self.total:,}"
         for count, (line, event) in enumerate(self.events):
             if count % EVERY == 0:
-                self.say(f"{self.source}: event {count:,}{of}")
+                self.say(f"{self.source}: event {count:,}{total}")
             if self.deadline.is_over():
                 raise GaveUpError(f"{self.deadline.spent()} at line {line:,}")
             yield line, event
@@ -137,7 +137,7 @@ def write_cluster(
     """
     path = folder / cluster_file(plan, seed, variant)
     header, run = cluster_trace(plan, seed, events, system, variant)
-    write_trace(path, header, _telling(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
+    write_trace(path, header, _counting(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
     return path
 
 
@@ -161,7 +161,7 @@ def _simulator_of(system: System) -> tuple[System, Simulator]:
     return system, system.simulator
 
 
-def _telling(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterator[Event]:
+def _counting(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterator[Event]:
     for count, event in enumerate(events):
         if count % EVERY == 0:
             on_event(count)
@@ -169,12 +169,12 @@ def _telling(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterat
 
 
 def import_trace(
-    recorded: Path | Sequence[Path], path: Path, untold: Untold = ALL_TOLD, say: Say = silent
+    recorded: Path | Sequence[Path], path: Path, options: ImportOptions = NO_OPTIONS, say: Say = silent
 ) -> tuple[int, Summary]:
-    """Write the trace of raw input to `path`; return its number of events, and what became of the lines.
+    """Write the trace of raw input to `path`; return its number of events, and the summary of its lines.
 
-    Arguments: `recorded`, a file in one of the raw formats, or several logs of one system; `untold`, what they do not
-    tell of themselves.
+    Arguments: `recorded`, a file in one of the raw formats, or several logs of one system; `options`, facts that these
+    lack.
     Raises TraceError where a file is malformed or has what the spec does not model; GaveUpError where no
     steps were found that lead from one line of a log to the next.
     """
@@ -182,31 +182,31 @@ def import_trace(
     for file in files:
         if path.exists() and file.samefile(path):
             raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
-    imported = imported_trace(files, untold, say)
+    imported = imported_trace(files, options, say)
     return write_trace(path, imported.header, imported.events), imported.summary
 
 
-def imported_trace(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
-    """Import raw input as import_trace does, without writing it: the header tells the hash of the spec."""
+def imported_trace(recorded: Path | Sequence[Path], options: ImportOptions = NO_OPTIONS, say: Say = silent) -> Imported:
+    """Import raw input as import_trace does, without writing it: the header has the hash of the spec."""
     files = [recorded] if isinstance(recorded, Path) else list(recorded)
     system, _ = raw_format(files[0])
-    imported = imported_file(files, untold, say)
+    imported = imported_file(files, options, say)
     return replace(imported, header=msgspec.structs.replace(imported.header, spec_hash=spec_hash(system)))
 
 
-def imported_file(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
+def imported_file(recorded: Path | Sequence[Path], options: ImportOptions = NO_OPTIONS, say: Say = silent) -> Imported:
     """Import raw input; arguments and errors are those of import_trace."""
     files = [recorded] if isinstance(recorded, Path) else list(recorded)
     _, raw = raw_format(files[0])
     if len(files) > 1 and not raw.is_explained:
         raise BadInputError(f"{files[1]}: {files[0]} is {raw.name}, which is imported alone")
-    return raw.read(files, untold, trace_spec, say)
+    return raw.read(files, options, trace_spec, say)
 
 
 def raw_format(recording: Path) -> tuple[System, RawFormat]:
-    """Return what a file is, by its name and its first bytes; what none recognises is taken for the last there is.
+    """Return the format of a file, by its name and its first bytes; the last one where none recognises it.
 
-    Whatever that finds wrong with it names file and line.
+    The errors of that format name file and line.
     """
     with recording.open("rb") as file:
         begin = file.read(BEGINNING_BYTES)

@@ -30,12 +30,12 @@ class UncheckedPropertyError(BadInputError):
     """The cfg for traces asks for a property that no trace can be checked for, such as liveness."""
 
 
-#: Of so many values of a constant only the first and the last are listed.
-_MANY = 5
+#: The number of values of a constant from which on only the first and the last are listed.
+_MANY_VALUES = 5
 
 
 def variants() -> list[str]:
-    """Name the variants of all systems; what one chooses is for the system of a trace to say."""
+    """Return the names of the variants of all systems; the system of a trace decides what one chooses."""
     return list(dict.fromkeys(name for each in constants() for name in each.variants))
 
 
@@ -66,7 +66,7 @@ def switches_of(words: Iterable[str]) -> dict[str, Choice]:
 
 
 def _allowed() -> dict[str, dict[str, Choice]]:
-    """Return what each constant may be, by the word for it."""
+    """Return the values of each constant, by the word for each."""
     found: dict[str, dict[str, Choice]] = {}
     for each in constants():
         for name, choices in each.allowed.items():
@@ -77,7 +77,7 @@ def _allowed() -> dict[str, dict[str, Choice]]:
 def _listed(words: Iterable[str]) -> str:
     """Return the words for the values of a constant, of numbers the first and the last."""
     listed = list(words)
-    return "|".join(listed) if len(listed) < _MANY else f"{listed[0]}..{listed[-1]}"
+    return "|".join(listed) if len(listed) < _MANY_VALUES else f"{listed[0]}..{listed[-1]}"
 
 
 def system_of(header: Header, source: str) -> System:
@@ -90,7 +90,7 @@ def system_of(header: Header, source: str) -> System:
 
 
 def spec_hash(system: System) -> str:
-    """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
+    """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header has it."""
     digest = hashlib.sha256()
     for _, text in sorted(module_texts(system.module).items()):
         digest.update(text.encode())
@@ -98,7 +98,7 @@ def spec_hash(system: System) -> str:
 
 
 def spec_key(header: Header, source: str, switches: Switches | None = None) -> tuple[object, ...]:
-    """Return what decides the spec of a trace: the same key, the same compiled spec.
+    """Return a key of the spec of a trace: the same key, the same compiled spec.
 
     Raises TraceError as trace_spec does: to Python 1 equals True, so only a header that was tested has a key.
     """
@@ -155,7 +155,7 @@ def trace_constants(
 
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:
-    """Raise UncheckedPropertyError where the cfg asks for what no finite trace can be checked for, such as liveness."""
+    """Raise UncheckedPropertyError where the cfg has a property, such as liveness, that no trace is checked for."""
     for name, places in {**spec.temporal, **spec.unchecked}.items():
         raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(places)})")
 
@@ -173,18 +173,18 @@ def _chosen(system: System, header: Header, source: str, switches: Switches | No
     return chosen
 
 
-def expanded(of_system: Constants, switches: Switches) -> dict[str, Choice]:
+def expanded(known: Constants, switches: Switches) -> dict[str, Choice]:
     """Return the constants that switches choose, those of a variant one by one."""
     chosen: dict[str, Choice] = {}
     for name, value in switches.items():
-        chosen |= of_system.variants.get(name, {name: value}) if value is True else {name: value}
+        chosen |= known.variants.get(name, {name: value}) if value is True else {name: value}
     return chosen
 
 
-def _check_constants(of_system: Constants, chosen: Mapping[str, object], source: str) -> None:
-    for name, values in of_system.allowed.items():
+def _check_constants(known: Constants, chosen: Mapping[str, object], source: str) -> None:
+    for name, values in known.allowed.items():
         if name not in chosen:
-            unknown = [each for each in nearest(name, chosen) if each not in of_system.allowed]
+            unknown = [each for each in nearest(name, chosen) if each not in known.allowed]
             misspelt = f"; `{unknown[0]}` is there, which the spec does not have" if unknown else ""
             raise TraceError(source, 1, f"field `constants.{name}`: missing{misspelt}")
         if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
@@ -192,9 +192,9 @@ def _check_constants(of_system: Constants, chosen: Mapping[str, object], source:
             allowed = f"{values[0]} to {values[-1]}" if in_range else " or ".join(map(json.dumps, values))
             raise TraceError(source, 1, f"field `constants.{name}`: {json.dumps(chosen[name])} is not {allowed}")
     for name in chosen:
-        if name not in of_system.allowed:
+        if name not in known.allowed:
             raise TraceError(
                 source,
                 1,
-                f"field `constants.{name}`: the spec has no such constant{did_you_mean(name, of_system.allowed)}",
+                f"field `constants.{name}`: the spec has no such constant{did_you_mean(name, known.allowed)}",
             )

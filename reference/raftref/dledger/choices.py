@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from raftref.choices import Choices
+
 
 class Feature(StrEnum):
     """Parts of the protocol, and steps that are split. Elections are always stepwise here (StepwiseElections).
@@ -42,7 +44,7 @@ class Flaw(StrEnum):
     APPLY_UNCLAMPED: the state machine applies up to an index that the store did not commit.
     ACK_BY_QUORUM_INDEX: clients are answered by the quorum index, committed or not.
     STALE_COMPARE_INDEX: a new leadership compares from where an earlier one of the same node stopped.
-    REPEATED_PUSH: an APPEND beyond a gap stays queued once answered, and the same one sent again is refused.
+    REPEATED_PUSH: an APPEND after a gap stays queued once answered, and the same one sent again is refused.
     HIGH_TERM_LAGGARD: a leader with a quorum stays in its term whatever higher term a member is in.
     LEDGER_END_TERM: votes look at the term in which the last entry was stored; in 0.1 alone.
     """
@@ -71,15 +73,13 @@ FINE = frozenset({Feature.REQUEST_QUEUES, Feature.SPLIT_QUORUM_CHECK, Feature.PE
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Choices):
     """Features and flaws of a node: by default the coarsest steps, and 0.2.7 as published."""
 
+    all_features = Feature
+    all_flaws = Flaw
     features: frozenset[Feature] = frozenset()
     flaws: frozenset[Flaw] = IN_0_2_7
-
-    def has(self, choice: Feature | Flaw) -> bool:
-        """Return whether a feature, or a flaw, is there."""
-        return choice in self.features or choice in self.flaws
 
     def without(self, *flaws: Flaw) -> Config:
         """Return this config with some flaws repaired."""

@@ -86,7 +86,7 @@ class StateMachineCaller(Node):
     """
 
     def can_do_committed(self) -> bool:
-        """There is an index to apply beyond what is applied."""
+        """An index above the last applied one is to be applied."""
         return self.is_up and self.apply_index > self.last_applied_index
 
     @action(when=can_do_committed)

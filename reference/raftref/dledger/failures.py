@@ -73,7 +73,7 @@ class Process(LeadershipTransfer):
 
     def can_lose_power(self, kept: int) -> bool:
         """The process is running, and its file has `kept` entries at least."""
-        return self.is_up and 0 <= kept <= len(self.ledger_store.file)
+        return self.is_up and self.ledger_store.can_lose_power(kept)
 
     @action(when=can_lose_power)
     def lose_power(self, kept: int) -> Effects:

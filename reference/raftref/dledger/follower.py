@@ -224,7 +224,7 @@ class EntryHandler(Node):
         return self._answer(m, Code.SUCCESS)
 
     def can_check_append_future(self, m: AppendRequest) -> bool:
-        """All entries are stored already, or the last lies beyond a gap and its answer is still awaited."""
+        """All entries are stored already, or the last lies after a gap and its answer is still awaited."""
         end = self.ledger_store.end_index
         if not self._handles(m, PushType.APPEND) or end + 1 in self.write_request_map:
             return False
@@ -234,7 +234,7 @@ class EntryHandler(Node):
     def check_append_future(self, m: AppendRequest) -> Effects:
         """Deal with an APPEND that is not the next one.
 
-        One that is stored already is compared (fall behind). One beyond a gap is answered with INCONSISTENT_STATE,
+        One that is stored already is compared (fall behind). One after a gap is answered with INCONSISTENT_STATE,
         and the leader compares (fast forward). As published it stays in the queue, its answer given; should that be
         lost, the same APPEND is answered with REPEATED_PUSH for ever (RepeatedPush). Repaired, it is gone. Of a batch
         the last entry decides; it may begin before the end.

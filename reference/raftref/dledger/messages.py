@@ -1,16 +1,16 @@
 """Messages between the nodes of a group: pushed entries, votes, heartbeats, transfers, and the answers.
 
-Every message is frozen and hashable. `record()` returns a message as the spec writes it, field by field, and
-`read_message` reads such a record.
+Every message is frozen and hashable. `message_from` reads one from its record, which `raftref.records` writes.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, NewType, TypeAlias, cast
+from typing import Any, ClassVar, NewType, TypeAlias
+
+from raftref.records import MessageRecord, from_record
 
 NodeId: TypeAlias = str
 Value: TypeAlias = str
@@ -33,10 +33,6 @@ class Entry:
 
     term: Term
     value: Value
-
-    def record(self) -> dict[str, Any]:
-        """Return the entry as the spec's record."""
-        return {"term": self.term, "value": self.value}
 
 
 class PushType(StrEnum):
@@ -66,49 +62,18 @@ class Code(StrEnum):
     NOT_FOLLOWER = "NOT_FOLLOWER"
 
 
-class MessageRecord:
-    """A message that has a record in the spec: kind, type, and its fields by the spec's names.
-
-    `commit_index` is `commitIndex` there.
-    """
-
-    __slots__ = ()
-    kind: ClassVar[str]
-    derived: ClassVar[tuple[str, ...]] = ()
-
-    def record(self) -> dict[str, Any]:
-        """Return the message as the spec's record."""
-        names = ("type", *(each.name for each in fields(cast(Any, self))), *self.derived)
-        return {"kind": self.kind, **{_spec_name(each): _spec_value(getattr(self, each)) for each in names}}
-
-
 class RequestRecord(MessageRecord):
-    """A request: its record says whether it is awaited, even where it never is."""
+    """A request."""
 
     __slots__ = ()
-    kind = "request"
-    derived = ("awaited",)
+    kind: ClassVar[str] = "request"
 
 
 class ResponseRecord(MessageRecord):
-    """A response."""
+    """The answer to a request."""
 
     __slots__ = ()
-    kind = "response"
-
-
-@functools.cache
-def _spec_name(field: str) -> str:
-    first, *others = field.split("_")
-    return first + "".join(each.capitalize() for each in others)
-
-
-def _spec_value(value: Any) -> Any:
-    if isinstance(value, Entry):
-        return value.record()
-    if isinstance(value, tuple):
-        return [_spec_value(each) for each in value]
-    return value.value if isinstance(value, StrEnum) else value
+    kind: ClassVar[str] = "response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +281,6 @@ class TransferCall:
     transferee: NodeId
     term: Term
 
-    def record(self) -> dict[str, Any]:
-        """Return the call as the spec's record."""
-        return {"transferee": self.transferee, "term": self.term}
-
 
 @dataclass(frozen=True, slots=True)
 class HeartBeat:
@@ -329,65 +290,23 @@ class HeartBeat:
     term: Term
 
 
-# ---- Messages read back from the spec's records ----
+_CLASSES: Mapping[tuple[str, str], type[Message]] = {
+    **{("request", each): Request for each in PushType},
+    ("request", PushType.COMMIT): CommitRequest,
+    ("request", ElectionType.VOTE): VoteMessage,
+    ("request", ElectionType.HEARTBEAT): HeartBeatMessage,
+    ("request", ElectionType.TRANSFER): TransferMessage,
+    **{("response", each): Response for each in PushType},
+    **{("response", each): ElectionResponse for each in ElectionType},
+}
 
 
-def read_entry(record: Mapping[str, Any]) -> Entry:
-    """Return the entry of a record."""
-    return Entry(Term(record["term"]), record["value"])
-
-
-def read_call(record: Mapping[str, Any]) -> TransferCall:
-    """Return the call of a record."""
-    return TransferCall(record["transferee"], Term(record["term"]))
-
-
-def read_message(record: Mapping[str, Any]) -> Message:
+def message_from(record: Mapping[str, Any]) -> Message:
     """Return the message of a record; raises KeyError or ValueError where it is none of the protocol."""
-    request = record["kind"] == "request"
-    if record["type"] in tuple(ElectionType):
-        return _election_request(record) if request else _election_response(record)
-    return _push_request(record) if request else _push_response(record)
-
-
-def _push_request(record: Mapping[str, Any]) -> Message:
-    src, dst, term, committed = record["src"], record["dst"], Term(record["term"]), Index(record["commitIndex"])
-    type_ = PushType(record["type"])
-    if type_ is PushType.COMMIT:
-        return CommitRequest(src, dst, term, committed)
-    index, awaited = Index(record["index"]), record["awaited"]
-    if "entries" in record:
-        entries = tuple(read_entry(each) for each in record["entries"])
-        return BatchRequest(src, dst, term, index, entries, committed, awaited)
-    return Request(type_, src, dst, term, index, read_entry(record["entry"]), committed, awaited)
-
-
-def _push_response(record: Mapping[str, Any]) -> Message:
-    fields_ = (
-        PushType(record["type"]),
-        record["src"],
-        record["dst"],
-        Term(record["term"]),
-        Index(record["index"]),
-        Code(record["code"]),
-        Index(record["beginIndex"]),
-        Index(record["endIndex"]),
-    )
-    return BatchResponse(*fields_, record["count"]) if "count" in record else Response(*fields_)
-
-
-def _election_request(record: Mapping[str, Any]) -> Message:
-    src, dst, term, awaited = record["src"], record["dst"], Term(record["term"]), record["awaited"]
-    match ElectionType(record["type"]):
-        case ElectionType.VOTE:
-            end_term, end_index = Term(record["ledgerEndTerm"]), Index(record["ledgerEndIndex"])
-            return VoteMessage(src, dst, term, end_term, end_index, awaited)
-        case ElectionType.HEARTBEAT:
-            return HeartBeatMessage(src, dst, term, awaited)
-        case ElectionType.TRANSFER:
-            return TransferMessage(src, dst, term, Index(record["index"]), awaited)
-
-
-def _election_response(record: Mapping[str, Any]) -> Message:
-    type_ = ElectionType(record["type"])
-    return ElectionResponse(type_, record["src"], record["dst"], Term(record["term"]), record["code"])
+    message_class = _CLASSES[record["kind"], record["type"]]
+    if message_class is Request and "entries" in record:
+        message_class = BatchRequest
+    elif message_class is Response and "count" in record:
+        message_class = BatchResponse
+    message: Message = from_record(message_class, record)
+    return message

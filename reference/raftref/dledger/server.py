@@ -12,6 +12,8 @@ from raftref.dledger.failures import Process
 from raftref.dledger.follower import EntryHandler
 from raftref.dledger.messages import NO_TERM
 from raftref.dledger.pushing import PushingDispatcher
+from raftref.dledger.state import DispatcherState
+from raftref.records import record
 
 #: The spec's record of an index of a log that cannot be read.
 HOLE_RECORD = {"term": NO_TERM, "value": None}
@@ -38,6 +40,11 @@ class Server(Process, PushingDispatcher, EntryHandler, QuorumAckChecker, StateMa
         return {name: show(self) for name, show in SHOWN.items() if name not in omitted}
 
 
+def _dispatcher(state: DispatcherState) -> dict[str, Any]:
+    shown: dict[str, Any] = record(state)
+    return {**shown, "awaiting": shown["awaiting"] or "NOTHING"}
+
+
 #: The fields that a trace may show of a node, by the names of the spec's Observe; `acknowledged` is the group's.
 SHOWN: Mapping[str, Callable[[Server], Any]] = {
     "role": lambda node: node.member_state.role.value,
@@ -52,11 +59,11 @@ SHOWN: Mapping[str, Callable[[Server], Any]] = {
     "lastQuorumIndex": lambda node: node.last_quorum_index,
     "lastAppliedIndex": lambda node: node.last_applied_index,
     "futures": lambda node: node.client_futures.record(),
-    "log": lambda node: [HOLE_RECORD if each is None else each.record() for each in node.ledger_store.log],
+    "log": lambda node: [HOLE_RECORD if each is None else record(each) for each in node.ledger_store.log],
     "peerWaterMarks": lambda node: dict(node.peer_water_marks),
-    "dispatchers": lambda node: {peer: each.record() for peer, each in node.dispatchers.items()},
-    "writeRequestMap": lambda node: {"#set": [m.record() for m in node.write_request_map.values()]},
-    "compareOrTruncateRequests": lambda node: [m.record() for m in node.compare_or_truncate_requests],
+    "dispatchers": lambda node: {peer: _dispatcher(each) for peer, each in node.dispatchers.items()},
+    "writeRequestMap": lambda node: {"#set": record(list(node.write_request_map.values()))},
+    "compareOrTruncateRequests": lambda node: record(node.compare_or_truncate_requests),
     "election": lambda node: node.election.record(),
 }
 

@@ -24,6 +24,7 @@ from raftref.dledger.messages import (
     TransferCall,
 )
 from raftref.dledger.store import LedgerStore
+from raftref.records import record
 
 # ---- Role and term ----
 
@@ -82,10 +83,6 @@ class Pending:
     index: Index
     count: int = 1
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"index": self.index, "count": self.count}
-
 
 @dataclass(frozen=True, slots=True)
 class DispatcherState:
@@ -104,8 +101,8 @@ class DispatcherState:
     compare_index: Index = NONE
     truncate_index: Index = NONE
     write_index: Index = NONE
-    awaiting: PushType | None = None
     pendings: frozenset[Pending] = frozenset()
+    awaiting: PushType | None = None
 
     def to_compare(self) -> DispatcherState:
         """Go to COMPARE; the comparison starts anew only when APPEND is left.
@@ -167,22 +164,10 @@ class DispatcherState:
         """Wait for the answer to a call of this type, or (None) for none."""
         return replace(self, awaiting=type_)
 
-    def record(self) -> dict[str, Any]:
-        """Return the state as the spec's record."""
-        return {
-            "type": self.type.value,
-            "term": self.term,
-            "compareIndex": self.compare_index,
-            "truncateIndex": self.truncate_index,
-            "writeIndex": self.write_index,
-            "pendings": {"#set": [each.record() for each in sorted(self.pendings)]},
-            "awaiting": "NOTHING" if self.awaiting is None else self.awaiting.value,
-        }
-
 
 # ---- Clients ----
 
-#: The number of clients beyond which a leader refuses more. Source: DLedgerConfig.maxPendingRequestsNum.
+#: The number of waiting clients above which a leader refuses more. Source: DLedgerConfig.maxPendingRequestsNum.
 MAX_PENDING_REQUESTS = 10_000
 
 
@@ -196,10 +181,6 @@ class Future:
     index: Index
     entry: Entry
     done: bool = False
-
-    def record(self) -> dict[str, Any]:
-        """Return the future as the spec's record."""
-        return {"index": self.index, "entry": self.entry.record(), "done": self.done}
 
 
 class ClientFutures:
@@ -253,7 +234,7 @@ class ClientFutures:
 
     def record(self) -> dict[str, Any]:
         """Return all of them as the spec's set."""
-        return {"#set": [each.record() for each in self._futures.values()]}
+        return {"#set": [record(each) for each in self._futures.values()]}
 
 
 # ---- Elections ----
@@ -294,10 +275,6 @@ class TransferWait:
     term: Term = NO_TERM
     index: Index = NONE
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"leader": self.leader, "term": self.term, "index": self.index}
-
 
 NOBODY_WAITS = TransferWait()
 
@@ -306,7 +283,7 @@ NOBODY_WAITS = TransferWait()
 class ElectionState:
     """The fields of DLedgerLeaderElector, and those of MemberState that only it reads. A crash loses all of it.
 
-    `need_increase` is needIncreaseTermImmediately, `known_max_term` knownMaxTermInGroup where it is beyond the
+    `need_increase` is needIncreaseTermImmediately, `known_max_term` knownMaxTermInGroup where it is above the
     node's term (-1 otherwise), `vote_next` whether lastParseResult is WAIT_TO_VOTE_NEXT. `transferee` is the peer
     this leader hands over to, `transfers` its calls without an answer yet. `term_to_take_leadership` is the term
     this transferee is to lead, and `takes_from` the old leader, which waits to hear of it.
@@ -331,8 +308,8 @@ class ElectionState:
             "voteNext": self.vote_next,
             "round": self.round.record(),
             "transferee": self.transferee,
-            "transfers": {"#set": [call.record() for call in calls]},
-            "waiting": self.waiting.record(),
+            "transfers": {"#set": [record(call) for call in calls]},
+            "waiting": record(self.waiting),
             "termToTakeLeadership": self.term_to_take_leadership,
             "takesFrom": self.takes_from,
         }

@@ -19,6 +19,10 @@ class Abandoned:
     peer: NodeId | None = None
     type: PushType | ElectionType | None = None
 
+    def includes(self, type_: PushType | ElectionType) -> bool:
+        """Return whether calls of a type are among them."""
+        return self.type is None or type_ is self.type
+
 
 @dataclass(frozen=True, slots=True)
 class Effects:

@@ -107,8 +107,8 @@ class LedgerStore:
     def truncate(self, index: Index, entry: Entry, *, curr_term: Term | None = None) -> None:
         """Make the log end with this entry at `index`: an equal one is kept, any other is written.
 
-        Only the write position moves, back or ahead, so what lay behind the new end stays in the file (as
-        published). An index beyond the end is not refused: what is jumped over is what the file has there,
+        Only the write position moves, back or forward, so what lay behind the new end stays in the file (as
+        published). An index after the end is not refused: what is jumped over is what the file has there,
         entries that were cut before or holes. The committed index stays, and may then lie past the end.
 
         Args:
@@ -166,6 +166,10 @@ class LedgerStore:
         """
         self.check_point = NONE
 
+    def can_lose_power(self, kept: int) -> bool:
+        """Return whether the file has `kept` entries that may have reached the disk."""
+        return 0 <= kept <= len(self.file)
+
     def lose_power(self, kept: int) -> None:
         """Lose what was not forced.
 
@@ -176,7 +180,7 @@ class LedgerStore:
         Raises:
             ValueError: The file has fewer entries.
         """
-        if not 0 <= kept <= len(self.file):
+        if not self.can_lose_power(kept):
             raise ValueError(f"there are not {kept} entries in the file, but {len(self.file)}")
         left = self.file[:kept] + self.disk[kept:]
         end = min(len(self.log), len(left))

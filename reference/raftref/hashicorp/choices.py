@@ -27,7 +27,7 @@ class Flaw(StrEnum):
 
     TORN_VOTE: a vote is two writes, its term and its candidate.
     CONFLICT_AT_SNAPSHOT: a snapshot that is installed leaves a log alone that disagrees with it.
-    COMMIT_UNVERIFIED: a follower commits up to the end of its log, beyond what the request was about.
+    COMMIT_UNVERIFIED: a follower commits up to the end of its log, past the entries of the request.
     DELETE_THEN_STORE: where entries were deleted and the new ones cannot be stored, lastLog stays.
     SNAPSHOT_REGRESS: a snapshot that is saved after a newer one was installed takes the place of that.
     STALE_INSTALL: a snapshot of what was applied long ago is installed.

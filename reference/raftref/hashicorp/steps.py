@@ -62,6 +62,10 @@ class Abandoned:
     types: frozenset[RpcType]
     peer: NodeId | None = None
 
+    def includes(self, type_: RpcType) -> bool:
+        """Return whether calls of a type are among them."""
+        return type_ in self.types
+
 
 @dataclass(slots=True)
 class Effects:

@@ -82,7 +82,7 @@ class Stores:
     # ---- Snapshots -----------------------------------------------------------------------------------
 
     def save_snapshot(self, snapshot: Snapshot, retain: int) -> Stores:
-        """Save a snapshot, and remove the oldest beyond what is retained, which may be this one.
+        """Save a snapshot, and remove the oldest of more than are retained, which may be this one.
 
         Snapshots are ordered by term, by index, and by when they were saved; two of one place count as two.
 

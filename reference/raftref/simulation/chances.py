@@ -1,4 +1,4 @@
-"""What a simulation tries next: by the rates of its plan, and by one seed."""
+"""The choice of a simulation's next attempt, by the rates of its plan and by one seed."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-#: So many attempts that come to nothing, and the run is over.
-ATTEMPTS_MAX = 20_000
+#: The number of attempts in a row that come to nothing after which the run is over.
+MAX_ATTEMPTS = 20_000
 
 E = TypeVar("E")
 
-#: Takes an action and tells it as an event; None where nothing comes of it.
+#: Takes an action and returns its event; None where nothing comes of it.
 Try: TypeAlias = Callable[[], E | None]
 
 
 class Chances(Generic[E]):
-    """Chooses what is tried, one after another; everything follows from the seed."""
+    """Chooses one attempt after another; everything follows from the seed."""
 
     def __init__(self, seed: int) -> None:
-        """Begin with a seed, from which all chance comes."""
+        """Start with the seed of all chance."""
         self.random = random.Random(seed)
         self._tries: list[Try[E]] = []
         self._rates: list[float] = []
 
     def share_out(self, plan: object, rare: Mapping[str, Try[E]], ordinary: Sequence[tuple[Try[E], float]]) -> None:
-        """Say what is tried, and how often.
+        """Set the attempts and their rates.
 
         Args:
-            plan: Has a rate, of all that is tried, by the name of each in `rare`.
-            rare: What is tried at these rates.
-            ordinary: What shares the rest, and its share.
+            plan: Has a rate, by name, for each attempt in `rare`.
+            rare: The attempts at these rates.
+            ordinary: The attempts that share the rest, each with its share.
         """
         rates = [float(getattr(plan, name)) for name in rare]
         rest = max(0.0, 1 - sum(rates))
@@ -38,8 +38,8 @@ class Chances(Generic[E]):
         self._rates = [*rates, *(rest * share for _, share in ordinary)]
 
     def next_event(self) -> E | None:
-        """Take the next action and tell it; None where nothing is possible any more."""
-        for _ in range(ATTEMPTS_MAX):
+        """Take the next action and return its event; None where nothing is possible any more."""
+        for _ in range(MAX_ATTEMPTS):
             (attempt,) = self.random.choices(self._tries, self._rates)
             event = attempt()
             if event is not None:

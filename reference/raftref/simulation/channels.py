@@ -67,7 +67,7 @@ class FifoChannel(Generic[M]):
         """Begin empty.
 
         Args:
-            overtakes: Tells messages that nothing but their like holds up: the first of them may come next as well.
+            overtakes: Returns whether a message overtakes all but its like; the first such message may come next, too.
         """
         self._overtakes = overtakes
         self._queue: list[M] = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -16,12 +17,16 @@ Offer: TypeAlias = tuple[str, str, Mapping[str, Any]]
 G = TypeVar("G", bound=Group[Any, Any, Any])
 
 
-class ClusterTrial(Generic[G]):
+class ClusterTrial(ABC, Generic[G]):
     """A group between two steps. Nothing that is tried changes it."""
 
     def __init__(self, cluster: G) -> None:
         """Take the group as it is now, before its next step."""
         self.cluster = cluster
+
+    @abstractmethod
+    def offers(self) -> Iterator[Offer]:
+        """Yield steps whose arguments no quantifier of the spec binds."""
 
     @cached_property
     def _image(self) -> bytes:
@@ -33,7 +38,7 @@ class ClusterTrial(Generic[G]):
 
     @cached_property
     def _unchanged(self) -> G:
-        """A copy that is only asked what is enabled."""
+        """A copy in which no step is taken."""
         return self._copy()
 
     def take(self, node: str, action: str, args: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 from raftref.action import Action, NotEnabled
 from raftref.records import from_record, record
 from raftref.simulation.channels import Addressed
-from raftref.simulation.network import Network
+from raftref.simulation.network import Channels
 
 #: One event of a trace, by the trace format's names.
 Event: TypeAlias = dict[str, Any]
@@ -39,7 +39,7 @@ class Group(ABC, Generic[S, M, E]):
 
     actions: ClassVar[Mapping[str, Action]]
 
-    def __init__(self, servers: Mapping[str, S], network: Network[M]) -> None:
+    def __init__(self, servers: Mapping[str, S], network: Channels[M]) -> None:
         """Begin with nodes that are just started."""
         self.node_ids = tuple(servers)
         self.servers = servers

@@ -6,6 +6,7 @@ of range is an error that names the field.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -87,6 +88,15 @@ class GroupPlan:
     @property
     def node_ids(self) -> tuple[str, ...]:
         """The names of the nodes: n1, n2, ..."""
+        raise NotImplementedError
+
+    def constants(self) -> dict[str, bool | str | int]:
+        """Return the spec's constants, as the header of a trace of this plan has them."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_constants(cls, nodes: Sequence[str], constants: Mapping[str, Any]) -> Self:
+        """Return the plan of a group as the header of a trace describes it; raises PlanError where there is none."""
         raise NotImplementedError
 
     def __post_init__(self) -> None:

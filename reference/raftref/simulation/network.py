@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Generic, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, Protocol, TypeVar
 
 from raftref.simulation.channels import Addressed, BagChannel, Channel, FifoChannel
 
 M = TypeVar("M", bound=Addressed)
 
 
+class AbandonedCalls(Protocol):
+    """Calls of a node whose answers it awaits no more."""
+
+    @property
+    def peer(self) -> str | None:
+        """The node that was called, None where all were."""
+
+    def includes(self, type_: Any) -> bool:
+        """Return whether calls of a type are among them."""
+
+
 def _never(_m: object) -> bool:
     return False
 
 
-class Network(Generic[M]):
+class Channels(Generic[M]):
     """All channels of a group, and a partition that may cut it in two."""
 
     def __init__(self, nodes: Sequence[str], *, fifo: bool, overtakes: Callable[[M], bool] = _never) -> None:
@@ -61,6 +73,21 @@ class Network(Generic[M]):
             LookupError: It cannot come next.
         """
         self.channels[m.src, m.dst].twice(m)
+
+    def abandon(self, node: str, calls: AbandonedCalls) -> None:
+        """Let `node` take no more answers to calls: requests under way are no longer awaited, answers are dropped."""
+
+        def not_awaited(m: Any) -> Any:
+            return replace(m, awaited=False) if m.kind == "request" and m.awaited and calls.includes(m.type) else m
+
+        def without_answers(m: Any) -> Any:
+            return None if m.kind == "response" and calls.includes(m.type) else m
+
+        for (src, dst), channel in self.channels.items():
+            if src == node and calls.peer in (None, dst):
+                channel.change(not_awaited)
+            elif dst == node and calls.peer in (None, src):
+                channel.change(without_answers)
 
     def partition(self, side: Collection[str]) -> None:
         """Cut the nodes of one side off from all others; messages between them stay where they are."""

@@ -103,7 +103,7 @@ class TestLeader:
         assert node.dispatchers["n2"].pendings == {Pending(Index(0), 2)}
 
     @pytest.mark.parametrize("count", [0, 4])
-    def test_no_batch_is_empty_or_goes_beyond_the_end(self, count: int) -> None:
+    def test_no_batch_is_empty_or_goes_past_the_end(self, count: int) -> None:
         assert not leader().can_do_batch_append("n2", count)
 
     def test_the_answer_marks_the_last_entry_of_the_batch(self) -> None:
@@ -173,7 +173,7 @@ class TestFollower:
     def test_a_batch_that_neither_follows_nor_is_stored_is_inconsistent_and_stays_as_published(
         self, first: int
     ) -> None:
-        """PushFastForward: it begins before the end and ends behind it, or lies beyond a gap."""
+        """PushFastForward: it begins before the end and ends behind it, or lies after a gap."""
         node = follower(A)
         node.config = replace(BATCHES, flaws=frozenset({Flaw.REPEATED_PUSH}))
         m = batch(first, A, B)

@@ -39,7 +39,7 @@ def lines(file: Path) -> Iterator[Line]:
 
 
 def after(known: Member, line: Line) -> Member:
-    """What a node is after a line of its own that shows role, term, vote, leader or the end of its log."""
+    """A node after a line of its own that shows role, term, vote, leader or the end of its log."""
     if line["kind"] == "role":
         known = replace(
             known,
@@ -59,20 +59,20 @@ def after(known: Member, line: Line) -> Member:
 
 
 @dataclass
-class Asked:
+class VoteRound:
     """A request that a node has taken: what it asks, and what the node was from then on."""
 
     line: Line
     states: list[Member]
 
 
-def decisions(file: Path, asked_by: str, answered_by: str) -> Iterator[tuple[Asked, Line]]:
+def decisions(file: Path, asked_by: str, answered_by: str) -> Iterator[tuple[VoteRound, Line]]:
     """Each answered request of a kind, with the states in which it may have been decided."""
     known = {
         node: Member(node, NODES, Role.CANDIDATE, Term(0), None, None, Term(-1), Index(-1), None, False)
         for node in NODES
     }
-    taken: dict[tuple[str, Any], Asked] = {}
+    taken: dict[tuple[str, Any], VoteRound] = {}
     for line in lines(file):
         node = line.get("node")
         if node not in known:
@@ -82,7 +82,7 @@ def decisions(file: Path, asked_by: str, answered_by: str) -> Iterator[tuple[Ask
             yield taken.pop(call), line
         known[node] = after(known[node], line)
         if line["kind"] == asked_by:
-            taken[call] = Asked(line, [known[node]])
+            taken[call] = VoteRound(line, [known[node]])
         for (other, _), asked in taken.items():
             if other == node:
                 asked.states.append(known[node])

@@ -106,11 +106,11 @@ class TestVoteOutcome:
     def test_too_few_answers_are_no_quorum(self) -> None:
         assert parsed(self.YES, None, None) is VoteOutcome.NO_QUORUM
 
-    def test_those_with_longer_logs_are_taken_away_from_the_answers(self) -> None:
+    def test_members_with_longer_logs_are_taken_away_from_the_answers(self) -> None:
         assert parsed(self.YES, self.SHORT, None) is VoteOutcome.BIGGER_LEDGERS
         assert parsed(self.YES, self.SHORT, self.YES) is VoteOutcome.ACCEPTED
 
-    def test_those_on_their_way_to_the_term_make_the_candidate_ask_again_at_once(self) -> None:
+    def test_members_on_their_way_to_the_term_make_the_candidate_ask_again_at_once(self) -> None:
         assert parsed(self.YES, self.NOT_READY, None) is VoteOutcome.NOT_READY
 
     def test_votes_that_others_got_are_split(self) -> None:

@@ -11,6 +11,7 @@ from raftref.dledger.choices import PUBLISHED, Config, Feature, Flaw
 from raftref.dledger.messages import Code, CommitRequest, Entry, Index, Message, PushType, Request, Response, Term
 from raftref.dledger.server import Server
 from raftref.dledger.state import Role
+from raftref.records import record
 
 TERM = Term(3)
 
@@ -71,7 +72,7 @@ class TestCompare:
         assert (found.code, found.term, found.dst) == (Code.SUCCESS, m.term, m.src)
 
     @pytest.mark.parametrize("what", STALE)
-    def test_repaired_term_and_leader_of_a_compare_are_checked(self, what: str) -> None:
+    def test_a_repaired_node_checks_term_and_leader_of_a_compare(self, what: str) -> None:
         node = follower(A1, config=PUBLISHED.without(Flaw.PUSH_TERM_CHECK))
         found = response(node.handle_do_compare(stale(request(PushType.COMPARE, 0, A1), what)).sent)
         assert found.code is Code.INCONSISTENT_TERM
@@ -94,7 +95,7 @@ class TestTruncate:
         node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
         assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1,), 2)
 
-    def test_repaired_a_truncate_below_the_committed_index_is_refused(self) -> None:
+    def test_a_repaired_node_refuses_a_truncate_below_the_committed_index(self) -> None:
         node = follower(A1, B1, C2, committed=2, config=PUBLISHED.without(Flaw.COMMIT_PAST_END))
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1)).sent)
         assert found.code is Code.INCONSISTENT_STATE
@@ -105,12 +106,12 @@ class TestTruncate:
         node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
         assert node.ledger_store.log == (A1,)
 
-    def test_repaired_a_late_one_succeeds_and_cuts_nothing(self) -> None:
+    def test_at_a_repaired_node_a_late_truncate_succeeds_and_cuts_nothing(self) -> None:
         node = follower(A1, D3, config=PUBLISHED.without(Flaw.LATE_TRUNCATE))
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1)).sent)
         assert (found.code, node.ledger_store.log) == (Code.SUCCESS, (A1, D3))
 
-    def test_repaired_one_still_cuts_what_another_leader_appended(self) -> None:
+    def test_at_a_repaired_node_a_truncate_cuts_what_another_leader_appended(self) -> None:
         node = follower(A1, B1, config=PUBLISHED.without(Flaw.LATE_TRUNCATE))
         node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
         assert node.ledger_store.log == (A1,)
@@ -122,11 +123,11 @@ class TestTruncate:
         assert found.code is Code.INCONSISTENT_STATE
         assert node.ledger_store.log == (A1, B1)
 
-    def test_an_index_beyond_the_end_is_not_and_leaves_a_hole(self) -> None:
+    def test_truncate_at_an_index_after_the_end_is_not_refused_and_leaves_a_hole(self) -> None:
         node = follower(A1)
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)
         assert (found.code, found.end_index) == (Code.SUCCESS, 2)
-        assert node.observe()["log"] == [A1.record(), {"term": -1, "value": None}, C2.record()]
+        assert node.observe()["log"] == [record(A1), {"term": -1, "value": None}, record(C2)]
 
     def test_a_hole_equals_no_entry(self) -> None:
         node = follower(A1)
@@ -164,18 +165,18 @@ class TestCheckAppendFuture:
     """EntryHandler.checkAppendFuture."""
 
     @pytest.mark.parametrize(("carried", "code"), [(B1, Code.SUCCESS), (C2, Code.INCONSISTENT_STATE)])
-    def test_fall_behind_one_that_is_stored_already_is_compared(self, carried: Entry, code: Code) -> None:
+    def test_an_append_that_is_stored_already_is_compared(self, carried: Entry, code: Code) -> None:
         effects = follower(A1, B1).check_append_future(request(PushType.APPEND, 1, carried))
         assert response(effects.sent).code is code
         assert effects.requeued is None
 
-    def test_fast_forward_one_beyond_a_gap_is_answered_and_stays_in_the_queue(self) -> None:
+    def test_an_append_after_a_gap_is_answered_and_stays_in_the_queue(self) -> None:
         m = request(PushType.APPEND, 2, D3)
         effects = follower(A1).check_append_future(m)
         assert response(effects.sent).code is Code.INCONSISTENT_STATE
         assert effects.requeued == replace(m, awaited=False)
 
-    def test_an_append_beyond_a_gap_is_answered_once(self) -> None:
+    def test_an_append_after_a_gap_is_answered_once(self) -> None:
         with pytest.raises(NotEnabled):
             follower(A1).check_append_future(request(PushType.APPEND, 2, D3, awaited=False))
 
@@ -199,7 +200,7 @@ class TestCommit:
             assert node.ledger_store.committed_index == committed
 
 
-def test_repaired_a_node_still_obeys_its_own_leader() -> None:
+def test_a_repaired_node_obeys_its_own_leader() -> None:
     node = follower(A1, config=PUBLISHED.without(Flaw.PUSH_TERM_CHECK))
     assert response(node.handle_do_compare(request(PushType.COMPARE, 0, A1)).sent).code is Code.SUCCESS
     node.handle_do_commit(CommitRequest("n1", "n2", TERM, Index(0)))

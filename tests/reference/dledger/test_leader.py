@@ -42,14 +42,14 @@ def compared(node: Server, code: Code, begin: int, end: int) -> DispatcherState:
 class TestCompareOutcomes:
     """EntryDispatcher.doCompare, from the answer on."""
 
-    def test_the_last_entry_of_both_is_found_so_it_appends_behind_it(self) -> None:
+    def test_a_dispatcher_that_found_the_last_entry_of_both_appends_behind_it(self) -> None:
         node = comparing(5, 3)
         after = compared(node, Code.SUCCESS, 0, 3)
         assert (after.type, after.write_index, after.compare_index) == (PushType.APPEND, 4, -1)
         assert after.awaiting is None
         assert node.peer_water_marks[PEER] == 3
 
-    def test_the_peer_has_more_than_the_entry_found_so_it_is_cut_there(self) -> None:
+    def test_a_peer_that_has_more_than_the_entry_found_is_cut_there(self) -> None:
         after = compared(comparing(5, 3), Code.SUCCESS, 0, 6)
         assert (after.type, after.truncate_index) == (PushType.TRUNCATE, 3)
 
@@ -96,7 +96,7 @@ class TestCompareOutcomes:
 class TestDoCompare:
     """EntryDispatcher.checkAndFreshState and doCompare, up to the push."""
 
-    def test_it_sends_the_entry_at_the_compare_index(self) -> None:
+    def test_a_dispatcher_sends_the_entry_at_the_compare_index(self) -> None:
         node = leader(4, compare_index=Index(2))
         node.ledger_store.committed_index = Index(1)
         (sent,) = node.do_compare(PEER).sent
@@ -112,7 +112,7 @@ class TestDoCompare:
         assert node.dispatchers[PEER].compare_index == 3
 
     @pytest.mark.parametrize(("config", "index"), [(PUBLISHED, 1), (REPAIRED, 3)], ids=["published", "repaired"])
-    def test_one_that_was_comparing_goes_on_from_there_as_published(self, config: Config, index: int) -> None:
+    def test_a_dispatcher_that_was_comparing_goes_on_from_there_as_published(self, config: Config, index: int) -> None:
         """EntryDispatcher.changeState(COMPARE) resets compareIndex only when it leaves APPEND."""
         node = leader(4, term=Term(2), compare_index=Index(1))
         node.config = config
@@ -135,7 +135,7 @@ class TestDoCompare:
         with pytest.raises(NotEnabled):
             leader(0).do_compare(PEER)
 
-    def test_nor_does_one_that_waits_or_has_to_truncate_or_appends(self) -> None:
+    def test_a_dispatcher_that_waits_truncates_or_appends_does_not_compare(self) -> None:
         assert not comparing(4, 3).can_do_compare(PEER)
         assert not leader(4, type=PushType.TRUNCATE, truncate_index=Index(0)).can_do_compare(PEER)
         assert not leader(4, type=PushType.APPEND).can_do_compare(PEER)
@@ -157,14 +157,14 @@ def test_compare_begins_anew_only_when_append_is_left() -> None:
 class TestTruncating:
     """EntryDispatcher.doTruncate."""
 
-    def test_it_sends_the_entry_that_the_log_must_end_with(self) -> None:
+    def test_a_dispatcher_sends_the_entry_that_the_log_must_end_with(self) -> None:
         node = leader(4, type=PushType.TRUNCATE, truncate_index=Index(1))
         (sent,) = node.do_truncate(PEER).sent
         assert isinstance(sent, Request)
         assert (sent.type, sent.index, sent.entry) == (PushType.TRUNCATE, 1, Entry(Term(1), "v1"))
         assert node.dispatchers[PEER].awaiting is PushType.TRUNCATE
 
-    def test_a_leader_that_was_deposed_still_sends_it_in_its_old_term(self) -> None:
+    def test_a_leader_that_was_deposed_sends_a_truncate_in_its_old_term(self) -> None:
         node = leader(4, type=PushType.TRUNCATE, truncate_index=Index(1))
         node.change_to_candidate()
         node.next_term(Term(4))
@@ -216,7 +216,7 @@ class TestAppending:
         node.peer_water_marks[PEER] = Index(2)
         assert not node.can_do_check_append_response(PEER)
 
-    def test_the_committed_index_is_told_when_there_is_nothing_to_push(self) -> None:
+    def test_the_committed_index_is_sent_when_there_is_nothing_to_push(self) -> None:
         node = leader(3, type=PushType.APPEND, write_index=Index(2))
         assert not node.can_do_commit(PEER)
         node.do_append(PEER)
@@ -230,7 +230,7 @@ class TestAppending:
         node.handle_append_response(answer(PushType.APPEND, Code.SUCCESS, 0, 2, index=2))
         assert node.peer_water_marks[PEER] == 2
 
-    def test_an_inconsistent_one_goes_back_to_compare_whatever_is_under_way(self) -> None:
+    def test_an_inconsistent_entry_leads_back_to_compare_whatever_is_under_way(self) -> None:
         node = leader(3, type=PushType.TRUNCATE, truncate_index=Index(1), awaiting=PushType.TRUNCATE)
         node.handle_append_response(answer(PushType.APPEND, Code.INCONSISTENT_STATE, 0, 0, index=2))
         state = node.dispatchers[PEER]
@@ -246,7 +246,7 @@ def appending(log_length: int, write_index: int) -> Server:
 
 
 def pushes(node: Server) -> set[str]:
-    """What the dispatcher for the peer may do in its loop in APPEND."""
+    """The actions that the dispatcher for the peer may take in its loop in APPEND."""
     found = {
         "append": node.can_do_append(PEER),
         "resend": node.can_do_check_append_response(PEER),
@@ -265,7 +265,7 @@ def test_the_loop_in_append_pushes_and_then_resends_or_commits() -> None:
 
 
 @pytest.mark.parametrize("write_index", [1, 3])
-def test_it_runs_only_in_the_leaders_own_term_and_while_nothing_is_awaited(write_index: int) -> None:
+def test_the_loop_in_append_runs_only_in_the_leaders_own_term_and_while_nothing_is_awaited(write_index: int) -> None:
     deposed = appending(3, write_index)
     deposed.change_to_candidate()
     assert pushes(deposed) == set()
@@ -339,13 +339,13 @@ def test_a_clients_entry_is_stored_in_the_current_term_and_marked_as_the_leaders
 class TestQuorumAckChecker:
     """QuorumAckChecker.doWork."""
 
-    def test_it_commits_what_a_quorum_stores(self) -> None:
+    def test_a_pass_commits_what_a_quorum_stores(self) -> None:
         node = leader(3)
         node.peer_water_marks.update(n1=Index(2), n2=Index(1))
         node.quorum_ack_checker()
         assert (node.last_quorum_index, node.ledger_store.committed_index) == (1, 1)
 
-    def test_repaired_it_commits_by_counting_only_what_is_of_its_term(self) -> None:
+    def test_a_repaired_pass_commits_by_counting_only_entries_of_its_term(self) -> None:
         node = leader(2)
         node.config = PUBLISHED.without(Flaw.PRIOR_TERM_COMMIT)
         node.peer_water_marks.update(n1=Index(1), n2=Index(1))
@@ -368,7 +368,7 @@ class TestQuorumAckChecker:
         node.refresh_own_water_mark()
         assert node.peer_water_marks["n1"] == 2
 
-    def test_only_a_leader_does_either(self) -> None:
+    def test_only_a_leader_passes_or_refreshes(self) -> None:
         node = leader(3)
         node.change_to_candidate()
         for method in (node.quorum_ack_checker, node.refresh_own_water_mark):

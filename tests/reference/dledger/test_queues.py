@@ -1,4 +1,4 @@
-"""What waits at a node: requests in the EntryHandler's queues, clients at the leader, entries at the state machine."""
+"""Waiting at a node: requests in the EntryHandler's queues, clients at the leader, entries at the state machine."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class TestOrder:
         node.handle_push(request(PushType.APPEND, 1, B))
         assert not node.can_check_append_future(request(PushType.APPEND, 2, C))
 
-    def test_an_entry_beyond_a_gap_is_answered_and_stays(self) -> None:
+    def test_an_entry_after_a_gap_is_answered_and_stays(self) -> None:
         node = follower(A)
         far = request(PushType.APPEND, 2, C)
         node.handle_push(far)
@@ -130,7 +130,7 @@ class TestOrder:
             assert [each.code for each in node.handle_push(far).sent if isinstance(each, Response)] == again
             assert node.can_check_append_future(far) is (config == REPAIRED)
 
-    def test_repaired_an_entry_beyond_a_gap_goes_though_nobody_waits_for_an_answer(self) -> None:
+    def test_an_entry_after_a_gap_leaves_the_repaired_queue_though_nobody_waits_for_an_answer(self) -> None:
         node = follower(A, config=REPAIRED)
         far = replace(request(PushType.APPEND, 2, C), awaited=False)
         node.handle_push(far)
@@ -213,7 +213,7 @@ class TestClients:
         stored(node, 1)
         assert [each.index for each in committed(node)] == [0, 1]
 
-    def test_below_a_gap_the_leak_check_finds_them(self) -> None:
+    def test_the_leak_check_finds_the_clients_below_a_gap(self) -> None:
         """needCheck; checkResponseFuturesElapsed."""
         node = leader()
         for value in "abc":
@@ -264,7 +264,7 @@ class TestClients:
         with pytest.raises(NotEnabled):
             leader().refuse_append("NOT_LEADER")
 
-    def test_a_leader_at_which_too_many_wait_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_leader_at_which_too_many_clients_wait_refuses_appends(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("raftref.dledger.state.MAX_PENDING_REQUESTS", 0)
         node = leader()
         node.append_as_leader("a")
@@ -277,7 +277,7 @@ class TestStateMachine:
 
     applies = FINE | {Feature.APPLIES}
 
-    def test_it_applies_what_is_committed_and_answers_the_clients(self) -> None:
+    def test_the_state_machine_applies_what_is_committed_and_answers_the_clients(self) -> None:
         node = leader(features=self.applies)
         node.append_as_leader("a")
         stored(node, 0)
@@ -286,7 +286,7 @@ class TestStateMachine:
         assert node.last_applied_index == 0
         assert not node.can_do_committed()
 
-    def test_as_published_it_applies_what_the_store_did_not_commit(self) -> None:
+    def test_as_published_the_state_machine_applies_what_the_store_did_not_commit(self) -> None:
         """ApplyUnclamped."""
         for flaws, to_apply in [({Flaw.APPLY_UNCLAMPED}, 0), (set(), -1)]:
             node = leader(Config(flaws=frozenset(flaws)), self.applies)
@@ -297,7 +297,7 @@ class TestStateMachine:
             node.act_on_quorum_index()
             assert (node.ledger_store.committed_index, node.apply_index) == (-1, to_apply)
 
-    def test_an_entry_that_is_not_there_ends_it_and_it_begins_again_later(self) -> None:
+    def test_an_entry_that_is_not_there_ends_the_applying_which_begins_again_later(self) -> None:
         node = leader(features=self.applies)
         node.append_as_leader("a")
         node.apply_index = Index(1)
@@ -307,7 +307,7 @@ class TestStateMachine:
         node.do_committed()
         assert node.last_applied_index == 1
 
-    def test_it_applies_nothing_where_the_first_entry_is_not_there(self) -> None:
+    def test_the_state_machine_applies_nothing_where_the_first_entry_is_not_there(self) -> None:
         node = leader(features=self.applies)
         node.apply_index = Index(0)
         node.do_committed()

@@ -66,7 +66,7 @@ class TestVoting:
         assert not votes_for(server(term=1), request(term=2))
         assert not votes_for(server(term=1), request(term=0))
 
-    def test_the_same_candidate_gets_it_again_and_another_one_does_not(self) -> None:
+    def test_the_same_candidate_gets_the_vote_again_and_another_one_does_not(self) -> None:
         voter = server(term=1)
         voter.set_curr_vote_for("n2", request=request())
         assert votes_for(voter, request("n2"))

@@ -18,6 +18,7 @@ from raftref.dledger.messages import Entry, HeartBeat, Index, PushType, Term
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.state import Role
 from raftref.dledger.steps import Abandoned
+from raftref.records import record
 from tests.support.places import ROOT
 
 SPEC = ROOT / "spec" / "dledger"
@@ -110,7 +111,7 @@ class TestCrashAndRestart:
         assert (state.role, state.curr_vote_for) == (Role.CANDIDATE, "n1")
         assert (store.log, store.check_point, store.committed_index) == (log, 1, 1)
 
-    def test_votes_leader_dispatchers_and_watermarks_do_not(self) -> None:
+    def test_votes_leader_dispatchers_and_watermarks_do_not_survive(self) -> None:
         node = running_leader()
         node.do_compare("n2")
         node.crash()
@@ -128,7 +129,7 @@ class TestCrashAndRestart:
         node.restart(0)
         assert node.observe()["committedIndex"] == -1
 
-    def test_nobody_at_it_waits_for_an_answer_any_more(self) -> None:
+    def test_nobody_at_a_crashed_node_waits_for_an_answer(self) -> None:
         assert running_leader().crash().abandoned == Abandoned(None, None)
 
     def test_what_truncate_cut_may_come_back(self) -> None:
@@ -186,7 +187,7 @@ class TestLosePower:
         assert node.ledger_store.log == log[:1]
         assert node.ledger_store.committed_index == 0
 
-    def test_repaired_every_entry_is_forced_before_it_is_acknowledged(self) -> None:
+    def test_a_repaired_node_forces_every_entry_before_it_is_acknowledged(self) -> None:
         node = running_leader(PUBLISHED.without(Flaw.ASYNC_FLUSH))
         node.append_as_leader("more")
         log = node.ledger_store.log
@@ -220,7 +221,7 @@ class TestCrashInPersistTerm:
         assert not node.can_crash_in_persist_term(requests=[])
         assert node.can_crash_in_persist_term(requests=[candidate.vote_request("n1")])
 
-    def test_repaired_the_file_is_replaced_in_one_step(self) -> None:
+    def test_a_repaired_node_replaces_the_file_in_one_step(self) -> None:
         node = Server("n1", MEMBERS, PUBLISHED.without(Flaw.VOTE_FILE))
         assert not node.can_crash_in_persist_term(requests=[])
 
@@ -266,8 +267,8 @@ def test_a_node_must_be_a_member_and_members_are_named_once() -> None:
 def test_a_commit_has_neither_index_nor_entry_and_is_never_awaited() -> None:
     node = running_leader()
     node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0), keeps_compare_index=False).to_append(Index(1))
-    (record,) = (m.record() for m in node.do_commit("n2").sent)
-    assert record == {
+    (commit,) = (record(m) for m in node.do_commit("n2").sent)
+    assert commit == {
         "kind": "request",
         "type": PushType.COMMIT.value,
         "src": "n1",

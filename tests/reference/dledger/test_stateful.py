@@ -35,9 +35,10 @@ from raftref.dledger.messages import (
     Term,
 )
 from raftref.dledger.server import ACTIONS
-from raftref.dledger.simulation import Cluster, FaultPlan, constants
+from raftref.dledger.simulation import Cluster, FaultPlan
 from raftref.dledger.simulation.cluster import PUSH_HANDLERS
 from raftref.dledger.simulation.scenarios import Script, figure8_to_the_third_term
+from raftref.records import record
 from tests.support.systems.dledger import WORDS
 from tests.support.systems.machines import search
 
@@ -99,13 +100,13 @@ ALL = (*CLIENT, *ROUND, *HEARING, *TRANSFER, *ELECTION, *LEADER, *LEAKS, *QUORUM
 
 def spec_for(plan: FaultPlan) -> Spec:
     header = Header(
-        format=FORMAT, system="raftref", version="test", spec="DLedger", nodes=plan.node_ids, constants=constants(plan)
+        format=FORMAT, system="raftref", version="test", spec="DLedger", nodes=plan.node_ids, constants=plan.constants()
     )
     return trace_spec(header, "test")
 
 
 class Moves:
-    """What each node of a cluster may do now, within the bounds of the search; found once between two steps."""
+    """The actions that each node may take now, within the bounds of the search; found once between two steps."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -116,9 +117,9 @@ class Moves:
         self._known.clear()
 
     def among(self, actions: tuple[str, ...]) -> list[Move]:
-        return [move for action in actions for move in self._of(action)]
+        return [move for action in actions for move in self._moves(action)]
 
-    def _of(self, action: str) -> list[Move]:
+    def _moves(self, action: str) -> list[Move]:
         if action not in self._known:
             self._known[action] = [
                 (node, action, args)
@@ -290,7 +291,7 @@ class InStep(RuleBasedStateMachine):
         self.holds("LogMatching")
 
     @invariant()
-    def what_a_client_was_told_is_safe_is_stored_by_a_quorum(self) -> None:
+    def an_acknowledged_entry_is_stored_by_a_quorum(self) -> None:
         self.holds("AcknowledgedIsDurable")
 
     @invariant()
@@ -309,7 +310,7 @@ class InStep(RuleBasedStateMachine):
     def reference_and_spec_acknowledge_the_same(self) -> None:
         if hasattr(self, "state"):
             in_spec = {(each.d["index"], each.d["entry"]) for each in self.state["acknowledged"]}
-            assert in_spec == {(index, to_value(entry.record(), WORDS)) for index, entry in self.cluster.acknowledged}
+            assert in_spec == {(index, to_value(record(entry), WORDS)) for index, entry in self.cluster.acknowledged}
 
     @invariant()
     def reference_and_spec_enable_the_same_steps(self) -> None:
@@ -322,14 +323,10 @@ class InStep(RuleBasedStateMachine):
 
     def same_enabledness(self, node: str, action: str, args: tuple[Any, ...]) -> None:
         names = self.spec.actions[action].params[1:]
-        values = {name: to_value(_told(value), WORDS) for name, value in zip(names, args, strict=True)}
+        values = {name: to_value(record(value), WORDS) for name, value in zip(names, args, strict=True)}
         allowed = self.spec.step(self.state, action, {"n": node, **values}) is not None
         enabled = True if action in ("Lose", "Duplicate") else self.cluster.enabled(node, action, *args)
         assert allowed == enabled, f"{action}{args} of {node}: the spec says {allowed}, the reference {enabled}"
-
-
-def _told(value: Any) -> Any:
-    return value.record() if hasattr(value, "record") else value
 
 
 @pytest.mark.parametrize("examples", [4, pytest.param(400, marks=pytest.mark.nightly)])

@@ -63,7 +63,7 @@ class TestUpdateCommittedIndex:
     def test_a_lower_term_is_not_believed(self) -> None:
         assert commit(store(A1, B1), 0, 1, curr_term=1) == -1
 
-    def test_a_higher_term_is(self) -> None:
+    def test_a_higher_term_is_believed(self) -> None:
         assert commit(store(A1, B1), 7, 1, curr_term=1) == 1
 
     def test_the_old_index_is_a_floor(self) -> None:
@@ -76,7 +76,7 @@ class TestUpdateCommittedIndex:
         """CommitPastEnd: commit=4, the log ends at 3, commit 5 is learnt, and 3 is left."""
         assert commit(store(A1, B1, C1, X2, committed=4), 1, 5) == 3
 
-    def test_the_same_index_past_the_end_is_left_alone(self) -> None:
+    def test_a_committed_index_past_the_end_is_kept_when_it_is_learnt_again(self) -> None:
         """The test for an unchanged index comes before the clamp."""
         assert commit(store(A1, committed=4), 1, 4) == 4
 
@@ -108,7 +108,7 @@ class TestTruncate:
         assert held.log == (A1, X2)
 
     def test_a_truncate_further_behind_the_end_leaves_holes(self) -> None:
-        """get throws for the index and is ignored; truncateOffset moves the write position ahead."""
+        """get throws for the index and is ignored; truncateOffset moves the write position forward."""
         held = store(A1)
         held.truncate(Index(3), X2)
         assert held.log == (A1, None, None, X2)
@@ -121,7 +121,7 @@ class TestTruncate:
         held.truncate(Index(2), X2)
         assert (held.log, held.tail) == ((A1, B1, X2), ())
 
-    def test_repaired_nothing_is_there_to_be_read(self) -> None:
+    def test_a_repaired_store_brings_nothing_back(self) -> None:
         held = LedgerStore(PUBLISHED.without(Flaw.TRUNCATED_TAIL))
         held.log = (A1, B1)
         held.truncate(Index(0), A1)
@@ -140,7 +140,7 @@ class TestTruncate:
         held.truncate(Index(0), A1)
         assert held.committed_index == 2
 
-    def test_published_what_is_cut_stays_in_the_file(self) -> None:
+    def test_as_published_what_is_cut_stays_in_the_file(self) -> None:
         held = store(A1, B1, C1)
         held.truncate(Index(0), A1)
         assert held.tail == (B1, C1)
@@ -156,7 +156,7 @@ class TestTruncate:
         held.truncate(Index(1), X2)
         assert (held.log, held.tail) == ((A1, X2), (C1,))
 
-    def test_repaired_nothing_stays(self) -> None:
+    def test_in_a_repaired_store_nothing_stays_behind_the_end(self) -> None:
         held = LedgerStore(PUBLISHED.without(Flaw.TRUNCATED_TAIL))
         held.log = (A1, B1)
         held.truncate(Index(0), A1)

@@ -193,7 +193,7 @@ def test_a_majority_that_answers_says_that_it_leads() -> None:
     assert (node.role, node.verification.active) == (Role.LEADER, False)
 
 
-def test_an_answer_to_entries_says_so_as_well() -> None:
+def test_an_answer_to_entries_says_that_it_leads_as_well() -> None:
     """updateLastAppended ends with notifyAll(true), entries or none."""
     node = settled()
     verify_leader(node)
@@ -213,7 +213,7 @@ def test_a_peer_that_says_no_ends_the_leadership_and_nobody_counts_after_that() 
     assert node.role is Role.FOLLOWER
 
 
-def test_nobody_counts_after_the_majority_either() -> None:
+def test_no_answer_counts_after_that_of_a_majority() -> None:
     node = settled()
     verify_leader(node)
     for peer, success in (("n2", True), ("n3", False)):

@@ -137,7 +137,7 @@ class RaftAlone(RuleBasedStateMachine):
             assert stays.items() <= server.log.items(), "LeaderAppendOnly"
 
     def moves(self, actions: Iterable[str]) -> list[Move]:
-        """What may be taken now, within the bounds."""
+        """The actions that may be taken now, within the bounds."""
         return [move for action in actions if action in (self.taken or actions) for move in self.possible(action)]
 
     def possible(self, action: str) -> list[Move]:

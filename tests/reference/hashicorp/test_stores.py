@@ -1,4 +1,4 @@
-"""What outlasts a server: LogStore, StableStore, FileSnapshotStore."""
+"""The durable part of a server: LogStore, StableStore, FileSnapshotStore."""
 
 from __future__ import annotations
 

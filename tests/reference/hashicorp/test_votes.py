@@ -75,7 +75,7 @@ def test_a_candidate_that_a_leader_has_chosen_is_voted_for_though_a_leader_is_kn
 
 
 def test_a_candidate_without_a_vote_is_refused_but_its_term_is_entered() -> None:
-    """So that a server that was demoted does not keep the group from going on."""
+    """A server that was demoted does not keep the group from going on."""
     node = server(2, configuration=Configuration(frozenset({"n1", "n3"}), frozenset({"n2"})))
     assert not granted(node, 3)
     assert node.current_term == 3

@@ -19,8 +19,10 @@ from lockstep.tla.tables.compiled_search import explore_compiled
 from lockstep.tla.values.kinds import Value
 from raftref.dledger.messages import Message
 from raftref.dledger.simulation import FaultPlan
-from raftref.dledger.simulation.cluster import Cluster, Event
+from raftref.dledger.simulation.cluster import Cluster
 from raftref.dledger.state import Role
+from raftref.records import record
+from raftref.simulation.group import Event
 
 A, B, C, D, E = "n1", "n2", "n3", "n4", "n5"
 
@@ -41,8 +43,8 @@ class Play:
         """Return the message under way, or waiting at its receiver, that differs in the fewest fields from one."""
         found = [*self.cluster.network.channels[told["src"], told["dst"]]]
         found += [m for m in self.cluster.servers[told["dst"]].requests() if m.src == told["src"]]
-        alike = [m for m in found if (m.record()["kind"], m.record()["type"]) == (told["kind"], told["type"])]
-        return min(alike, key=lambda m: sum(told.get(name) != value for name, value in m.record().items()))
+        alike = [m for m in found if (m.kind, m.type) == (told["kind"], told["type"])]
+        return min(alike, key=lambda m: sum(told.get(name) != value for name, value in record(m).items()))
 
     def deliver(self, src: str, dst: str) -> None:
         """Let the oldest message from one node to another be handled."""

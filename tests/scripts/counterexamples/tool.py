@@ -243,7 +243,7 @@ def row_of(chosen: Chosen) -> Counterexample:
 def cluster_of(header: Header) -> tuple[Any, Any]:
     """Return a cluster of the reference as a header describes it, and what reads the arguments of its actions."""
     reference = DLEDGER if header.spec == "DLedger" else HASHICORP
-    trial = reference.simulation().started(header)
+    trial = reference.started(header)
     return trial.cluster, trial
 
 

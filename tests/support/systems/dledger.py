@@ -35,5 +35,5 @@ def check_dledger(trace: Events, spec: Spec, evaluation: EvaluationMode = Evalua
 
 
 def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> TlcSpec:
-    """What TLC holds a trace of DLedger against."""
+    """Return the spec that TLC holds a trace of DLedger against."""
     return subject(DLEDGER, header, source, switches, jar)

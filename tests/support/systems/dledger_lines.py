@@ -14,7 +14,8 @@ FIGURE8 = CAPTURED / "dledger-0.2.7-figure8.ndjson"
 
 Json = dict[str, Any]
 
-#: So many lines of fault_free: n0 leads term 0, all hold the entries 0, 1, 2, and committed are 2, 1, 1.
+#: The number of lines of fault_free that are taken over. n0 leads term 0, all hold the entries 0, 1, 2, and their
+#: committed indexes are 2, 1, 1.
 QUIET = 177
 
 
@@ -40,7 +41,7 @@ def ended(lines: list[Json]) -> list[Json]:
 
 
 class Continued:
-    """fault_free up to a moment of rest, and what is told from there on: n0 leads, n1 is the follower."""
+    """The recording fault_free up to a moment of rest, and continued from there on: n0 leads, n1 is the follower."""
 
     def __init__(self) -> None:
         self.lines = lines_of(FAULT_FREE)[:QUIET]
@@ -89,7 +90,7 @@ class Continued:
         return self.add("watermark", "n0", **put, marks=dict(self.marks), by=by)
 
     def send(self, kind: str, index: int, commit: int | None = None, **disp: Any) -> Json:
-        """n0 pushes to n1; return what both sides tell of the push."""
+        """n0 pushes to n1; return the fields of the push that both sides record."""
         self.mid += 1
         push = {"mid": self.mid, "type": kind, "leaderId": "n0", "remoteId": "n1", "term": 0}
         push |= self.entry(index) | {"commitIndex": self.committed["n0"] if commit is None else commit}
@@ -125,13 +126,13 @@ class Continued:
         return self.add("store", node, **call, clamped=False, **states, by=by)
 
     def answer(self, push: Json, code: str, by: str = "EntryHandler") -> Json:
-        told = {name: push[name] for name in ("mid", "type", "index", "term")}
-        told |= {"code": code, "count": 1, "beginIndex": 0, "endIndex": self.end["n1"]}
-        self.add("resp_push", "n1", **told, to="n0", st=self.state("n1"), by=by)
-        return told
+        answer = {name: push[name] for name in ("mid", "type", "index", "term")}
+        answer |= {"code": code, "count": 1, "beginIndex": 0, "endIndex": self.end["n1"]}
+        self.add("resp_push", "n1", **answer, to="n0", st=self.state("n1"), by=by)
+        return answer
 
-    def arrive(self, told: Json, **fields: Any) -> int:
-        return self.add("recv_resp_push", "n0", **told, **{"from": "n1"}, disp=self.dispatcher(), **fields)
+    def arrive(self, answer: Json, **fields: Any) -> int:
+        return self.add("recv_resp_push", "n0", **answer, **{"from": "n1"}, disp=self.dispatcher(), **fields)
 
     def change(self, source: str, to: str, at: int, by: str, compare: int = -1) -> int:
         change = {"op": "changeState", "peer": "n1", "from": source, "to": to, "at": at}
@@ -144,7 +145,7 @@ class Continued:
         self.handler("enqueue", push)
         self.handler("take", push, done=False)
         self.store_entry(push)
-        told = self.answer(push, "SUCCESS")
+        answer = self.answer(push, "SUCCESS")
         if push["commitIndex"] > self.committed["n1"]:
             self.commit("n1", push["commitIndex"])
-        return self.arrive(told)
+        return self.arrive(answer)

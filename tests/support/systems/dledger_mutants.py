@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import raftref.dledger
-from lockstep.systems.dledger.floors import FEW_CLUSTERS, FEW_EVENTS
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS
 from tests.support.systems.mutants import Reference
 from tests.support.systems.rules import RULES
 

@@ -1,4 +1,4 @@
-"""What the clusters of a plan reach between them."""
+"""The parts of the protocol that the clusters of a plan reach together."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def ask_for(node: Server, *values: str) -> Effects:
 
 
 def values(node: Server) -> list[str | None]:
-    """What the FSM has applied."""
+    """The entries that the FSM has applied."""
     return [each.entry.value for each in node.fsm.applied]
 
 
@@ -167,6 +167,6 @@ def terms(node: Server) -> dict[int, int]:
 
 
 def durable(node: Server) -> dict[str, Any]:
-    """What a server shows that outlasts it."""
+    """The durable part of what a server shows."""
     shown = observe(node)
     return {name: shown[name] for name in ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")}

@@ -9,19 +9,19 @@ import raftref.hashicorp
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS
 from lockstep.systems.trace_specs import trace_spec
 from raftref.hashicorp.choices import Flaw
 from tests.scripts.hashicorp_traces import FIRST, asked_with
 from tests.support.systems.mutants import Reference
 
-#: So many events of a cluster with one flaw are looked at, at so many steps it is asked, and so many seeds are tried
-#: besides the first that shows the flaw.
+#: The events of a cluster with one flaw, the steps after which every action is tried, and the seeds besides the first
+#: that shows the flaw.
 EVENTS, STEPS, SEEDS = 400, 12, 4
 
 
 def with_each_flaw() -> str:
-    """Say where a cluster with one flaw leaves the spec that has it, or would: most plans have all flaws or none."""
+    """Return where a cluster with one flaw leaves the spec that has it, or would: most plans have all flaws or none."""
     for flaw, (plan, first, _) in FIRST.items():
         for seed in dict.fromkeys([first, *range(1, SEEDS + 1)]):
             found = _asked(flaw, plan, seed)

@@ -2,7 +2,7 @@
 
 Each event becomes its lines. Where the recorder guarantees no order, chance chooses one: a request is sent some time
 after it was built, an answer comes some time before its caller acts on it, or after that has given up, and what other
-nodes do stands in between. What the recorder cannot tell of (a log that cannot be written, a process that dies between
+nodes do stands in between. What the recorder cannot record (a log that cannot be written, a process that dies between
 two writes) ends the recording.
 """
 
@@ -22,7 +22,7 @@ from raftref.records import record
 
 Tree = dict[str, Any]
 
-#: A request is sent, and an answer arrives, up to so many events before what must follow.
+#: A request is sent, and an answer arrives, at most this many events before what must follow.
 LATE = 12
 
 #: Where in the time of one event its lines stand; other lines may stand between them.
@@ -217,7 +217,7 @@ class Recorder:
         self.history[node].append((at, after))
 
     def _alone(self, at: float, event: Tree, before: Tree, after: Tree) -> None:
-        """What a server does by itself."""
+        """The steps that a server takes by itself."""
         node, action = event["node"], event["action"]
         entries = [recorded(i, e) for i, e in entries_of(after).items() if entries_of(before).get(i) != e]
         match action:
@@ -293,8 +293,8 @@ class Recorder:
         is_error = (
             event["action"] == "InstallSnapshot" and not installed(m, after) and m["term"] >= before["currentTerm"]
         )
-        told = {"err": "no such file"} if is_error else {}
-        self._line(at + ENDS, "respond", node, **fields, body=self._unheard(call.msg) | told)
+        error = {"err": "no such file"} if is_error else {}
+        self._line(at + ENDS, "respond", node, **fields, body=self._unheard(call.msg) | error)
         back = {"msg": call.msg, "rpc": call.rpc, "copy": copy, "to": m["src"]}
         self._line(at + ENDS + self.random.random() * LATE, "reply_drop", node, **back, reason="caller_gave_up")
 
@@ -306,7 +306,7 @@ class Recorder:
         return {"term": 0, "success": False}
 
     def _parts(self, at: float, event: Tree, before: Tree, after: Tree) -> None:
-        """What the main loop writes while it handles a request."""
+        """Write the lines of the main loop while it handles a request."""
         node, m, by = event["node"], event["args"]["m"], f"{HANDLERS[event['action']]}<processRPC"
         outcome = event["args"].get("outcome", {"result": "DONE", "write": 0})
         self._role(at, node, before, after, by)
@@ -338,7 +338,7 @@ class Recorder:
     def _vote(
         self, at: float, node: str, before: Tree, after: Tree, by: str, candidate: str, outcome: Tree, *, first: int
     ) -> None:
-        """The two writes of a vote, the first of which is the `first` of its handler."""
+        """The two writes of a vote; the first is the `first` of its handler."""
         fails = outcome["write"] if outcome["result"] == "FAIL" else 0
         if fails and fails < first:
             raise Unrecordable
@@ -375,7 +375,7 @@ class Recorder:
                 self.current[call.routine] = call
 
     def _of_zombie(self, event: Tree, shown: Tree) -> Tree:
-        """Return what a routine of a leadership that is over sends: the trace does not tell, as nobody awaits it."""
+        """Return the request of a routine of a leadership that is over; the trace lacks it, as nobody awaits it."""
         zombie, log = event["args"]["zombie"], entries_of(shown)
         address = {"kind": "request", "src": event["node"], "dst": zombie["peer"], "term": zombie["term"]}
         if event["action"] == "ZombieHeartbeat":
@@ -476,7 +476,7 @@ class Recorder:
             call.answers = []
 
     def _sends(self) -> None:
-        """Say when each request was sent: some time after it was built, before anything else is recorded of it."""
+        """Choose when each request was sent: after it was built, before anything else is recorded of it."""
         following: dict[tuple[str, str, str, int], float] = {}
         for call in reversed(self.calls):
             src, dst, type_ = call.routine
@@ -499,21 +499,21 @@ def entries_of(shown: Tree) -> dict[int, Tree]:
 
 
 def recorded(index: int, entry: Tree) -> Tree:
-    told = {"i": index, "t": entry["term"], "type": entry["type"]}
+    fields = {"i": index, "t": entry["term"], "type": entry["type"]}
     if entry["type"] == "Configuration":
-        return {**told, "v": ",".join(sorted(entry["configuration"]["voters"]["#set"]))}
-    return told if entry["value"] is None else {**told, "v": entry["value"]}
+        return {**fields, "v": ",".join(sorted(entry["configuration"]["voters"]["#set"]))}
+    return fields if entry["value"] is None else {**fields, "v": entry["value"]}
 
 
 def persisted(shown: Tree) -> Tree:
     log = [recorded(index, entry) for index, entry in sorted(entries_of(shown).items())]
     ends = {"first": log[0]["i"] if log else 0, "last": log[-1]["i"] if log else 0}
     keys = {"CurrentTerm": shown["currentTerm"], "LastVoteTerm": shown["lastVoteTerm"]}
-    told = {**keys, "LastVoteCand": shown["lastVoteCand"] or "", **ends, "log": log}
+    fields = {**keys, "LastVoteCand": shown["lastVoteCand"] or "", **ends, "log": log}
     if not shown["snapshots"]:
-        return told
+        return fields
     newest = shown["snapshots"][0]
-    return {**told, "snapshot": {"last_index": newest["index"], "last_term": newest["term"]}}
+    return {**fields, "snapshot": {"last_index": newest["index"], "last_term": newest["term"]}}
 
 
 def fsm_state(shown: Tree) -> Tree:
@@ -528,7 +528,7 @@ def installed(m: Tree, after: Tree) -> bool:
 
 
 def body(m: Tree) -> Tree:
-    """What a request says, as the recorder writes it."""
+    """Return the content of a request, as the recorder writes it."""
     match m["type"]:
         case "Heartbeat":
             return {"term": m["term"], "leader": m["src"], "prev_index": 0, "prev_term": 0, "commit": 0, "entries": []}
@@ -536,18 +536,18 @@ def body(m: Tree) -> Tree:
             first = m["prevLogEntry"] + 1
             entries = [recorded(first + k, entry) for k, entry in enumerate(m["entries"])]
             previous = {"prev_index": m["prevLogEntry"], "prev_term": m["prevLogTerm"]}
-            told = {"term": m["term"], "leader": m["src"], **previous}
-            return {**told, "commit": m["leaderCommitIndex"], "entries": entries}
+            fields = {"term": m["term"], "leader": m["src"], **previous}
+            return {**fields, "commit": m["leaderCommitIndex"], "entries": entries}
         case "InstallSnapshot":
             snapshot = m["snapshot"]
             voters = ",".join(sorted(snapshot["configuration"]["voters"]["#set"]))
             place = {"last_index": snapshot["index"], "last_term": snapshot["term"]}
-            told = {"term": m["term"], "leader": m["src"], **place, "size": 1}
-            return {**told, "config": voters, "config_index": snapshot["configurationIndex"]}
+            fields = {"term": m["term"], "leader": m["src"], **place, "size": 1}
+            return {**fields, "config": voters, "config_index": snapshot["configurationIndex"]}
         case "TimeoutNow":
             return {"leader": m["src"]}
-    told = {"term": m["term"], "cand": m["src"], "last_index": m["lastLogIndex"], "last_term": m["lastLogTerm"]}
-    return {**told, "transfer": m["leadershipTransfer"]} if m["type"] == "RequestVote" else told
+    fields = {"term": m["term"], "cand": m["src"], "last_index": m["lastLogIndex"], "last_term": m["lastLogTerm"]}
+    return {**fields, "transfer": m["leadershipTransfer"]} if m["type"] == "RequestVote" else fields
 
 
 def answer_body(answer: Tree) -> Tree:
@@ -555,11 +555,11 @@ def answer_body(answer: Tree) -> Tree:
         return {"term": answer["term"], "granted": answer["granted"]}
     if answer["type"] == "TimeoutNow":
         return {}
-    told = {"term": answer["term"], "success": answer["success"]}
+    fields = {"term": answer["term"], "success": answer["success"]}
     if answer["type"] == "InstallSnapshot":
-        return told
+        return fields
     return {
-        **told,
+        **fields,
         "last_log": answer.get("lastLog", 0),
         "no_retry_backoff": answer.get("noRetryBackoff", False),
     }

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 
 def search(machine: type[RuleBasedStateMachine], examples: int, steps: int) -> None:
-    """Run so many examples of so many steps, the same in every run."""
+    """Run a number of examples of a number of steps, the same in every run."""
     # Shrinking takes minutes here; the failing run is replayed as it was found.
     run_state_machine_as_test(
         machine,

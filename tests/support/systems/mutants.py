@@ -112,7 +112,7 @@ def mutants_in(root: Path, sources: Sequence[Path]) -> list[Mutant]:
 
 
 def drawn(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
-    """Return so many mutants of some, drawn with a seed.
+    """Return a number of mutants of some, drawn with a seed.
 
     Each is drawn by what it says, not by its place, so that a change of the reference changes few of them.
     """
@@ -203,7 +203,7 @@ def spec_of(plan: str) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the reference decides by a rule, and what the spec does."""
+    """The decision of the reference by a rule, and that of the spec."""
 
     rule: str
     args: tuple[Any, ...]
@@ -235,7 +235,7 @@ class Reference:
         return mutants_in(self.root, self.sources)
 
     def sample(self, count: int, seed: int) -> list[Mutant]:
-        """Return so many mutants, drawn with a seed."""
+        """Return a number of mutants, drawn with a seed."""
         return drawn(self.mutants(), count, seed)
 
     def the(self, function: str, before: str, after: str) -> Mutant:
@@ -248,7 +248,7 @@ class Reference:
         return [str(mutant) for mutant in self.sample(count, seed) if not self.noticed(mutant)[0]]
 
     def by_traces(self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> str:
-        """Say where the trace of a cluster leaves the spec, or comes to no end; "" where none does."""
+        """Return where the trace of a cluster leaves the spec, or comes to no end; "" where none does."""
         return _first(
             lambda plan, seed: check_cluster_both_ways(plan, seed, EVENTS, 0, spec_of(plan)), plans or self.order, seeds
         )
@@ -256,7 +256,7 @@ class Reference:
     def by_asking(
         self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,), steps: int = 4, events: int = EVENTS
     ) -> str:
-        """Say where a cluster would do what the spec does not allow, or refuses what it does; "" where none does."""
+        """Return where a cluster takes a step that the spec refuses, or the reverse; "" where none does."""
         return _first(
             lambda plan, seed: check_cluster_both_ways(plan, seed, events, steps, spec_of(plan)),
             plans or self.order,
@@ -264,7 +264,7 @@ class Reference:
         )
 
     def by_floors(self, plans: Sequence[str] = ()) -> str:
-        """Say what the clusters of a plan that verify runs do not reach, or where they stand still; "" else."""
+        """Return what the clusters of a plan that verify runs do not reach, or where they stand still; "" else."""
         system, simulator = simulators()[self.order[0]]
         assert system.reached is not None
         assert system.floors is not None
@@ -280,13 +280,13 @@ class Reference:
         return ""
 
     def by_longer_runs(self) -> str:
-        """Say the same of every plan, and of longer runs of those in which most goes wrong."""
+        """Return the same of every plan, and of longer runs of those in which most goes wrong."""
         _, simulator = simulators()[self.order[0]]
         more = self.by_asking(sorted(simulator.plans), seeds=(2,), steps=8)
         return more or self.by_asking(self.larger, seeds=range(3, 9), steps=6, events=900)
 
     def by_rules(self) -> str:
-        """Say which rule the reference decides otherwise than the spec; "" where it decides none otherwise."""
+        """Return the rule that the reference decides otherwise than the spec; "" where there is none."""
         for decision in chain.from_iterable(rule() for rule in self.rules):
             if decision.ours != decision.theirs:
                 return f"{decision.rule}{decision.args}: {decision.ours}, not {decision.theirs}"

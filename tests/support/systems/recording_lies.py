@@ -9,11 +9,11 @@ from typing import Any
 
 Lines = list[dict[str, Any]]
 
-#: Plants a lie at a line, and in what the lines below say of the same; tells whether it could.
+#: Plants a lie at a line, and where the lines below have the same; returns whether it could.
 Lie = Callable[[Lines, int], bool]
 
 
-def _of(kind: str, **fields: Any) -> Callable[[dict[str, Any]], bool]:
+def _kind_with(kind: str, **fields: Any) -> Callable[[dict[str, Any]], bool]:
     return lambda line: line["kind"] == kind and all(line.get(name) == value for name, value in fields.items())
 
 
@@ -86,24 +86,24 @@ def _applied_value(lines: Lines, place: int) -> bool:
 
 #: Each lie, and the lines that it can be planted in.
 LIES: dict[str, tuple[Callable[[dict[str, Any]], bool], Lie]] = {
-    "a term is written one too high": (_of("stable_set", key="CurrentTerm"), _term),
-    "a term is not written": (_of("stable_set", key="CurrentTerm"), _left_out),
-    "the term of a vote is not written": (_of("stable_set", key="LastVoteTerm"), _left_out),
-    "the candidate of a vote is not written": (_of("stable_set", key="LastVoteCand"), _left_out),
-    "a vote is written for another": (_of("stable_set", key="LastVoteCand"), _voted_for_another),
-    "a refused vote is granted": (_of("respond", msg="RequestVote"), _granted),
-    "AppendEntries is answered the other way": (_of("respond", msg="AppendEntries"), _success),
-    "a request says that one entry more is committed": (_of("send", msg="AppendEntries"), _commit),
-    "entries are stored one place further": (_of("store_logs"), _stored_elsewhere),
-    "an entry is stored with another term": (_of("store_logs"), _stored_term),
-    "entries are not stored": (_of("store_logs"), _left_out),
-    "conflicting entries are not deleted": (_of("delete_range", why="truncate"), _left_out),
-    "a log is not compacted": (_of("delete_range", why="compact"), _left_out),
-    "a command is applied one place further": (_of("fsm_apply"), _applied_elsewhere),
-    "another command is applied": (_of("fsm_apply"), _applied_value),
-    "a command is not applied": (_of("fsm_apply"), _left_out),
-    "a change of role is left out": (_of("state"), _left_out),
-    "a snapshot is not saved": (_of("snapshot_saved"), _left_out),
+    "a term is written one too high": (_kind_with("stable_set", key="CurrentTerm"), _term),
+    "a term is not written": (_kind_with("stable_set", key="CurrentTerm"), _left_out),
+    "the term of a vote is not written": (_kind_with("stable_set", key="LastVoteTerm"), _left_out),
+    "the candidate of a vote is not written": (_kind_with("stable_set", key="LastVoteCand"), _left_out),
+    "a vote is written for another": (_kind_with("stable_set", key="LastVoteCand"), _voted_for_another),
+    "a refused vote is granted": (_kind_with("respond", msg="RequestVote"), _granted),
+    "AppendEntries is answered the other way": (_kind_with("respond", msg="AppendEntries"), _success),
+    "a request says that one entry more is committed": (_kind_with("send", msg="AppendEntries"), _commit),
+    "entries are stored one place further": (_kind_with("store_logs"), _stored_elsewhere),
+    "an entry is stored with another term": (_kind_with("store_logs"), _stored_term),
+    "entries are not stored": (_kind_with("store_logs"), _left_out),
+    "conflicting entries are not deleted": (_kind_with("delete_range", why="truncate"), _left_out),
+    "a log is not compacted": (_kind_with("delete_range", why="compact"), _left_out),
+    "a command is applied one place further": (_kind_with("fsm_apply"), _applied_elsewhere),
+    "another command is applied": (_kind_with("fsm_apply"), _applied_value),
+    "a command is not applied": (_kind_with("fsm_apply"), _left_out),
+    "a change of role is left out": (_kind_with("state"), _left_out),
+    "a snapshot is not saved": (_kind_with("snapshot_saved"), _left_out),
 }
 
 
@@ -114,13 +114,13 @@ def with_lie(lines: Lines, kind: str, chance: random.Random) -> Lines | None:
     places = [place for place, line in enumerate(lines) if place > first and is_of(line)]
     chance.shuffle(places)
     for place in places:
-        told = copy.deepcopy(lines)
-        if lie(told, place):
-            return renumbered(told)
+        changed = copy.deepcopy(lines)
+        if lie(changed, place):
+            return renumbered(changed)
     return None
 
 
 def renumbered(lines: Lines) -> Lines:
     """Return the lines numbered anew, and counted by the last of them."""
-    told = [{**line, "seq": number} for number, line in enumerate(lines)]
-    return [*told[:-1], {**told[-1], "events": len(told)}]
+    numbered = [{**line, "seq": number} for number, line in enumerate(lines)]
+    return [*numbered[:-1], {**numbered[-1], "events": len(numbered)}]

@@ -29,8 +29,9 @@ from raftref.dledger.election_rules import (
 )
 from raftref.dledger.messages import HeartBeatMessage, Index, Term, VoteMessage
 from raftref.dledger.quorum import is_quorum, quorum_index_by_counting, quorum_index_by_sorting
-from raftref.dledger.simulation import FaultPlan, constants
+from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.state import Role
+from raftref.records import record
 from tests.support.systems.dledger import WORDS
 from tests.support.systems.mutants import Decision
 
@@ -43,7 +44,7 @@ VOTER = Member("n1", MEMBERS, Role.FOLLOWER, Term(3), None, None, Term(2), Index
 @functools.cache
 def _spec() -> tuple[Spec, State]:
     plan = FaultPlan(features=VOTES)
-    header = Header(FORMAT, "test", "1", "DLedger", plan.node_ids, {**constants(plan)})
+    header = Header(FORMAT, "test", "1", "DLedger", plan.node_ids, plan.constants())
     loaded = trace_spec(header, "test")
     (state,) = loaded.initial_states()
     return loaded, state
@@ -75,7 +76,7 @@ def vote_codes() -> Iterator[Decision]:
         for src, term, m_end_term, m_end, to_self in product(NAMES, (0, 1, 2, 3), (1, 2), (1, 2), (False, True)):
             m = asked(src, term, m_end_term, m_end)
             yield _decide(
-                vote_code(voter, m, to_self=to_self), "VoteCode", _as_record(voter), m.record(), _GROUP, to_self
+                vote_code(voter, m, to_self=to_self), "VoteCode", _as_record(voter), record(m), _GROUP, to_self
             )
 
 
@@ -96,7 +97,7 @@ def heart_beat_codes() -> Iterator[Decision]:
     """Yield what a follower answers to heartbeats."""
     for src, term, leader in product(NAMES, (2, 3, 4), (None, "n2", "n3")):
         member, m = replace(VOTER, leader_id=leader), HeartBeatMessage(src, "n1", Term(term))
-        yield _decide(heart_beat_code(member, m), "HeartBeatCode", _as_record(member), m.record(), _GROUP)
+        yield _decide(heart_beat_code(member, m), "HeartBeatCode", _as_record(member), record(m), _GROUP)
 
 
 def heart_beat_outcomes() -> Iterator[Decision]:
@@ -114,8 +115,8 @@ def transfer_codes() -> Iterator[Decision]:
         ours = transfer_command_code(member, Term(term), behind, 5)
         yield _decide(ours, "TransferCommandCode", _as_record(member), term, behind, 5)
     for to_take, term, role in product((-1, 2, 3), (1, 2, 3, 4), (Role.LEADER, Role.FOLLOWER, Role.CANDIDATE)):
-        told = take_leadership_code(Term(to_take), Term(term), role)
-        yield _decide(told or "NONE", "TakeLeadershipCode", to_take, term, str(role))
+        code = take_leadership_code(Term(to_take), Term(term), role)
+        yield _decide(code or "NONE", "TakeLeadershipCode", to_take, term, str(role))
 
 
 def quorums() -> Iterator[Decision]:

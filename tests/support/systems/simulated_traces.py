@@ -14,7 +14,7 @@ from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
-from raftref.dledger.simulation import constants, simulate
+from raftref.dledger.simulation import simulate
 from tests.support.systems.dledger import VARIANTS, check_dledger
 
 REPAIRED = VARIANTS["repaired"]
@@ -28,7 +28,7 @@ def header(plan: Any) -> Header:
         version="test",
         spec="DLedger",
         nodes=plan.node_ids,
-        constants={**constants(plan)},
+        constants=plan.constants(),
     )
 
 

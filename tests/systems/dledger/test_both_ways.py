@@ -1,4 +1,4 @@
-"""What the reference would do, beside all that the spec allows: guards too strict and too lax are noticed, both."""
+"""The reference beside all that the spec allows: guards that are too strict or too lax are both noticed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from lockstep.conformance.json_values import to_tree, to_value
 from lockstep.jobs.fleet_both_ways import by_plan, check_cluster_both_ways
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
 from raftref.action import NotEnabled
-from raftref.dledger.messages import read_message
+from raftref.dledger.messages import message_from
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation import Schedule, Trial, simulate
 from raftref.dledger.store import LedgerStore
+from raftref.records import record
 from tests.support.sampling import sampled
 from tests.support.systems.dledger import interface
 from tests.support.systems.dledger_mutants import REFERENCE
@@ -175,7 +176,7 @@ def messages(plan: str, seed: int) -> Iterator[dict[str, Any]]:
 def test_a_message_is_read_as_it_was_written(plan: str) -> None:
     written = list(messages(plan, 2))
     assert len({(each["kind"], each["type"]) for each in written}) >= 6
-    assert [read_message(each).record() for each in written] == written
+    assert [record(message_from(each)) for each in written] == written
 
 
 def test_a_value_of_the_spec_is_written_as_a_trace_has_it() -> None:

@@ -1,4 +1,4 @@
-"""What clusters of each plan must reach: they do, and nothing is excused that needs no excuse."""
+"""The clusters of each plan reach their floor, and nothing is excused that needs no excuse."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from lockstep.base.verdict import Verdict
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import header_constants
-from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, all_parts, floors
+from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, all_parts, floors
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.dledger.unreachable import SELDOM, UNREACHABLE, actions, seldom, unreachable
+from lockstep.systems.dledger.unreachable import SELDOM, UNREACHABLE, actions, unreachable
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, seldom_parts
 from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
 from tests.support.sampling import sampled
@@ -28,12 +29,12 @@ SELDOM_SHARE = 1 / 3
 #: A plan whose whole floor every run of the tests holds, and without whose excuses its clusters are below it.
 SAMPLE = ("four",)
 
-#: What is too seldom in every plan that could reach it, and the model that reaches it.
+#: Parts that are too seldom in every plan that could reach them, each with the model that reaches it.
 SHOWN_BY = {
     ("answer", "TRANSFER INCONSISTENT_TERM"): "witness_transfer_too_late",
     ("log", "cut entries back"): "truncated_tail_bug",
 }
-#: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did.
+#: Parts that no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did.
 SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer", "HEARTBEAT INCONSISTENT_LEADER")}
 
 
@@ -68,8 +69,8 @@ def test_a_fleet_reaches_all_that_is_not_excused_and_nothing_excused_is_common(p
 @pytest.mark.parametrize("plan", sampled(PLANS, VERIFIED))
 def test_a_plan_must_reach_all_that_the_spec_has_but_for_its_excuses(plan: str) -> None:
     whole = floors(plan, spec_of(plan))[-1]
-    assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() == everything(plan)
-    assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
+    assert whole.must | whole.unreachable.keys() | whole.seldom.keys() == everything(plan)
+    assert whole.must.isdisjoint({*whole.unreachable, *whole.seldom})
     assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
@@ -122,8 +123,8 @@ def test_an_excuse_is_given_once() -> None:
 def test_a_fleet_without_its_excuses_is_below_its_floor() -> None:
     found = fleet("four", CLUSTERS, EVENTS)
     whole = floors("four", spec_of("four"))[-1]
-    for excuse in (*whole.out_of_reach, *(what for what in seldom("four") if found[what] == 0)):
-        stricter = replace(whole, must=whole.must | {excuse}, out_of_reach={})
+    for excuse in (*whole.unreachable, *(what for what in seldom_parts("four", SELDOM) if found[what] == 0)):
+        stricter = replace(whole, must=whole.must | {excuse}, unreachable={})
         judged = judge_floor("four", (stricter,), found, CLUSTERS, EVENTS)
         assert (judged.verdict, judged.missing) == (Verdict.VIOLATED, (excuse,))
 

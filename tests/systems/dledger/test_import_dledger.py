@@ -68,7 +68,7 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
 
 
 def test_a_violation_names_the_line_that_defines_its_property(figure8: Imported) -> None:
-    """Of an invariant and of a property of steps alike."""
+    """An invariant and a property of steps alike."""
     found = checked(figure8).violations
     assert {"IndexOrder", "CommittedMonotonicProp"} <= found.keys()
     for name, each in found.items():
@@ -326,7 +326,7 @@ def test_a_duplicate_recorded_after_the_first_copy_was_handled_was_made_when_tha
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["compare", "compare and a copy that stays under way"])
-def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it(copied: bool) -> None:
+def test_an_entry_after_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it(copied: bool) -> None:
     recorded = Continued()
     recorded.append()
     recorded.append()
@@ -334,16 +334,16 @@ def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_
     drop = {"mid": lost["mid"], "rpc": "push", "dir": "req", "src": "n0", "dst": "n1", "reason": "loss"}
     recorded.lines.append({"kind": "dropped", "node": "n0", **drop})
     dropped = len(recorded.lines)
-    beyond = recorded.send("APPEND", 4)
-    recorded.receive(beyond)
-    recorded.handler("enqueue", beyond)
-    recorded.arrive(recorded.answer(beyond, "INCONSISTENT_STATE"))
+    early = recorded.send("APPEND", 4)
+    recorded.receive(early)
+    recorded.handler("enqueue", early)
+    recorded.arrive(recorded.answer(early, "INCONSISTENT_STATE"))
     changed = recorded.change("APPEND", "COMPARE", -1, by="net")
     compare = recorded.send("COMPARE", 4, compare=4)
     if copied:
         recorded.add("duplicated", "n0", mid=compare["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
     recorded.receive(compare)
-    cleared = recorded.add("handler", "n1", op="clear", q="write", lost=[[4, beyond["mid"]]])
+    cleared = recorded.add("handler", "n1", op="clear", q="write", lost=[[4, early["mid"]]])
     recorded.handler("enqueue", compare)
     recorded.handler("take", compare)
     down = recorded.arrive(recorded.answer(compare, "INCONSISTENT_STATE"))
@@ -470,7 +470,7 @@ def test_an_append_that_commits_is_the_spec_s_to_refuse() -> None:
 
 
 def test_a_pass_that_says_another_index_than_the_watermarks_leaves_no_verdict() -> None:
-    """What is recorded after it agrees with the spec, so that nothing else tells."""
+    """The lines after it agree with the spec, so nothing else shows it."""
     lines = lines_of(FAULT_FREE)
     passes = [line for line in lines if line.get("by") == "QuorumAckChecker" and "argIndex" in line]
     for line in passes:

@@ -19,10 +19,10 @@ def first(lines: list[Json], **wanted: object) -> Json:
 def edit(**fields: object) -> Callable[..., Change]:
     """Return a maker of changes: `fields` of the first line that is like `wanted`."""
 
-    def of(**wanted: object) -> Change:
+    def change_where(**wanted: object) -> Change:
         return lambda lines: first(lines, **wanted).update(fields)
 
-    return of
+    return change_where
 
 
 def without(name: str, **wanted: object) -> Change:

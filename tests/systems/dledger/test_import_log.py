@@ -375,7 +375,7 @@ def test_a_leader_has_pushed_as_far_as_its_next_error_says(tmp_path: Path) -> No
 
 
 def brought_to_append(peer: str, index: int) -> tuple[str, ...]:
-    """What n0 and an empty peer say of a comparison at an index."""
+    """The lines of n0 and an empty peer about a comparison at an index."""
     return (
         f"[n0] [Push-{peer}][DoCompare] compareIndex=-1 means start to compare",
         f"[{peer}] [HandleDoCompare] compareIndex={index}",
@@ -493,7 +493,7 @@ LOGGED = {
 
 
 def test_roles_and_terms_change_in_the_spec_as_the_lines_say_and_by_nothing_else() -> None:
-    """What refutes a line is a rule in Python; here it is held against the spec, in clusters that crash."""
+    """The rules in Python that refute a line are held against the spec, in clusters that crash."""
     seen = set[str]()
     for seed in range(1, 13):
         seen |= actions_that_keep_to_roles(seed)

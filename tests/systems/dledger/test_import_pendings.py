@@ -103,7 +103,7 @@ def leaked() -> Behind:
     return recorded
 
 
-def beyond_a_full_map() -> Behind:
+def pushed_into_a_full_map() -> Behind:
     recorded = Behind()
     recorded.push(FIRST + MAX_PENDING_SIZE)
     return recorded
@@ -124,7 +124,7 @@ def test_a_push_is_repeated_before_the_answer_after_which_the_map_is_not_full() 
     assert recorded.imported.summary.forced == ()
 
 
-def test_the_next_push_follows_the_answer_that_made_room_for_it() -> None:
+def test_the_next_push_follows_the_answer_that_let_it_in() -> None:
     recorded = room_before_the_mark()
     raised, sent = len(recorded.lines), len(recorded.lines) - 1
     found = recorded.actions()
@@ -134,7 +134,7 @@ def test_the_next_push_follows_the_answer_that_made_room_for_it() -> None:
 
 def test_what_leaked_from_the_map_is_forgotten_where_the_next_push_needs_its_place() -> None:
     recorded = leaked()
-    second = len(recorded.lines)  # for the first, the answer that came has made room
+    second = len(recorded.lines)  # for the first, the answer that came had left before
     assert recorded.imported.summary.hidden["CheckLeak"] == 1
     found = recorded.actions()
     assert found[found.index(("DoAppend", second)) - 1] == ("CheckLeak", second)
@@ -168,8 +168,8 @@ def test_a_group_with_a_follower_a_thousand_entries_behind_conforms(play: Callab
 
 
 @pytest.mark.nightly
-def test_a_push_beyond_a_full_map_is_refused_by_the_spec() -> None:
-    recorded = beyond_a_full_map()
+def test_a_push_into_a_full_map_is_refused_by_the_spec() -> None:
+    recorded = pushed_into_a_full_map()
     found = recorded.verdict
     assert found.deviation is not None
     assert (found.deviation.action, found.deviation.recorded_line) == ("DoAppend", len(recorded.lines))

@@ -83,7 +83,7 @@ def test_demands_that_contradict_each_other_leave_the_line_where_it_is_and_are_r
     assert placement.forced == [reader]
 
 
-def test_of_a_ring_only_the_edge_that_demands_the_longest_move_goes() -> None:
+def test_a_ring_loses_only_the_edge_that_demands_the_longest_move() -> None:
     """Two steps read old values, and only the last one cannot have: what it read was replaced long before."""
     committed, marks, end = History(0), History(0), History(0)
     replaced, raised, reader, last = step(1), step(2), step(3), step(9)

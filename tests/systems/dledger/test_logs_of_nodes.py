@@ -1,4 +1,4 @@
-"""Nodes that write a log each, whatever their loggers' patterns tell: no node, no process, a time of whole seconds."""
+"""Nodes that write a log each, whose loggers' patterns leave out the node, the process, parts of a second."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPLIT = [(path.name, pattern) for path in LOGS for pattern in ("log4j2", "logbac
 
 @pytest.mark.parametrize(("name", "pattern"), sampled(SPLIT, [SPLIT[0]]))
 def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pattern: str, tmp_path: Path) -> None:
-    """DLedger's own log4j2.xml, and logback's default: neither tells the node, nor that a process is another one."""
+    """DLedger's own log4j2.xml, and logback's default: neither has the node, or the process."""
     version, text = name.split("-")[1], (CAPTURED / name).read_text()
     merged = imported(text, tmp_path, version)
     apart = of_nodes(split_by_node(text, pattern, tmp_path), version)
@@ -87,7 +87,7 @@ def test_a_follower_of_a_leader_that_only_another_log_elects_is_no_contradiction
 
 
 def test_a_process_that_may_be_another_one_is_not_refuted_by_the_role_of_the_last(tmp_path: Path) -> None:
-    """A process that finds no files writes nothing when it starts: only [NODE/INCARNATION] would tell of it."""
+    """A process that finds no files writes nothing when it starts: only [NODE/INCARNATION] would show it."""
     lines = (*ELECTED, "[n0] n0_[INCREASE_TERM] from 1 to 2")
     assert imported(written(*lines), tmp_path).summary.refuted == len(lines)
     with pytest.raises(UnexplainedError, match="next_term of n0"):

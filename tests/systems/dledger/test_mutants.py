@@ -13,7 +13,7 @@ from tests.support.systems.dledger_mutants import REFERENCE
 from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
-FEW = (
+SAMPLE = (
     ("is_quorum", "count >= members_count // 2 + 1", "count < members_count // 2 + 1", "published", "traces"),
     ("_after_compare", "if m.end_index == compared:", "if False:", "published", "traces"),
     ("append_as_leader", "self.client_futures.put(index, entry)", "pass", "applied", "traces"),
@@ -28,7 +28,9 @@ FEW = (
 )
 
 
-@pytest.mark.parametrize(("function", "before", "after", "plan", "by"), sampled(FEW, FEW[1::2]), ids=lambda each: each)
+@pytest.mark.parametrize(
+    ("function", "before", "after", "plan", "by"), sampled(SAMPLE, SAMPLE[1::2]), ids=lambda each: each
+)
 def test_a_mistake_is_noticed(function: str, before: str, after: str, plan: str, by: str) -> None:
     with planted(REFERENCE.the(function, before, after)):
         assert (REFERENCE.by_traces([plan]) != "") == (by == "traces")
@@ -62,6 +64,6 @@ def test_a_mistake_that_no_cluster_comes_to_is_noticed_by_the_rules() -> None:
 
 
 @pytest.mark.nightly
-def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
+def test_ninety_of_a_hundred_mistakes_are_noticed() -> None:
     missed = REFERENCE.missed(100, seed=2)
     assert len(missed) <= 10, missed

@@ -1,4 +1,4 @@
-"""What is noticed of a recording, field by field, and that docs/measured/tampering.md lists what is not."""
+"""Changed fields of a recording are noticed, and docs/measured/tampering.md lists those that are not."""
 
 from __future__ import annotations
 

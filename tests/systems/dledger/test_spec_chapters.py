@@ -1,4 +1,4 @@
-"""What the guide to the spec and the header of a trace say of DLedger's book."""
+"""The guide to the spec and the header of a trace agree with DLedger's book."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log of which the first lines are missing, as after a rotation, is refused or left undecided, never refuted."""
+"""A log whose first lines are missing, as after a rotation, is refused or left undecided, never refuted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.sampling import sampled
 
 LOGS = sorted(CAPTURED.glob("*.log"))
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
-#: A leader of term 0, of which no line tells that a term was raised.
+#: A leader of term 0: no line shows that a term was raised.
 IN_TERM_0 = (
     "[n0] [n0] [ChangeRoleToLeader] from term: 0 and currTerm: 0",
     "[n1] [n1][ChangeRoleToFollower] from term: 0 leaderId: n0 and currTerm: 0",

@@ -16,7 +16,7 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
-from lockstep.systems.hashicorp.recording_reader import AnyLine
+from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
@@ -55,7 +55,7 @@ CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
 CLUSTERS += [("quiet", 37), ("transfers", 59), ("transfers", 60)]
 
 #: The first has all that may happen; each of the others has an order of lines that the importer once misread.
-FEW = [
+SAMPLE = [
     ("snapshots and chaos among five", 2),
     ("snapshots", 4),  # a snapshot is saved between the building of a request and its sending
     ("torn votes", 2),  # two peers answer from a higher term, and the routine of one of them goes on
@@ -81,7 +81,7 @@ def checked(lines: Lines) -> TraceVerdict:
     return check_trace(trace, spec, HASHICORP.interface(spec))
 
 
-@pytest.mark.parametrize(("plan", "seed"), sampled(CLUSTERS, FEW))
+@pytest.mark.parametrize(("plan", "seed"), sampled(CLUSTERS, SAMPLE))
 def test_a_true_recording_is_a_behaviour_of_the_spec(plan: str, seed: int) -> None:
     """Whatever the recorder orders by chance; of a flaw that the library has, a property may fail."""
     lines = simulated(plan, seed)
@@ -208,7 +208,7 @@ def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:
     """A kind that nobody reads would pass in silence."""
     noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp"}
     noise |= {"partition", "heal", "cut_oneway", "script", "faults_off", "hb_failed_obs", "hb_resumed_obs"}
-    kinds = {str(kind.__struct_config__.tag) for kind in AnyLine.__args__}
+    kinds = {str(kind.__struct_config__.tag) for kind in RECORDING.kinds.__args__}
     assert {str(kind.__struct_config__.tag) for kind in _READERS} == kinds - noise
 
 

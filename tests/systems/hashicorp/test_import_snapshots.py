@@ -68,7 +68,8 @@ def failed(turn: int = 0) -> Lines:
 
 
 def imported(lines: Lines) -> Imported:
-    return import_lines(written(renumbered([*lines, recorded()[-1]])), "r", trace_spec)
+    end = {**recorded()[-1], "t_ms": lines[-1]["t_ms"]}
+    return import_lines(written(renumbered([*lines, end])), "r", trace_spec)
 
 
 def checked(lines: Lines, switches: dict[str, str] | None = None) -> TraceVerdict:
@@ -88,7 +89,7 @@ def test_a_snapshot_that_is_reaped_fails_and_is_sent_again(turns: int) -> None:
     assert [each.sent for each in events if each.action == "InstallSnapshot"] == [()] * turns
 
 
-def test_a_repaired_server_would_answer_it() -> None:
+def test_a_repaired_server_would_answer_the_snapshot() -> None:
     found = checked([*own_snapshots(2), *failed()], {"ReapedInstall": "repaired"}).deviation
     assert found is not None
     assert (found.action, found.name) == ("InstallSnapshot", "sent")

@@ -8,7 +8,7 @@ from tests.support.systems.hashicorp_mutants import REFERENCE
 from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
-FEW = (
+SAMPLE = (
     ("set_state", "self.stop_leading()", "pass", "raft_whole_published", "traces"),
     (
         "_can_append",
@@ -20,7 +20,7 @@ FEW = (
 )
 
 
-@pytest.mark.parametrize(("function", "before", "after", "plan", "by"), FEW, ids=lambda each: each)
+@pytest.mark.parametrize(("function", "before", "after", "plan", "by"), SAMPLE, ids=lambda each: each)
 def test_a_mistake_is_noticed(function: str, before: str, after: str, plan: str, by: str) -> None:
     with planted(REFERENCE.the(function, before, after)):
         assert (REFERENCE.by_traces([plan]) != "") == (by == "traces")
@@ -45,6 +45,6 @@ def test_every_file_that_the_spec_speaks_of_is_among_the_mutants() -> None:
 
 
 @pytest.mark.nightly
-def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
+def test_ninety_of_a_hundred_mistakes_are_noticed() -> None:
     missed = REFERENCE.missed(100, seed=1)
     assert len(missed) <= 10, missed

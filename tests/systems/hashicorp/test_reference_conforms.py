@@ -13,21 +13,20 @@ from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.fleet_both_ways import check_cluster_both_ways
 from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.floors import (
     CLUSTERS,
     EVENTS,
-    FEW_CLUSTERS,
-    FEW_EVENTS,
     SELDOM,
     UNREACHABLE,
     actions,
     all_parts,
+    conditions,
     floors,
     unreachable,
 )
-from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
+from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.hashicorp.reached import reached
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS
 from lockstep.systems.system import Reached
 from lockstep.trace.trace_format import Event
 from raftref.hashicorp.hashicorp_raft import ACTIONS, SHOWN
@@ -41,7 +40,7 @@ SEED, EVENTS_OF_ONE = 11, 300
 
 
 def broken(plan: str, seed: int, events: int) -> list[str]:
-    """What is wrong with a cluster: that it leaves the spec, or that a property fails that must hold."""
+    """Where a cluster leaves the spec, and the properties that fail though they must hold."""
     verdict = checked(plan, seed, events)
     assert verdict.steps == events or verdict.findings
     kept = KEPT if plan in FLAWED else {each.name for each in verdict.findings}
@@ -135,8 +134,8 @@ def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
     for plan in PLANS:
         whole = floors(plan, spec_of(plan))[-1]
         everything = set(all_parts(spec_of(plan)))
-        assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() >= everything
-        assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
+        assert whole.must | whole.unreachable.keys() | whole.seldom.keys() >= everything
+        assert whole.must.isdisjoint({*whole.unreachable, *whole.seldom})
         assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
@@ -173,7 +172,7 @@ def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
         assert everything & set(each.what)
     for argument in UNREACHABLE:
         assert argument.what
-        cases = {argument.where(header_constants(spec_of(plan).constants), fault_plan(plan, 0)) for plan in PLANS}
+        cases = {argument.where(conditions(plan, spec_of(plan))) for plan in PLANS}
         assert True in cases
 
 

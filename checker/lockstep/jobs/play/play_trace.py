@@ -68,7 +68,7 @@ def _header(game: Game, path: Sequence[Visit]) -> Header:
     if game.system.constants is None:
         return Header(FORMAT, game.name, _VERSION, game.system.spec, _names(game, path), {}, origin="lockstep play")
     try:
-        nodes, chosen = game.system.constants.told(game.session.spec.constants)
+        nodes, chosen = game.system.constants.header_choices(game.session.spec.constants)
     except (KeyError, TypeError) as error:
         raise NoTraceError(f"{game.name} is no model of the whole of {game.system.title}: it has no traces") from error
     known = spec_hash(game.system)

@@ -20,9 +20,9 @@ from lockstep.logs.log_check import best_explanation, explain_logs
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.file_check import header_of_states, judge_known
-from lockstep.systems.own_logs import own_subject
-from lockstep.systems.own_traces import check_own, of_own
+from lockstep.systems.file_check import KnownTraceCheck, header_of_states
+from lockstep.systems.own_logs import load_mapped_spec
+from lockstep.systems.own_traces import as_own_mistake, check_own
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
@@ -47,7 +47,7 @@ def view_trace(
         context = _known_context(header_of_states(behaviour, str(path)), path, switches)
         return _states(f"{path.name}, {context.system.title}", behaviour, context, whole=whole), context
     window = TraceWindow(whole=whole)
-    verdict = judge_known(switches, say=say, listener=window)(path)
+    verdict = KnownTraceCheck(switches, say=say, listener=window)(path)
     refuse_no_verdict(verdict)
     context = _known_context(open_trace(path).header, path, switches)
     say(f"{path}: the states to show")
@@ -70,10 +70,13 @@ def view_own_logs(
 
     Logs that leave something open are shown by one of the behaviours that explain them: one that fails nothing, if
     there is one. Where none explains all lines, it is one that explains the most lines before.
-    Raises NothingToShowError where a line is malformed, NoVerdictError where the check gave up, and as own_subject.
+    Raises NothingToShowError where a line is malformed, NoVerdictError where the check gave up; BadInputError as
+    load_mapped_spec does.
     """
     assert options.module is not None
-    own = own_subject(options.module, options.own_cfg, options.mapping, search_path=options.library, jar=options.jar)
+    own = load_mapped_spec(
+        options.module, options.own_cfg, options.mapping, search_path=options.library, jar=options.jar
+    )
     context = PageContext(own.system, own.spec, module_texts(own.system.module, options.library))
     title = f"{', '.join(path.name for path in paths)}, {own.system.title}"
     if len(paths) == 1 and not own.always:
@@ -127,7 +130,7 @@ def _end(steps: Sequence[ShownStep], whole: bool) -> tuple[ShownStep, ...]:
 def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -> ShownBehaviour:
     """Return a behaviour that is given by its states, with the actions that lead to them."""
     verdict, taken = follow_states(trace, context.spec, context.system.interface(context.spec))
-    refuse_no_verdict(of_own(verdict))
+    refuse_no_verdict(as_own_mistake(verdict))
     if not taken:
         raise NothingToShowError(verdict_text(verdict).splitlines()[0])
     failed = failed_properties(context.spec, (each.state for each in taken))

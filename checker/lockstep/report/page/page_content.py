@@ -280,7 +280,7 @@ class _NodeDrawing:
         return found
 
     def _look(self, step: ShownStep, node: Value) -> Tree:
-        look = self.picture.look(step.state, node, self._lowest[node])
+        look = self.picture.draw(step.state, node, self._lowest[node])
         log = [[entry.index, entry.term, beginning(entry.text, MAX_TEXT), entry.is_committed] for entry in look.log]
         old = self._logs.get(node, [])
         self._logs[node] = log

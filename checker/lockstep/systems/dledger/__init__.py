@@ -13,7 +13,7 @@ from lockstep.systems.dledger.constants import CONSTANTS
 from lockstep.systems.dledger.picture import FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
+from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
 from lockstep.trace.imported_trace import Imported
 
@@ -29,7 +29,7 @@ def _is_log(path: Path, begin: bytes) -> bool:
     return path.suffix == ".log" or ".log." in path.name or begin[:1] in _DIGITS
 
 
-def _read_recording(paths: Sequence[Path], _untold: Untold, _compile: Compile, say: Say) -> Imported:
+def _read_recording(paths: Sequence[Path], _options: ImportOptions, _compile: Compile, say: Say) -> Imported:
     # Slow to import, and only this needs it.
     from lockstep.systems.dledger.recording_import import import_recording
 
@@ -37,10 +37,10 @@ def _read_recording(paths: Sequence[Path], _untold: Untold, _compile: Compile, s
     return import_recording(path, say)
 
 
-def _read_log(paths: Sequence[Path], untold: Untold, compile_: Compile, say: Say) -> Imported:
+def _read_log(paths: Sequence[Path], options: ImportOptions, compile_: Compile, say: Say) -> Imported:
     from lockstep.systems.dledger.log_import import import_log
 
-    return import_log(paths, untold.version or LOGGED_VERSION, compile_, say, untold.skew)
+    return import_log(paths, options.version or LOGGED_VERSION, compile_, say, options.skew)
 
 
 def _floors(plan: str, spec: Spec) -> tuple[Floor, ...]:

@@ -41,7 +41,7 @@ def header_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
     return {**constants, **features, **flaws}
 
 
-def _told(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
+def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
     """Return the nodes of a spec in the order of their names, and the choices of a header."""
     chosen = header_constants(constants)
     return tuple(sorted(map(shown, constants["Node"]))), {name: chosen[name] for name in _ALLOWED}
@@ -59,5 +59,5 @@ CONSTANTS = Constants(
     defaults=DEFAULTS,
     variants={PUBLISHED: AS_PUBLISHED, REPAIRED: ALL_REPAIRED},
     values=_values,
-    told=_told,
+    header_choices=_header_choices,
 )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, WAITING_ANSWERS, kind_of_action
-from lockstep.systems.dledger.unreachable import actions, parts, seldom, unreachable
+from lockstep.systems.dledger.unreachable import SELDOM, actions, unreachable
+from lockstep.systems.plan_floors import few_and_whole, parts, seldom_parts
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.constructed_sets import RcdSet
@@ -19,8 +20,6 @@ from lockstep.tla.values.lazy_set_algebra import Union2
 
 #: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 20, 900
-#: Those that `lockstep verify` runs of each of its plans. Their floor has the essential parts alone.
-FEW_CLUSTERS, FEW_EVENTS = 5, 400
 #: Plans that have the larger floor alone: in few clusters there may be no second leader, or nothing appended.
 SLOW = ("restless", "four_published")
 
@@ -84,9 +83,6 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    ruled_out = unreachable(spec)
-    rare = {part: why for part, why in seldom(plan).items() if part not in ruled_out}
-    must = all_parts(spec) - ruled_out.keys() - rare.keys()
-    whole = Floor(CLUSTERS, EVENTS, must, ruled_out, rare)
-    few = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, ruled_out, {})
+    ruled_out, seldom = unreachable(spec), seldom_parts(plan, SELDOM)
+    few, whole = few_and_whole(all_parts(spec), ESSENTIAL, ruled_out, seldom, CLUSTERS, EVENTS)
     return (whole,) if plan in SLOW else (few, whole)

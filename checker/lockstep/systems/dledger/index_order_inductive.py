@@ -45,7 +45,7 @@ RANGES = ("watermarks", "begin", "quorum")
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class CheckerVariant:
     """A leader, and the claim about it; the defaults make the published lemma."""
 
     committed_first: bool = True
@@ -111,17 +111,17 @@ class Leader:
 LeaderBranch = Branch[Leader]
 """The condition of a step, and the state it leads to."""
 
-PUBLISHED = Variant()
-ORDER_ALONE = Variant(is_pass_atomic=True, starts_in_range=False, stays_in_range=False)
-LAST_QUORUM_FIRST = Variant(committed_first=False, stays_in_range=False)
-TERM_CHANGES = Variant(term_may_change=True, stays_in_range=False, steps=2)
+PUBLISHED = CheckerVariant()
+ORDER_ALONE = CheckerVariant(is_pass_atomic=True, starts_in_range=False, stays_in_range=False)
+LAST_QUORUM_FIRST = CheckerVariant(committed_first=False, stays_in_range=False)
+TERM_CHANGES = CheckerVariant(term_may_change=True, stays_in_range=False, steps=2)
 
 
 def index_order_inductive(
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
     *,
     node_counts: Iterable[int] = NODE_COUNTS,
-    variant: Variant = PUBLISHED,
+    variant: CheckerVariant = PUBLISHED,
 ) -> Proof:
     """Prove that a leader keeps its three indexes in order.
 
@@ -136,7 +136,7 @@ def index_order_inductive(
     """
     sizes = tuple(node_counts)
 
-    def control(name: str, statement: str, wrong: Variant) -> Proof:
+    def control(name: str, statement: str, wrong: CheckerVariant) -> Proof:
         return prove(f"{NAME}/{name}", statement, sizes, _questions(sizes, wrong), timeout_ms)
 
     controls = [
@@ -145,7 +145,9 @@ def index_order_inductive(
     ]
     for dropped in RANGES:
         kept = tuple(name for name in RANGES if name != dropped)
-        controls.append(control(f"without_{dropped}", WITHOUT_STATEMENT.format(range=dropped), Variant(ranges=kept)))
+        controls.append(
+            control(f"without_{dropped}", WITHOUT_STATEMENT.format(range=dropped), CheckerVariant(ranges=kept))
+        )
     controls.append(control("last_quorum_first", LAST_FIRST_STATEMENT, LAST_QUORUM_FIRST))
     controls.append(control("term_changes", TERM_STATEMENT, TERM_CHANGES))
     return prove(NAME, STATEMENT, sizes, _questions(sizes, variant), timeout_ms, controls)
@@ -178,7 +180,7 @@ def _are_indexes(leader: Leader) -> z3.BoolRef:
     return z3.And(*(index >= -1 for index in (*leader.watermarks, leader.begin, leader.quorum)))
 
 
-def _questions(sizes: Iterable[int], variant: Variant) -> Iterator[Question]:
+def _questions(sizes: Iterable[int], variant: CheckerVariant) -> Iterator[Question]:
     for node_count in sizes:
         if variant.stays_in_range:
             yield _at_the_start(node_count)
@@ -200,7 +202,7 @@ def _at_the_start(node_count: int) -> Question:
     return Question(node_count, assumptions, claim, lambda model: _trace(model, [leader], []))
 
 
-def _after_steps(node_count: int, variant: Variant) -> Question:
+def _after_steps(node_count: int, variant: CheckerVariant) -> Question:
     states = [Leader.fresh(node_count, step) for step in range(variant.steps + 1)]
     actions = z3.Ints([f"action@{step}" for step in range(variant.steps)])
     first, last = states[0], states[-1]
@@ -222,7 +224,7 @@ def _trace(model: z3.ModelRef, states: Sequence[Leader], actions: Sequence[z3.Ar
     }
 
 
-def branches(now: Leader, step: int, variant: Variant) -> Iterator[LeaderBranch]:
+def branches(now: Leader, step: int, variant: CheckerVariant) -> Iterator[LeaderBranch]:
     """Build the steps of the machine, in the order of `ACTIONS`.
 
     Args:
@@ -256,7 +258,7 @@ def _ack(now: Leader, step: int) -> LeaderBranch:
     return may_come, replace(now, watermarks=watermarks)
 
 
-def _first_write(now: Leader, step: int, variant: Variant) -> LeaderBranch:
+def _first_write(now: Leader, step: int, variant: CheckerVariant) -> LeaderBranch:
     quorum = element(now.watermarks, middle(len(now.watermarks)))
     begun = replace(now, is_writing=z3.BoolVal(True), quorum=quorum)
     if variant.committed_first:
@@ -266,7 +268,7 @@ def _first_write(now: Leader, step: int, variant: Variant) -> LeaderBranch:
     return z3.Not(now.is_writing), begun
 
 
-def _second_write(now: Leader, step: int, variant: Variant) -> LeaderBranch:
+def _second_write(now: Leader, step: int, variant: CheckerVariant) -> LeaderBranch:
     done = replace(now, is_writing=z3.BoolVal(False))
     if variant.committed_first:
         done = replace(done, last_quorum=now.quorum)
@@ -275,7 +277,7 @@ def _second_write(now: Leader, step: int, variant: Variant) -> LeaderBranch:
     return now.is_writing, done
 
 
-def _updated(now: Leader, index: z3.ArithRef, step: int, variant: Variant) -> z3.ArithRef:
+def _updated(now: Leader, index: z3.ArithRef, step: int, variant: CheckerVariant) -> z3.ArithRef:
     """Build committedIndex after updateCommittedIndex was called with the index, in the leader's own term."""
     is_skipped = z3.Or(index == -1, now.end == -1, index <= now.committed, index < now.begin)
     if variant.term_may_change:

@@ -24,8 +24,8 @@ _WITH_TERM = frozenset({"candidate", "next_term", "leader", "follower", "status"
 class Goal:
     """The next end of the log and committed index that a node shows; None where no line has them.
 
-    `rank` is that of the line that shows the end, `reach` that end itself, where it is beyond the end that is to be
-    reached now. `..._sure`: nothing can change it in between, as the node follows or leads no one else before.
+    `rank` is that of the line that shows the end, `reach` that end itself, where it lies after the end to
+    reach now. `..._sure`: nothing can change it in between, as the node follows or leads no one else before.
     `at_least`: the committed index may be higher by then, as it is that of a checkpoint. `then` are the committed
     indexes that it will show after that, under the same leader, each with the highest end of its log by then.
     """
@@ -99,7 +99,7 @@ class OrderedLines:
 
 
 class LogLookahead:
-    """Lookahead from some lines on."""
+    """The lookahead from some lines on."""
 
     def __init__(self, sightings: OrderedLines, positions: Positions) -> None:
         """Look from the positions up to which each log is read."""
@@ -118,14 +118,14 @@ class LogLookahead:
         first = self._first if at_least is None else rank[at_least]
         return filter(self._is_unread, islice(lines, bisect_left(lines, first, key=rank.__getitem__), None))
 
-    def _of(self, node: str) -> Iterator[LogLine]:
+    def _lines_about(self, node: str) -> Iterator[LogLine]:
         return self._from(self._all.by_node.get(node, []))
 
     def goal(self, node: str) -> Goal:
         """Return the goal of a node by the next line, and by what later ones add to that."""
         goal, sure, may_cut, whole, at_least = Goal(), True, False, False, False
         then: dict[int, int] = {}
-        for line in self._of(node):
+        for line in self._lines_about(node):
             sure = sure and not (line.node == node and line.kind in ("follower", "leader"))
             may_cut = may_cut or line.kind == "handle_truncate"
             end, committed = self._shown(line, node)
@@ -154,7 +154,7 @@ class LogLookahead:
     def marks(self, leader: str, term: int, now: LogLine, goals: Mapping[str, Goal]) -> dict[str, int]:
         """Return the next watermarks of a term in the leader's lines: those of a status line, or of a retry.
 
-        None is beyond the end that a node shows before, which is its goal. `now` is the line that is to be explained.
+        None is above the end that a node shows before, which is its goal. `now` is the line that is to be explained.
         """
         found: dict[str, int] = {}
 
@@ -163,7 +163,7 @@ class LogLookahead:
             is_after = goal.end_sure and self._all.rank[line] >= goal.rank
             found.setdefault(peer, mark if goal.end is None or not is_after else min(mark, goal.end))
 
-        for line in self._of(leader):
+        for line in self._lines_about(leader):
             if line.node != leader:
                 continue
             if line.kind == "status":
@@ -178,7 +178,7 @@ class LogLookahead:
 
     def committed(self, leader: str) -> int | None:
         """Return the committed index that a leader shows next, before which it commits no more; None: unknown."""
-        for line in self._of(leader):
+        for line in self._lines_about(leader):
             if line.node != leader:
                 continue
             if line.kind in ("candidate", "follower", "leader", RESTART):
@@ -220,7 +220,7 @@ class LogLookahead:
 
     def ends_compare(self, leader: str, peer: str) -> bool:
         """Return whether the next line about the two shows that a COMPARE, which has no line, was sent before."""
-        for line in self._of(peer):
+        for line in self._lines_about(peer):
             if line.node == peer and line.kind == "handle_compare":
                 return True
             if line.node == leader and line.words.get("peer") == peer:
@@ -234,7 +234,7 @@ class LogLookahead:
 
     def write_index(self, leader: str, peer: str) -> int | None:
         """Return the write index to which the pushing under way, or the last one, comes; None where no line has it."""
-        for line in self._of(leader):
+        for line in self._lines_about(leader):
             if line.node != leader or line.words.get("peer", peer) != peer:
                 continue
             if line.kind == "dispatcher_error":
@@ -258,7 +258,7 @@ class LogLookahead:
 
     def term(self, node: str, incarnation: int) -> int | None:
         """Return the term in which a process begins; None where no line has it."""
-        for line in self._of(node):
+        for line in self._lines_about(node):
             if line.node == node and line.incarnation > incarnation:
                 break
             if line.node == node and line.kind in _WITH_TERM:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.node_picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.systems.node_picture import DrawnEntry, DrawnNode, Mark, Picture, Variables, shown
 from lockstep.tla.values.kinds import Value
 
 
-def _look(state: Variables, node: Value, lowest: int) -> Look:
+def _draw(state: Variables, node: Value, lowest: int) -> DrawnNode:
     mine = state["node"].d[node].d
     is_leader = mine["role"] == "LEADER"
     facts = [("currTerm", str(mine["currTerm"])), ("currVoteFor", shown(mine["currVoteFor"]))]
@@ -19,12 +19,12 @@ def _look(state: Variables, node: Value, lowest: int) -> Look:
         ]
     else:
         facts.append(("leaderId", shown(mine["leaderId"])))
-    return Look(
+    return DrawnNode(
         role=mine["role"],
         is_up=mine["role"] != "DOWN",
         facts=tuple(facts),
         log=tuple(
-            Entry(index, entry.d["term"], shown(entry.d["value"]), index <= mine["committedIndex"])
+            DrawnEntry(index, entry.d["term"], shown(entry.d["value"]), index <= mine["committedIndex"])
             for index, entry in enumerate(mine["log"][lowest:], start=lowest)
         ),
         marks=tuple(_marks(mine, is_leader)),
@@ -62,7 +62,7 @@ def _label(message: Value) -> str:
 
 PICTURE = Picture(
     nodes="node",
-    look=_look,
+    draw=_draw,
     end=_end,
     label=_label,
     loses=frozenset({"Lose"}),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lockstep.systems.dledger.constants import DEFAULTS, PUBLISHED
+from lockstep.systems.dledger.constants import DEFAULTS
 from lockstep.systems.simulated_clusters import Reference, Simulation
-from lockstep.trace.trace_format import Header
 from raftref.dledger.choices import FINE, IN_0_2_7, Feature, Flaw
 
 if TYPE_CHECKING:
-    from raftref.dledger.simulation import FaultPlan, Schedule, Trial
+    from raftref.dledger.simulation import FaultPlan
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -88,29 +87,12 @@ FLAWED = frozenset({*(name for name in PLANS if "published" in name), "late_trun
 KEPT = frozenset({"TypeOK", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"})
 
 
-def _simulation() -> Simulation[FaultPlan, Schedule]:
-    # Only what runs clusters needs the reference, which is slow to import.
-    from raftref.dledger.simulation import FaultPlan, Schedule, Trial, constants, load_plan
+def _simulation() -> Simulation[FaultPlan]:
+    from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, Trial
 
-    return Simulation(
-        FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster), _started
-    )
+    return Simulation(FaultPlan, Cluster, Schedule, Trial)
 
 
-def _started(header: Header) -> Trial:
-    from raftref.dledger.simulation import FaultPlan, Trial
-    from raftref.dledger.simulation.cluster import Cluster
-
-    chosen = {**DEFAULTS, **header.constants}
-    plan = {
-        "nodes": len(header.nodes),
-        "fifo": chosen["Fifo"],
-        "features": [each for each in Feature if chosen[each] is True],
-        "flaws": [each for each in Flaw if chosen[each] == PUBLISHED],
-    }
-    return Trial(Cluster(FaultPlan.from_dict(plan)))
-
-
-REFERENCE = Reference("DLedger", PLANS, _simulation, _VARIANTS)
+REFERENCE = Reference("DLedger", PLANS, DEFAULTS, _simulation, _VARIANTS)
 fault_plan = REFERENCE.fault_plan
 SIMULATOR = REFERENCE.simulator(VERIFIED, FLAWED, KEPT)

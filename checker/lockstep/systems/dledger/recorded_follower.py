@@ -14,8 +14,9 @@ from lockstep.systems.dledger.recorded_group import (
     write_committed,
 )
 from lockstep.systems.dledger.recorded_pushes import Message, RecordedPush, answer_record, request_body
-from lockstep.systems.dledger.recording_lines import QueueLine, RecordingLine, RecvPush, RespPush, StoreLine
+from lockstep.systems.dledger.recording_lines import QueueLine, RecvPush, RespPush, StoreLine
 from lockstep.systems.dledger.step_placement import PlacedStep
+from lockstep.systems.recording_file import RecordingLine
 
 THREAD = "EntryHandler"
 
@@ -173,7 +174,7 @@ def _refuse(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: Recor
 
 
 def _answer_queued(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: RecordedPush) -> None:
-    """CheckAppendFuture: falls behind and leaves the queue, or lies beyond a gap and stays in it."""
+    """CheckAppendFuture: falls behind and leaves the queue, or lies after a gap and stays in it."""
     stays = rpc.last_index > line.st.end
     step, answer = _handle(group, line, node, rpc, "CheckAppendFuture")
     step.shows = shown_by_thread(node, line.st)

@@ -8,8 +8,6 @@ from lockstep.systems.dledger.recorded_pending_map import PendingMap, Removal
 from lockstep.systems.dledger.recorded_pushes import Message, RecordedPush, RecordedPushes
 from lockstep.systems.dledger.recording_lines import (
     DispatcherLine,
-    NodeLine,
-    RecordingLine,
     RecvRespPush,
     ShownDispatcher,
     ShownLog,
@@ -17,6 +15,7 @@ from lockstep.systems.dledger.recording_lines import (
     StoreLine,
 )
 from lockstep.systems.dledger.step_placement import History, PlacedStep
+from lockstep.systems.recording_file import NodeLine, RecordingLine
 from lockstep.trace.json_lines import TraceError
 
 #: The fields of a node that a change of its role, or of its log, may alter.
@@ -250,7 +249,7 @@ def shown_by_thread(node: RecordedNode, st: ShownNode) -> dict[str, Any]:
 def shown_of_dispatcher(disp: ShownDispatcher, peer: str, *, gathers: bool = False, **changed: Any) -> dict[str, Any]:
     """Return the fields of the dispatcher for `peer` in `disp`, with those in `changed` replaced.
 
-    Where it `gathers` entries for a batch, its writeIndex is ahead of what was pushed, and is left out.
+    Where it `gathers` entries for a batch, its writeIndex is after what was pushed, and is left out.
     """
     shown = {"type": disp.type, "term": disp.term, "compareIndex": disp.compareIndex}
     pushed = {} if gathers else {"writeIndex": disp.writeIndex}

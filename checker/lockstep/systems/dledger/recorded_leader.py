@@ -23,13 +23,13 @@ from lockstep.systems.dledger.recorded_group import (
 from lockstep.systems.dledger.recorded_pushes import RecordedPush
 from lockstep.systems.dledger.recording_lines import (
     DispatcherLine,
-    RecordingLine,
     RecvRespPush,
     SendPush,
     StoreLine,
     WatermarkLine,
 )
 from lockstep.systems.dledger.step_placement import PlacedStep
+from lockstep.systems.recording_file import RecordingLine
 from raftref.dledger.messages import Index
 from raftref.dledger.quorum import quorum_index_by_sorting
 
@@ -129,7 +129,7 @@ def _check_leak(group: RecordedGroup, node: RecordedNode, dispatcher: RecordedDi
 def _push_next(
     group: RecordedGroup, node: RecordedNode, dispatcher: RecordedDispatcher, line: SendPush, step: PlacedStep
 ) -> None:
-    """Put a push into the pendingMap; if that would be more than full, answers that have arrived have made room."""
+    """Put a push into the pendingMap; where that is full, answers that have arrived have left before."""
     pendings, index = dispatcher.pendings, line.index
     assert index is not None and line.last_index is not None
     for answer in node.append_answers if pendings.excess > 0 else ():

@@ -79,7 +79,7 @@ class PendingMap:
         return index in self._last_index
 
     def push(self, step: PlacedStep, index: int, last_index: int) -> None:
-        """Let `step` push entries: it stands after the removal that makes room for it."""
+        """Let `step` push entries: it stands after the removal that lets it in."""
         needed = self._pushed - MAX_PENDING_SIZE
         if 0 <= needed < len(self._removals):
             self._removals[needed].precedes(step)

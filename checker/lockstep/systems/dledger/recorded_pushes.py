@@ -15,9 +15,9 @@ class RecordedPush:
     """One push, by its `mid`: its request, and the answers that the spec's network holds.
 
     `replies` are the answers of the follower, whether or not the spec sends them. While it is `awaited`, its caller
-    would still take an answer. A request that was answered while it went
-    on waiting in the follower's queue is `answered_early`, and that copy is awaited no more. `touched`
-    are the steps after `sending` that had to do with it: each stands after the one before.
+    would still take an answer. A request that was answered while it went on waiting in the follower's queue is
+    `answered_early`, and that copy is awaited no more. `touched` are the steps after `sending` that had to do with it:
+    each stands after the one before.
     """
 
     mid: int
@@ -131,13 +131,13 @@ class RecordedPushes:
 
     def abandon(self, step: PlacedStep, caller: str, peer: str | None = None, kind: str | None = None) -> None:
         """Let `caller` take no more answers: of one kind from one peer, or of any."""
-        for rpc in self._of(caller, peer, kind):
+        for rpc in self._calls(caller, peer, kind):
             if (rpc.copies and rpc.awaited) or rpc.answers:
                 rpc.touch(step)
             rpc.awaited = False
             rpc.answers.clear()
 
-    def _of(self, caller: str, peer: str | None, kind: str | None) -> Iterator[RecordedPush]:
+    def _calls(self, caller: str, peer: str | None, kind: str | None) -> Iterator[RecordedPush]:
         for rpc in self._rpcs.values():
             if rpc.caller == caller and peer in (None, rpc.follower) and kind in (None, rpc.type):
                 yield rpc

@@ -32,10 +32,8 @@ from lockstep.systems.dledger.recording_lines import (
     DuplicatedLine,
     FinalLine,
     NetErrorLine,
-    NodeLine,
     QueueLine,
     RecordingHeader,
-    RecordingLine,
     RecoveredLine,
     RecvPush,
     RecvRespPush,
@@ -48,10 +46,11 @@ from lockstep.systems.dledger.recording_lines import (
     StoreLine,
     WatermarkLine,
 )
-from lockstep.systems.dledger.recording_reader import parse_lines, read_recording
+from lockstep.systems.dledger.recording_reader import RECORDING
 from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
+from lockstep.systems.recording_file import NodeLine, RecordingLine, line_uses
 from lockstep.trace import trace_format as trace
-from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.imported_trace import Imported, Summary
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import OBSERVE, Event
 from raftref.dledger.choices import Feature, Flaw
@@ -78,13 +77,13 @@ def import_recording(path: Path | str, say: Say = silent) -> Imported:
     Raises TraceError, naming file, line and field, where it is no whole recording or has what the spec does
     not model; UnreadableError where it cannot be read.
     """
-    header, lines = read_recording(path)
+    header, lines = RECORDING.read(Path(path))
     return _imported(header, lines, str(path), say)
 
 
 def import_lines(raw: Iterator[bytes], source: str) -> Imported:
     """Import the lines of a recording; `source` names them in messages."""
-    header, lines = parse_lines(raw, source)
+    header, lines = RECORDING.parse(raw, source)
     return _imported(header, lines, source)
 
 
@@ -173,12 +172,8 @@ def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int
 def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -> Summary:
     acted = {step.line for step in placement.steps if step.action != OBSERVE}
     observed = observed | {step.line for step in placement.steps if step.action == OBSERVE}
-    uses: dict[str, Counter[str]] = {}
-    for number, label in sorted(labels.items()):
-        use = ACTION if number in acted else OBSERVATION if number in observed else NOISE
-        uses.setdefault(label, Counter())[use] += 1
     return Summary(
-        uses={label: dict(uses[label]) for label in sorted(uses)},
+        uses=line_uses(labels, acted, observed),
         actions=dict(sorted(Counter(step.action for step in placement.steps).items())),
         moved=tuple(sorted(step.line for step in placement.moved if not step.hidden)),
         forced=tuple(sorted(step.line for step in placement.forced)),
@@ -253,7 +248,7 @@ def _reads_of_a_vote(group: RecordedGroup, node: RecordedNode, line: RoleLine, s
 
 
 def _read_of_a_term(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
-    """A term beyond the next one was heard from a node that was in it."""
+    """A term after the next one was heard from a node that was in it."""
     if line.term == node.role.now.term + 1:
         return
     others = [other for other in group.nodes.values() if other is not node]

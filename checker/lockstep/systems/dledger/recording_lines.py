@@ -1,18 +1,15 @@
-"""Lines of a recording of DLedger: the type of each kind, with the recording's names.
+"""Lines of a recording of DLedger: the type of each kind, with the recording's names."""
 
-Every line has `seq` (0, 1, 2, ... without gaps), `t_ms` and `kind`.
-"""
-
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from lockstep.systems.recording_file import Count, Name, NodeLine, Nodes, RecordingLine
 from lockstep.trace.json_lines import MAX_INTEGER
 
-Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Index = Annotated[int, Meta(ge=-1, le=MAX_INTEGER)]
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
 RoleName = Literal["LEADER", "FOLLOWER", "CANDIDATE"]
 LogEntry = tuple[Index, Index, str]
 
@@ -29,41 +26,6 @@ class ShownNode(Struct, forbid_unknown_fields=True, frozen=True):
     committed: Index
 
 
-class RecordingLine(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
-    """The fields of every line. `op_fields` names those that a line needs by its op or type."""
-
-    op_fields: ClassVar[dict[str, tuple[str, ...]]] = {}
-
-    seq: Count
-    t_ms: float
-
-    @property
-    def number(self) -> int:
-        """The line's number in the file; 1 is the first."""
-        return self.seq + 1
-
-    @property
-    def variant(self) -> str:
-        """The op or the type, by which lines of one kind differ."""
-        return str(getattr(self, "op", None) or getattr(self, "type", None) or "")
-
-    def required_fields(self) -> tuple[str, ...]:
-        """Return the fields that this line needs, of those that others of its kind may lack."""
-        return self.op_fields.get(self.variant, ())
-
-    @property
-    def label(self) -> str:
-        """The kind, with the variant where there is one: `store.truncate`."""
-        return ".".join(filter(None, (str(self.__struct_config__.tag), self.variant)))
-
-
-class NodeLine(RecordingLine, kw_only=True):
-    """A line of one node in one incarnation."""
-
-    node: Name
-    inc: Annotated[int, Meta(ge=1)]
-
-
 # ---- The recording, and the lives of its nodes ----
 
 
@@ -73,7 +35,7 @@ class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     format: str
     version: Name
     scenario: str
-    nodes: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=64)]
+    nodes: Nodes
     client: Name
     seed: int
     faults: str
@@ -156,8 +118,9 @@ class ShownDispatcher(Struct, forbid_unknown_fields=True, frozen=True):
 class PushLine(NodeLine, kw_only=True):
     """A push request; the fields of an entry are missing in COMMIT, and `entries` makes it a batch."""
 
+    variant_field: ClassVar[str] = "type"
     entry_fields: ClassVar[tuple[str, ...]] = ("index", "entryTerm", "val", "pos")
-    op_fields: ClassVar[dict[str, tuple[str, ...]]] = {
+    variant_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "COMPARE": entry_fields,
         "TRUNCATE": entry_fields,
         "APPEND": entry_fields,
@@ -202,7 +165,8 @@ class RecvPush(PushLine, tag="recv_push", kw_only=True):
 class QueueLine(NodeLine, tag="handler", kw_only=True):
     """The follower's queues of requests."""
 
-    op_fields: ClassVar[dict[str, tuple[str, ...]]] = {
+    variant_field: ClassVar[str] = "op"
+    variant_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "enqueue": ("mid",),
         "take": ("mid", "st"),
         "repeated": ("mid",),
@@ -224,6 +188,8 @@ class QueueLine(NodeLine, tag="handler", kw_only=True):
 
 class ResponseLine(NodeLine, kw_only=True):
     """The answer to a push; that to a COMMIT has no index."""
+
+    variant_field: ClassVar[str] = "type"
 
     mid: Count
     type: PushType
@@ -261,6 +227,8 @@ class RecvRespPush(ResponseLine, tag="recv_resp_push", kw_only=True):
 class DispatcherLine(NodeLine, tag="dispatcher", kw_only=True):
     """A dispatcher is about to change its state; `disp` is from before."""
 
+    variant_field: ClassVar[str] = "op"
+
     op: Literal["changeState"]
     peer: Name
     source: PushType = msgspec.field(name="from")
@@ -273,7 +241,8 @@ class DispatcherLine(NodeLine, tag="dispatcher", kw_only=True):
 class WatermarkLine(NodeLine, tag="watermark", kw_only=True):
     """The watermarks of a term change."""
 
-    op_fields: ClassVar[dict[str, tuple[str, ...]]] = {"put": ("peer", "index", "prev")}
+    variant_field: ClassVar[str] = "op"
+    variant_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {"put": ("peer", "index", "prev")}
 
     op: Literal["put", "init", "clear"]
     term: Index
@@ -287,7 +256,8 @@ class WatermarkLine(NodeLine, tag="watermark", kw_only=True):
 class StoreLine(NodeLine, tag="store", kw_only=True):
     """A call of the store; the line is written together with its effect."""
 
-    op_fields: ClassVar[dict[str, tuple[str, ...]]] = {
+    variant_field: ClassVar[str] = "op"
+    variant_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "appendAsLeader": ("index", "entryTerm", "val", "pos"),
         "appendAsFollower": ("index", "entryTerm", "val", "pos", "leaderTerm", "leaderId"),
         "truncate": ("index", "entryTerm", "val", "pos", "leaderTerm", "leaderId"),
@@ -325,6 +295,8 @@ class CheckpointLine(NodeLine, tag="checkpoint", kw_only=True):
 
 class RoleLine(NodeLine, tag="role", kw_only=True):
     """A node changes its role, its term or its vote."""
+
+    variant_field: ClassVar[str] = "op"
 
     op: Literal["changeToLeader", "changeToFollower", "changeToCandidate", "nextTerm", "setCurrVoteFor"]
     role: RoleName
@@ -440,6 +412,8 @@ class DroppedLine(RecordingLine, tag="dropped", kw_only=True):
 class DuplicatedLine(RecordingLine, tag="duplicated", kw_only=True):
     """A request will be delivered twice."""
 
+    variant_field: ClassVar[str] = "type"
+
     node: str | None = None
     inc: Count | None = None
     mid: Count
@@ -459,6 +433,8 @@ class HeldLine(DuplicatedLine, tag="held", kw_only=True):
 
 class NetErrorLine(NodeLine, tag="net_error", kw_only=True):
     """A call fails at its caller."""
+
+    variant_field: ClassVar[str] = "type"
 
     mid: Count
     rpc: Name

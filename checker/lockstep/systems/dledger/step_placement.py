@@ -216,11 +216,11 @@ class _GrowingOrder:
         place = self._place
         low, high = place[later], place[earlier]
         if low < high:
-            behind = self._reached(later, self._after, lambda at: at <= high)
-            if earlier in behind:
+            following = self._reached(later, self._after, lambda at: at <= high)
+            if earlier in following:
                 return False
-            ahead = self._reached(earlier, self._before, lambda at: at >= low)
-            moved = [*sorted(ahead, key=place.__getitem__), *sorted(behind, key=place.__getitem__)]
+            preceding = self._reached(earlier, self._before, lambda at: at >= low)
+            moved = [*sorted(preceding, key=place.__getitem__), *sorted(following, key=place.__getitem__)]
             for each, at in zip(moved, sorted(place[each] for each in moved), strict=True):
                 place[each] = at
         self._add(earlier, later)

@@ -1,37 +1,18 @@
-"""The parts of the protocol that clusters of a plan need not reach, each with the reason.
+"""The parts of the protocol that clusters of a plan of DLedger need not reach, each with the reason.
 
-Unreachable parts are ruled out by the constants of the plan's spec. The compiled spec knows most of them itself; the
-rest is argued here, and a cluster that reaches one all the same refutes the argument. Seldom are the parts that a fleet
-of the stated size may miss: another plan must reach them, or a model shows that they can be reached. Two answers a
-larger fleet alone has shown; the tests of the floors name them.
+Two answers a larger fleet alone has shown; the tests of the floors name them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
-
 from lockstep.systems.dledger.constants import header_constants
 from lockstep.systems.dledger.plans import PLANS
 from lockstep.systems.dledger.reached import WAITING_ANSWERS, kind_of_action
+from lockstep.systems.plan_floors import Condition, Seldom, Unreachable, parts, unreachable_parts
 from lockstep.systems.system import Reached
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.kinds import Value
-
-_Where: TypeAlias = Callable[[Mapping[str, Value]], bool]
-
 
 # ---- Unreachable ----
-
-
-@dataclass(frozen=True, slots=True)
-class Unreachable:
-    """Parts that are unreachable where a condition on the constants of a header holds, and why."""
-
-    what: tuple[Reached, ...]
-    why: str
-    where: _Where = lambda _: True
 
 
 def actions(*names: str) -> tuple[Reached, ...]:
@@ -39,12 +20,7 @@ def actions(*names: str) -> tuple[Reached, ...]:
     return tuple((kind_of_action(name), name) for name in names)
 
 
-def parts(kind: str, *names: str) -> tuple[Reached, ...]:
-    """Return the parts of a kind with these names."""
-    return tuple((kind, name) for name in names)
-
-
-_NO_MESSAGES: _Where = lambda has: not has["VoteMessages"]  # noqa: E731 - it is a name for a condition.
+_NO_MESSAGES: Condition = lambda has: not has["VoteMessages"]  # noqa: E731 - it is a name for a condition.
 
 #: Those that do not follow from the compiled spec, which knows the actions that its constants make false.
 UNREACHABLE: tuple[Unreachable, ...] = (
@@ -152,24 +128,10 @@ UNREACHABLE: tuple[Unreachable, ...] = (
 
 def unreachable(spec: Spec) -> dict[Reached, str]:
     """Return the parts that no cluster of a spec with these constants can reach, each with its reason."""
-    found = dict.fromkeys(actions(*sorted(spec.never)), "the constants of the spec make it false")
-    has = header_constants(spec.constants)
-    for each in UNREACHABLE:
-        if each.where(has):
-            found |= {what: each.why for what in each.what if what not in found}
-    return found
+    return unreachable_parts(actions(*sorted(spec.never)), UNREACHABLE, header_constants(spec.constants))
 
 
 # ---- Seldom ----
-
-
-@dataclass(frozen=True, slots=True)
-class Seldom:
-    """Parts that less than a third of the clusters of some plans reach at the stated size, and why."""
-
-    what: tuple[Reached, ...]
-    plans: Collection[str]
-    why: str
 
 
 def _all_but(*plans: str) -> frozenset[str]:
@@ -256,8 +218,3 @@ SELDOM: tuple[Seldom, ...] = (
         "entries must be cut, and the node start again before others are written over them",
     ),
 )
-
-
-def seldom(plan: str) -> dict[Reached, str]:
-    """Return the parts of a plan that a fleet of the stated size may miss, each with its reason."""
-    return {what: each.why for each in SELDOM if plan in each.plans for what in each.what}

@@ -12,7 +12,7 @@ from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
-from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
+from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
 from lockstep.trace.imported_trace import Imported
 
@@ -46,7 +46,7 @@ def _is_recording(_path: Path, begin: bytes) -> bool:
     return b'"hcraft-capture-' in begin
 
 
-def _read_recording(paths: Sequence[Path], _untold: Untold, compile_: Compile, say: Say) -> Imported:
+def _read_recording(paths: Sequence[Path], _options: ImportOptions, compile_: Compile, say: Say) -> Imported:
     # What reads a recording is slow to import, and only this needs it.
     from lockstep.systems.hashicorp.recording_import import import_recording
 

@@ -81,5 +81,5 @@ CONSTANTS = Constants(
     },
     variants={PUBLISHED: _variant(IN_V173), REPAIRED: _variant(frozenset())},
     values=_values,
-    told=_header_choices,
+    header_choices=_header_choices,
 )

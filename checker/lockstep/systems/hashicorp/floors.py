@@ -7,19 +7,16 @@ ones and those that are too seldom, each with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
 from lockstep.systems.hashicorp.constants import PUBLISHED, header_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
+from lockstep.systems.plan_floors import Seldom, Unreachable, few_and_whole, parts, seldom_parts, unreachable_parts
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.kinds import Value
-
-if TYPE_CHECKING:
-    from raftref.hashicorp.simulation import FaultPlan
 
 #: The actions that write, so that a write of them can fail or be the last.
 WRITING = (
@@ -28,11 +25,6 @@ WRITING = (
     "AppendConfigurationEntry",
 )
 RESULTS = ("FAIL", "CRASH")
-
-
-def parts(kind: str, *names: str) -> tuple[Reached, ...]:
-    """Return the parts of a kind with these names."""
-    return tuple((kind, name) for name in names)
 
 
 def actions(*names: str) -> tuple[Reached, ...]:
@@ -49,19 +41,6 @@ def answers(*types: str) -> tuple[Reached, ...]:
     """Return all answers of RPCs."""
     answers_of_any = ("granted", "refused", "success", "refused, no backoff", "received")
     return parts("answer", *(f"{type_} {each}" for type_ in types for each in answers_of_any))
-
-
-#: The constants by the names of a header.
-Has: TypeAlias = Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Unreachable:
-    """Parts that are unreachable where a condition on constants and rates holds, and why."""
-
-    what: tuple[Reached, ...]
-    why: str
-    where: Callable[[Has, FaultPlan], bool] = lambda _has, _plan: True
 
 
 OF_SNAPSHOTS = ("TakeSnapshot", "PersistSnapshot", "CompactLogs", "SendLatestSnapshot", "ZombieSendSnapshot")
@@ -83,47 +62,47 @@ UNREACHABLE: tuple[Unreachable, ...] = (
             *parts("log", "log compacted", "snapshot saved", "FSM set back", "start from a snapshot"),
         ),
         "the plan has no snapshots",
-        lambda _has, plan: plan.snapshot == 0,
+        lambda has: has["snapshot"] == 0,
     ),
     Unreachable(
         parts("log", "gap in a log"),
         "the plan has no snapshots, and no follower keeps an end that it deleted (DeleteThenStore)",
-        lambda has, plan: plan.snapshot == 0 and (plan.store_failure == 0 or has["DeleteThenStore"] != PUBLISHED),
+        lambda has: has["snapshot"] == 0 and (has["store_failure"] == 0 or has["DeleteThenStore"] != PUBLISHED),
     ),
     Unreachable(
         (*actions(*OF_CHANGES), *outcomes(*OF_CHANGES), *parts("log", "leader removed")),
         "the plan leaves the group as it is",
-        lambda _has, plan: plan.change == 0,
+        lambda has: has["change"] == 0,
     ),
     Unreachable(
         (*actions(*OF_TRANSFERS), *answers("TimeoutNow"), *parts("role", "Leader -> Candidate")),
         "the plan has no transfers",
-        lambda _has, plan: plan.transfer == 0,
+        lambda has: has["transfer"] == 0,
     ),
     Unreachable(
         (*actions(*OF_VERIFYING), *parts("log", "leader verified", "leader refuted")),
         "no client asks who leads",
-        lambda _has, plan: plan.verify == 0,
+        lambda has: has["verify"] == 0,
     ),
     Unreachable(
         outcomes(*WRITING, results=("FAIL",)),
         "no write fails in the plan",
-        lambda _has, plan: plan.store_failure == 0,
+        lambda has: has["store_failure"] == 0,
     ),
     Unreachable(
         outcomes(*WRITING, results=("CRASH",)),
         "no process dies at a write in the plan",
-        lambda _has, plan: plan.crash_in_write == 0,
+        lambda has: has["crash_in_write"] == 0,
     ),
     Unreachable(
         parts("log", "vote torn"),
         "no write fails or is the last in the plan, or a vote is one write (TornVote)",
-        lambda has, plan: plan.store_failure + plan.crash_in_write == 0 or has["TornVote"] != PUBLISHED,
+        lambda has: has["store_failure"] + has["crash_in_write"] == 0 or has["TornVote"] != PUBLISHED,
     ),
     Unreachable(
         parts("log", "FSM set back"),
         "what was applied is not installed (StaleInstall)",
-        lambda has, _plan: has["StaleInstall"] != PUBLISHED,
+        lambda has: has["StaleInstall"] != PUBLISHED,
     ),
     Unreachable(
         (
@@ -132,7 +111,7 @@ UNREACHABLE: tuple[Unreachable, ...] = (
             *outcomes("HandleRequestPreVoteResponse"),
         ),
         "there are no pre-votes",
-        lambda has, _plan: not has["PreVote"],
+        lambda has: not has["PreVote"],
     ),
     Unreachable(
         parts("answer", "InstallSnapshot refused, no backoff", "Heartbeat refused, no backoff"),
@@ -143,12 +122,12 @@ UNREACHABLE: tuple[Unreachable, ...] = (
 
 def unreachable(plan: str, spec: Spec) -> dict[Reached, str]:
     """Return the parts that no cluster of a plan can reach, each with its reason."""
-    found = dict.fromkeys(actions(*sorted(spec.never)), "the constants of the spec make it false")
-    has, rates = header_constants(spec.constants), fault_plan(plan, 0)
-    for argument in UNREACHABLE:
-        if argument.where(has, rates):
-            found |= {what: argument.why for what in argument.what if what not in found}
-    return found
+    return unreachable_parts(actions(*sorted(spec.never)), UNREACHABLE, conditions(plan, spec))
+
+
+def conditions(plan: str, spec: Spec) -> dict[str, Any]:
+    """Return the constants of a spec by the names of a header, and the fields of a plan."""
+    return {**header_constants(spec.constants), **asdict(fault_plan(plan, 0))}
 
 
 def all_parts(spec: Spec) -> Iterator[Reached]:
@@ -163,15 +142,6 @@ def all_parts(spec: Spec) -> Iterator[Reached]:
 
 
 # ---- Too seldom ----
-
-
-@dataclass(frozen=True, slots=True)
-class Seldom:
-    """Parts that clusters of some plans may miss at the stated size, and why: less than a third reach them."""
-
-    what: tuple[Reached, ...]
-    plans: tuple[str, ...]
-    why: str
 
 
 _STORES = ("raft_stores", "raft_votes_published", "raft_snapshots_published", "raft_members_published")
@@ -247,17 +217,10 @@ SELDOM: tuple[Seldom, ...] = (
 )
 
 
-def seldom(plan: str) -> dict[Reached, str]:
-    """Return the parts that a fleet of the stated size may miss of a plan, each with its reason."""
-    return {what: each.why for each in SELDOM if plan in each.plans for what in each.what}
-
-
 # ---- Floors ----
 
 #: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 12, 700
-#: Those that `lockstep verify` runs of each of its plans. Their floor has the essential parts alone.
-FEW_CLUSTERS, FEW_EVENTS = 5, 400
 
 #: The parts of any replicated log: a leader is elected, replicates, commits, and applies.
 ESSENTIAL: frozenset[Reached] = frozenset(
@@ -278,8 +241,5 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    excluded, rare = unreachable(plan, spec), seldom(plan)
-    must = frozenset(all_parts(spec)) - excluded.keys() - rare.keys()
-    rare = {what: why for what, why in rare.items() if what not in excluded}
-    essential = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, excluded, {})
-    return essential, Floor(CLUSTERS, EVENTS, must, excluded, rare)
+    ruled_out, seldom = unreachable(plan, spec), seldom_parts(plan, SELDOM)
+    return few_and_whole(frozenset(all_parts(spec)), ESSENTIAL, ruled_out, seldom, CLUSTERS, EVENTS)

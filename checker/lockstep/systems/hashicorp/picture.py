@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.systems.node_picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.systems.node_picture import DrawnEntry, DrawnNode, Mark, Picture, Variables, shown
 from lockstep.tla.values.kinds import Fcn, Value
 
 
-def _look(state: Variables, node: Value, lowest: int) -> Look:
+def _draw(state: Variables, node: Value, lowest: int) -> DrawnNode:
     mine = state["node"].d[node].d
     is_leader = mine["role"] == "Leader"
     vote = f"{shown(mine['lastVoteCand'])} in term {mine['lastVoteTerm']}"
-    return Look(
+    return DrawnNode(
         role=mine["role"],
         is_up=mine["role"] != "Shutdown",
         facts=(
@@ -22,7 +22,7 @@ def _look(state: Variables, node: Value, lowest: int) -> Look:
             ("fsm", str(mine["fsm"].d["index"])),
         ),
         log=tuple(
-            Entry(index, entry.d["term"], _held(entry.d), index <= mine["commitIndex"])
+            DrawnEntry(index, entry.d["term"], _held(entry.d), index <= mine["commitIndex"])
             for index, entry in _entries(mine["log"], lowest)
         ),
         marks=tuple(_marks(mine, node, is_leader)),
@@ -75,7 +75,7 @@ def _label(message: Value) -> str:
 
 PICTURE = Picture(
     nodes="node",
-    look=_look,
+    draw=_draw,
     end=_end,
     label=_label,
     loses=frozenset({"Lose"}),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.simulated_clusters import Reference, Simulation
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature
 
 if TYPE_CHECKING:
-    from raftref.hashicorp.simulation import FaultPlan, Schedule
+    from raftref.hashicorp.simulation import FaultPlan
 
 _REPAIRED: dict[str, Any] = {"flaws": []}
 #: Writes fail, or are the last of their process, so often that this happens in most clusters.
@@ -62,20 +63,12 @@ FLAWED = frozenset(name for name in PLANS if "published" in name)
 KEPT = frozenset({"TypeOK", "TermsRiseProp"})
 
 
-def _simulation() -> Simulation[FaultPlan, Schedule]:
-    # Only what runs clusters needs the reference, which is slow to import.
+def _simulation() -> Simulation[FaultPlan]:
     from raftref.hashicorp.simulation import Cluster, FaultPlan, Schedule, Trial
 
-    return Simulation(
-        FaultPlan.from_dict,
-        FaultPlan.load,
-        FaultPlan.constants,
-        Schedule,
-        lambda schedule: Trial(schedule.cluster),
-        lambda header: Trial(Cluster(FaultPlan.from_constants(header.nodes, header.constants))),
-    )
+    return Simulation(FaultPlan, Cluster, Schedule, Trial)
 
 
-REFERENCE = Reference("HashicorpRaft", PLANS, _simulation, _VARIANTS)
+REFERENCE = Reference("HashicorpRaft", PLANS, CONSTANTS.defaults, _simulation, _VARIANTS)
 fault_plan = REFERENCE.fault_plan
 SIMULATOR = REFERENCE.simulator(VERIFIED, FLAWED, KEPT)

@@ -20,14 +20,15 @@ from lockstep.systems.hashicorp.recorded_handlers import Handlers
 from lockstep.systems.hashicorp.recorded_leaders import Leaders
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
-from lockstep.systems.hashicorp.recording_lines import NodeLine, RecordingLine
-from lockstep.systems.hashicorp.recording_lookahead import Lookahead, look_ahead
-from lockstep.systems.hashicorp.recording_reader import parse_lines, read_recording
+from lockstep.systems.hashicorp.recording_lines import ServerLine
+from lockstep.systems.hashicorp.recording_lookahead import Lookahead, read_lookahead
+from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import DepartedError, RecordingReplay
+from lockstep.systems.recording_file import RecordingLine, line_uses
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
 from lockstep.trace import trace_format as trace
-from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.imported_trace import Imported, Summary
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import OBSERVE
 from raftref.hashicorp.choices import Feature, Flaw
@@ -44,19 +45,21 @@ def import_recording(path: Path, compile_: Compile, say: Say = silent) -> Import
     Raises TraceError, naming file, line and field, where it is no whole recording; UnreadableError where it cannot be
     read.
     """
-    return _imported(*read_recording(path), str(path), compile_, say)
+    header, lines = RECORDING.read(path)
+    return _imported(header, list(lines), str(path), compile_, say)
 
 
 def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Imported:
     """Import the lines of a recording; `source` names them in messages."""
-    return _imported(*parse_lines(raw, source), source, compile_, silent)
+    header, lines = RECORDING.parse(raw, source)
+    return _imported(header, list(lines), source, compile_, silent)
 
 
 def _imported(
     header: s.RecordingHeader, lines: list[RecordingLine], source: str, compile_: Compile, say: Say
 ) -> Imported:
     trace_of = trace_header(header)
-    reader = Reader(compile_(trace_of, source), header, look_ahead(lines, source), source)
+    reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
 
@@ -113,7 +116,7 @@ class Reader:
         return None
 
     def _line(self, line: RecordingLine) -> None:
-        if not isinstance(line, NodeLine):
+        if not isinstance(line, ServerLine):
             return
         if line.obs is not None:
             self.leaders.commit(line.node, line.obs.commit)
@@ -344,13 +347,9 @@ def _summary(reader: Reader, lines: list[RecordingLine], departed: RecordingLine
     events, hidden = reader.replay.events, set(reader.replay.hidden)
     acted = {event.line for place, event in enumerate(events) if event.action != OBSERVE and place not in hidden}
     observed = reader.observed | {event.line for event in events if event.action == OBSERVE}
-    uses: dict[str, Counter[str]] = {}
-    for line in lines:
-        use = ACTION if line.number in acted else OBSERVATION if line.number in observed else NOISE
-        uses.setdefault(line.label, Counter())[use] += 1
     notes = () if departed is None else (f"line {departed.number}: no such step; the lines after it were not read",)
     return Summary(
-        uses={label: dict(uses[label]) for label in sorted(uses)},
+        uses=line_uses({line.number: line.label for line in lines}, acted, observed),
         actions=dict(sorted(Counter(event.action for event in events).items())),
         moved=tuple(sorted(reader.replay.moved)),
         forced=(),

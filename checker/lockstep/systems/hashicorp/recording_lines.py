@@ -1,19 +1,15 @@
-"""The lines of a recording, but for those of calls: their kinds and fields.
-
-Every line has `seq` (0, 1, 2, ... without gaps), `t_ms` and `kind`.
-"""
+"""The lines of a recording, but for those of calls: their kinds and fields."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
+from lockstep.systems.recording_file import Count, Name, NodeLine, Nodes, RecordingLine
 from lockstep.trace.json_lines import MAX_INTEGER
 
-Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Index = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Role = Literal["Follower", "Candidate", "Leader", "Shutdown"]
 
 
@@ -74,40 +70,14 @@ class FsmState(Struct, forbid_unknown_fields=True, frozen=True):
     digest: Count
 
 
-class RecordingLine(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
-    """The part that all lines share."""
+class ServerLine(NodeLine, kw_only=True):
+    """A line of one server in one life: 0 is the bootstrap, 1 the first start."""
 
-    seq: Count
-    t_ms: float
-
-    @property
-    def number(self) -> int:
-        """The line's number in the file; 1 is the first."""
-        return self.seq + 1
-
-    @property
-    def kind(self) -> str:
-        """The kind of the line."""
-        return str(self.__struct_config__.tag)
-
-    @property
-    def label(self) -> str:
-        """The kind, with the variant where it has some: `recv.RequestVote`."""
-        variants = (getattr(self, name, None) for name in ("msg", "key", "why", "state"))
-        variant = next((each for each in variants if isinstance(each, str)), None)
-        return self.kind if variant is None or self.kind == "stop_begin" else f"{self.kind}.{variant}"
-
-
-class NodeLine(RecordingLine, kw_only=True):
-    """A line of one node in one life: 0 is the bootstrap, 1 the first start."""
-
-    node: Name
-    inc: Count
     obs: Atomics | None = None
 
     @property
     def life(self) -> tuple[str, int]:
-        """The node and which of its lives."""
+        """The server and which of its lives."""
         return self.node, self.inc
 
 
@@ -116,7 +86,7 @@ class NodeLine(RecordingLine, kw_only=True):
 Key = Literal["CurrentTerm", "LastVoteTerm", "LastVoteCand"]
 
 
-class Written(NodeLine, kw_only=True):
+class Written(ServerLine, kw_only=True):
     """A line that names the functions of the library that are under way, the inner one first: `electSelf<run`."""
 
     by: str
@@ -135,12 +105,16 @@ class Written(NodeLine, kw_only=True):
 class StableSet(Written, tag="stable_set", kw_only=True):
     """A key is written."""
 
+    variant_field: ClassVar[str] = "key"
+
     key: Key
     value: Index | str
 
 
 class StableFail(Written, tag="stable_fail", kw_only=True):
     """A key is not written: the store returned an error."""
+
+    variant_field: ClassVar[str] = "key"
 
     key: Key
     value: Index | str
@@ -156,6 +130,8 @@ class StoreLogs(Written, tag="store_logs", kw_only=True):
 class DeleteRange(Written, tag="delete_range", kw_only=True):
     """Entries are deleted, both ends included."""
 
+    variant_field: ClassVar[str] = "why"
+
     min: Index
     max: Index
     why: Literal["truncate", "compact"]
@@ -164,6 +140,8 @@ class DeleteRange(Written, tag="delete_range", kw_only=True):
 
 class StateLine(Written, tag="state", kw_only=True):
     """The role changes."""
+
+    variant_field: ClassVar[str] = "state"
 
     state: Role
 
@@ -174,7 +152,7 @@ class LeaderLine(Written, tag="leader_obs", kw_only=True):
     leader: str
 
 
-class FsmApply(NodeLine, tag="fsm_apply", kw_only=True):
+class FsmApply(ServerLine, tag="fsm_apply", kw_only=True):
     """The FSM applies a command, its `count`-th."""
 
     i: Index
@@ -184,13 +162,13 @@ class FsmApply(NodeLine, tag="fsm_apply", kw_only=True):
     digest: Count
 
 
-class FsmSnapshot(NodeLine, tag="fsm_snapshot", kw_only=True):
+class FsmSnapshot(ServerLine, tag="fsm_snapshot", kw_only=True):
     """The FSM is read for a snapshot."""
 
     state: FsmState
 
 
-class FsmRestore(NodeLine, tag="fsm_restore", kw_only=True):
+class FsmRestore(ServerLine, tag="fsm_restore", kw_only=True):
     """The FSM takes the state of a snapshot."""
 
     state: FsmState
@@ -204,7 +182,7 @@ class SnapshotSaved(Written, tag="snapshot_saved", kw_only=True):
     last_term: Index
 
 
-class LibLog(NodeLine, tag="liblog", kw_only=True):
+class LibLog(ServerLine, tag="liblog", kw_only=True):
     """A line of the library's own log."""
 
     level: str
@@ -212,7 +190,7 @@ class LibLog(NodeLine, tag="liblog", kw_only=True):
     args: dict[str, object]
 
 
-class HeartbeatFailed(NodeLine, tag="hb_failed_obs", kw_only=True):
+class HeartbeatFailed(ServerLine, tag="hb_failed_obs", kw_only=True):
     """The library reports that a heartbeat failed."""
 
     peer: Name
@@ -257,7 +235,7 @@ class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     library_version: Name
     go: str
     capture: str
-    nodes: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=64)]
+    nodes: Nodes
     seed: int
     prevote: bool
     pipeline: Literal[False]
@@ -266,45 +244,47 @@ class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     note: str
 
 
-class StartLine(NodeLine, tag="start", kw_only=True):
+class StartLine(ServerLine, tag="start", kw_only=True):
     """A server is about to start on what is in its stores."""
 
     persisted: Persisted
     heartbeat_timeout_ms: Count
 
 
-class StartedLine(NodeLine, tag="started", kw_only=True):
+class StartedLine(ServerLine, tag="started", kw_only=True):
     """It has started."""
 
 
-class StopBeginLine(NodeLine, tag="stop_begin", kw_only=True):
+class StopBeginLine(ServerLine, tag="stop_begin", kw_only=True):
     """It begins to stop; all that it sends from now on is lost."""
 
     why: str
 
 
-class StoppedLine(NodeLine, tag="stopped", kw_only=True):
+class StoppedLine(ServerLine, tag="stopped", kw_only=True):
     """It has stopped."""
 
     persisted: Persisted
 
 
-class FinalLine(NodeLine, tag="final", kw_only=True):
+class FinalLine(ServerLine, tag="final", kw_only=True):
     """A server at the end."""
 
     persisted: Persisted
     fsm: FsmState
 
 
-class ClientReq(NodeLine, tag="client_req", kw_only=True):
+class ClientReq(ServerLine, tag="client_req", kw_only=True):
     """A client calls Apply."""
 
     op: Count
     v: str
 
 
-class ClientResp(NodeLine, tag="client_resp", kw_only=True):
+class ClientResp(ServerLine, tag="client_resp", kw_only=True):
     """A client has its answer; `i` where all went well."""
+
+    any_life: ClassVar[bool] = True
 
     op: Count
     v: str
@@ -315,14 +295,14 @@ class ClientResp(NodeLine, tag="client_resp", kw_only=True):
     on_inc: Count | None = None
 
 
-class TransferReq(NodeLine, tag="transfer_req", kw_only=True):
+class TransferReq(ServerLine, tag="transfer_req", kw_only=True):
     """A client asks for LeadershipTransfer, to a server or to any."""
 
     to: str
     k: Count
 
 
-class TransferResp(NodeLine, tag="transfer_resp", kw_only=True):
+class TransferResp(ServerLine, tag="transfer_resp", kw_only=True):
     """It has its answer."""
 
     to: str
@@ -334,6 +314,8 @@ class TransferResp(NodeLine, tag="transfer_resp", kw_only=True):
 class PartitionLine(RecordingLine, tag="partition", kw_only=True):
     """The harness parts the network."""
 
+    variant_field: ClassVar[str] = "why"
+
     groups: tuple[tuple[Name, ...], ...]
     why: str | None = None
 
@@ -341,11 +323,15 @@ class PartitionLine(RecordingLine, tag="partition", kw_only=True):
 class HealLine(RecordingLine, tag="heal", kw_only=True):
     """It ends that."""
 
+    variant_field: ClassVar[str] = "why"
+
     why: str | None = None
 
 
 class CutLine(RecordingLine, tag="cut_oneway", kw_only=True):
     """It cuts one direction."""
+
+    variant_field: ClassVar[str] = "why"
 
     source: Name = field(name="from")
     to: Name

@@ -17,8 +17,7 @@ from lockstep.systems.hashicorp.recording_lines import (
     FsmSnapshot,
     LeaderLine,
     LibLog,
-    NodeLine,
-    RecordingLine,
+    ServerLine,
     SnapshotSaved,
     StableFail,
     StableSet,
@@ -36,6 +35,7 @@ from lockstep.systems.hashicorp.recording_messages import (
     Send,
     TimeoutNow,
 )
+from lockstep.systems.recording_file import RecordingLine
 from lockstep.trace.json_lines import TraceError
 
 #: A node and which of its lives.
@@ -103,7 +103,7 @@ class Lookahead:
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
 
 
-def look_ahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
+def read_lookahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
     """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
     return _LookaheadReader(source).read(lines)
 
@@ -119,7 +119,7 @@ class _LookaheadReader:
 
     def read(self, lines: Iterable[RecordingLine]) -> Lookahead:
         for line in lines:
-            if not isinstance(line, NodeLine):
+            if not isinstance(line, ServerLine):
                 continue
             match line:
                 case Recv():

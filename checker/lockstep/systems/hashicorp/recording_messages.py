@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
-from lockstep.systems.hashicorp.recording_lines import Count, Index, LogEntry, Name, NodeLine
+from lockstep.systems.hashicorp.recording_lines import Index, LogEntry, ServerLine
+from lockstep.systems.recording_file import Count, Name
 
 Msg = Literal["AppendEntries", "RequestVote", "RequestPreVote", "InstallSnapshot", "TimeoutNow"]
 Copy = Annotated[int, Meta(ge=0, le=1)]
@@ -118,8 +119,10 @@ ANSWERS: dict[str, type[Body]] = {
 }
 
 
-class RpcLine(NodeLine, kw_only=True):
+class RpcLine(ServerLine, kw_only=True):
     """A line of a call. Its `body` is one of REQUESTS or ANSWERS, by `msg`."""
+
+    variant_field: ClassVar[str] = "msg"
 
     msg: Msg
     rpc: Count

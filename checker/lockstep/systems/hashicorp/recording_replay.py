@@ -12,7 +12,7 @@ from typing import Any
 
 from lockstep.conformance.json_values import Words, to_tree, to_value
 from lockstep.systems.hashicorp.recorded_calls import Tree
-from lockstep.systems.hashicorp.recording_lines import RecordingLine
+from lockstep.systems.recording_file import RecordingLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value

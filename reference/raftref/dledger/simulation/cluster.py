@@ -6,10 +6,10 @@ that are no steps (vote requests, heartbeats, terms heard of) are carried here, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from raftref.action import NotEnabled
+from raftref.action import Action, NotEnabled
 from raftref.dledger.choices import Config, Feature
 from raftref.dledger.messages import (
     ElectionResponse,
@@ -22,25 +22,24 @@ from raftref.dledger.messages import (
     PushType,
     Response,
     Term,
-    TransferCall,
     VoteMessage,
+    message_from,
 )
 from raftref.dledger.server import ACTIONS, Server
+from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.simulation.network import Network
-from raftref.dledger.simulation.plan import FaultPlan
 from raftref.dledger.state import Role
 from raftref.dledger.steps import Effects
 from raftref.dledger.store import LedgerStore
-
-#: One event of a trace, by the trace format's names.
-Event: TypeAlias = dict[str, Any]
-
-#: The actions of the environment: not of a node, but of the network.
-NETWORK_ACTIONS = ("Lose", "Duplicate")
+from raftref.records import record
+from raftref.simulation.group import Group
 
 
-class Cluster:
+class Cluster(Group[Server, Message, Effects]):
     """Nodes, network, and the heartbeats of all leaders there have been."""
+
+    actions = ACTIONS
+    network: Network
 
     def __init__(self, plan: FaultPlan, new_store: Callable[[Config], LedgerStore] = LedgerStore) -> None:
         """Make the group of a plan, never started before.
@@ -50,77 +49,31 @@ class Cluster:
             new_store: Makes the store of a node.
         """
         self.plan = plan
-        self.node_ids = plan.node_ids
-        self.servers = {each: Server(each, plan.node_ids, plan.config, new_store) for each in plan.node_ids}
-        self.network = Network(plan.node_ids, fifo=plan.fifo)
+        servers = {each: Server(each, plan.node_ids, plan.config, new_store) for each in plan.node_ids}
+        super().__init__(servers, Network(plan.node_ids, fifo=plan.fifo))
         #: The heartbeats of the leaders there have been, in their order.
         self.elected: dict[HeartBeat, None] = {}
         #: The entries that clients were answered with SUCCESS for.
         self.acknowledged: set[tuple[Index, Entry]] = set()
-        self.seq = 0
 
-    def enabled(self, node: NodeId, action: str, *args: Any) -> bool:
-        """Return whether a node may take an action now.
+    # ---- A step ----
 
-        Args:
-            node: The node; of Lose and Duplicate, the message's destination.
-            action: The action's trace name.
-            args: Its parameters, in the spec's order.
-        """
-        if action in NETWORK_ACTIONS:
-            return args[0].dst == node and self.network.may_be_disturbed(args[0])
-        known = ACTIONS[action]
-        if known.messages and not isinstance(args[0], known.messages):
-            return False
-        if known.messages and not self._takes_from_queue(action) and not self.network.is_deliverable(args[0]):
-            return False
+    def is_enabled(self, node: NodeId, action: Action, args: tuple[Any, ...]) -> bool:
+        """Return whether a node may take an action now, with what messages carry that are no steps."""
         try:
-            carried = self._carried(node, action, args)
+            carried = self._carried(node, action.name, args)
         except NotEnabled:
             return False
-        return known.enabled(self.servers[node], *args, **carried)
+        return action.enabled(self.servers[node], *args, **carried)
 
-    def take(self, node: NodeId, action: str, *args: Any) -> Event:
-        """Take an action and return it as an event.
+    def comes_next(self, action: Action, m: Message) -> bool:
+        """Return whether an action can be about a message now: one that comes next, or one in a queue of the node."""
+        if self._takes_from_queue(action.name):
+            return isinstance(m, action.messages)
+        return super().comes_next(action, m)
 
-        Args:
-            node: The node that takes it; of Lose and Duplicate, the message's destination.
-            action: Its trace name.
-            args: Its parameters, in the spec's order. A message must be deliverable to the node.
-
-        Returns:
-            The event: seq, node, action, args, shows, sent.
-
-        Raises:
-            NotEnabled: The node may not take it now.
-            LookupError: The message cannot come next.
-        """
-        server = self.servers[node]
-        log_before, waited_before = server.ledger_store.log, len(server.client_futures)
-        disturbs = action in NETWORK_ACTIONS
-        effects = self._disturb(node, action, args) if disturbs else self._perform(node, action, args)
-        names = ("m",) if disturbs else ACTIONS[action].parameters
-        with_log = action == "Restart" or server.ledger_store.log is not log_before
-        shows = server.observe(with_log=with_log)
-        # It grows like the log, and is shown where a client was answered, or should have been.
-        if effects.acknowledged or len(server.client_futures) < waited_before:
-            shows["acknowledged"] = self.acknowledged_record()
-        self.seq += 1
-        return {
-            "seq": self.seq,
-            "node": node,
-            "action": action,
-            "args": {name: _argument(value) for name, value in zip(names, args, strict=True)},
-            "shows": shows,
-            "sent": [m.record() for m in effects.sent],
-        }
-
-    def acknowledged_record(self) -> dict[str, Any]:
-        """Return the acknowledged entries as the spec's set."""
-        entries = sorted(self.acknowledged, key=lambda each: (each[0], each[1].term))
-        return {"#set": [{"index": index, "entry": entry.record()} for index, entry in entries]}
-
-    def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
+    def perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
+        """Let a node take an action, and the others and the network do what its step asks for."""
         carried = self._carried(node, action, args)
         takes_message = bool(ACTIONS[action].messages) and not self._takes_from_queue(action)
         if takes_message:
@@ -139,6 +92,48 @@ class Cluster:
             for peer in peers:
                 self.servers[peer].no_longer_awaited(node, effects.abandoned.type)
         return effects
+
+    # ---- Events ----
+
+    def before(self, node: NodeId) -> tuple[Any, int]:
+        """Return the log of a node, which is another object once it has changed, and the number of its clients."""
+        server = self.servers[node]
+        return server.ledger_store.log, len(server.client_futures)
+
+    def shows(self, node: NodeId, action: str, before: tuple[Any, int], effects: Effects | None) -> dict[str, Any]:
+        """Return the state of a node after a step: its log where it changed and after a restart.
+
+        The acknowledged entries, which grow like the log, are shown where a client was answered, or should have been.
+        """
+        server, (log_before, waited_before) = self.servers[node], before
+        shows = server.observe(with_log=action == "Restart" or server.ledger_store.log is not log_before)
+        answered = effects is not None and bool(effects.acknowledged)
+        if answered or len(server.client_futures) < waited_before:
+            entries = sorted(self.acknowledged, key=lambda each: (each[0], each[1].term))
+            shows["acknowledged"] = {"#set": [{"index": index, "entry": record(entry)} for index, entry in entries]}
+        return shows
+
+    def observe(self, node: NodeId) -> dict[str, Any]:
+        """Return all that a trace may show of a node."""
+        return self.servers[node].observe()
+
+    def sent(self, effects: Effects) -> list[Message]:
+        """Return the messages that an event has of a step."""
+        return list(effects.sent)
+
+    def messages(self) -> Iterator[Message]:
+        """Yield every message: under way, or waiting at a node."""
+        for channel in self.network.channels.values():
+            yield from channel
+        for server in self.servers.values():
+            yield from server.write_request_map.values()
+            yield from server.compare_or_truncate_requests
+
+    def read(self, name: str, kind: Any, value: Any) -> Any:
+        """Return an argument of a type, as an event has it."""
+        return message_from(value) if name == "m" else super().read(name, kind, value)
+
+    # ---- Messages that are no steps ----
 
     def _takes_from_queue(self, action: str) -> bool:
         """Return whether an action takes its message from a queue of the node, not from the network."""
@@ -175,17 +170,7 @@ class Cluster:
             raise NotEnabled(f"{leader} was not elected in term {beat.term}")
         return beat
 
-    def _disturb(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
-        (m,) = args
-        if m.dst != node:
-            raise NotEnabled(f"{action}: {m} is not for {node}")
-        if not self.network.may_be_disturbed(m):
-            raise LookupError(f"{action}: {m} is not the first in its channel")
-        if action == "Lose":
-            self.network.take(m)
-        else:
-            self.network.duplicate(m)
-        return Effects()
+    # ---- What a schedule may choose ----
 
     def handler_of(self, m: Message) -> str | None:
         """Return the action that would handle a message now, None if its receiver takes it by none."""
@@ -230,8 +215,3 @@ _RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     ElectionType.HEARTBEAT: ("HandleHeartBeatResponse",),
     ElectionType.TRANSFER: ("HandleTransferResponse",),
 }
-
-
-def _argument(value: Any) -> Any:
-    """Return an argument as a trace has it: a message or call as its record, anything else as it is."""
-    return value.record() if isinstance(value, Message | TransferCall) else value

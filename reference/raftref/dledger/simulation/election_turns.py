@@ -5,9 +5,9 @@ from __future__ import annotations
 from raftref.dledger.choices import Feature
 from raftref.dledger.messages import ElectionType, HeartBeat, NodeId
 from raftref.dledger.quorum import is_quorum
-from raftref.dledger.simulation.cluster import Event
 from raftref.dledger.simulation.turns import Turns
 from raftref.dledger.state import Role
+from raftref.simulation.group import Event
 
 # Rates, role by role.
 #: A member acts on what it can know only by time (no leader, no quorum, no vote).

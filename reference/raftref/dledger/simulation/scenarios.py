@@ -10,9 +10,10 @@ from typing import Any
 
 from raftref.dledger.choices import PUBLISHED, Config
 from raftref.dledger.messages import Message, NodeId
-from raftref.dledger.simulation.cluster import Cluster, Event
-from raftref.dledger.simulation.plan import FaultPlan
+from raftref.dledger.simulation.cluster import Cluster
+from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.state import Role
+from raftref.simulation.group import Event
 
 A, B, C = "n1", "n2", "n3"
 

@@ -8,15 +8,17 @@ connected, what is under way; and it lets things time out that cannot come about
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from raftref.dledger.choices import Feature, Flaw
+from raftref.dledger.choices import Feature
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.messages import Message, NodeId, PushType, Request, Response
-from raftref.dledger.simulation.cluster import Cluster, Event
+from raftref.dledger.simulation.cluster import Cluster
 from raftref.dledger.simulation.election_turns import ElectionTurns
-from raftref.dledger.simulation.plan import EVENT_PROBABILITIES, FaultPlan
+from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.state import Role
+from raftref.simulation.group import Event
+from raftref.simulation.random_schedule import CUT_LOSS
 
 # Ordinary work: how the plan's rest is shared out.
 DELIVER, DISPATCH, ELECT = 0.55, 0.3, 0.15
@@ -28,8 +30,6 @@ WORK = 0.2
 MAX_UNCOMMITTED = 6
 
 # Rates.
-#: A message across a partition or to a node that is down is lost when its turn comes.
-CUT_LOSS = 0.3
 #: A message that its receiver cannot take now is cleared from its queue when its turn comes.
 QUEUE_CLEARED = 0.1
 #: A call whose answer can come no more times out when its dispatcher has its turn.
@@ -57,51 +57,26 @@ class Schedule(ElectionTurns):
         """Begin a run, as Turns does."""
         super().__init__(seed, plan, cluster)
         self.value_count = 0
-        self.held_until: dict[tuple[NodeId, NodeId], int] = {}
-        tries, work = self.tries(), WORK if plan.features else 0
-        shares = [*((1 - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
-        ordinary = zip((self.try_deliver, self.try_dispatch, self.try_elect, self.try_work), shares, strict=True)
-        self.share_out(plan, {name: tries[name] for name in EVENT_PROBABILITIES}, [*ordinary])
-
-    def tries(self) -> dict[str, Callable[[], Event | None]]:
-        """Return the attempt for each rate of the plan, by the rate's name."""
-        return {
-            "client": self.try_client,
-            "client_timeout": self.try_client_timeout,
-            "quorum_check": self.try_quorum_check,
-            "refresh": self.try_refresh,
-            "resend": self.try_resend,
-            "commit": self.try_commit,
-            "push_timeout": self.try_push_timeout,
-            "step_down": self.try_step_down,
-            "check_point": self.try_check_point,
-            "crash": self.try_crash,
-            "crash_in_persist": self.try_crash_in_persist,
-            "power_loss": self.try_power_loss,
-            "shutdown": self.try_shutdown,
-            "flush": self.try_flush,
-            "restart": self.try_restart,
-            "partition": self.try_partition,
-            "heal": self.try_heal,
-            "transfer": self.try_transfer,
-        }
+        work = WORK if plan.features else 0
+        self.share(
+            plan,
+            (self.try_deliver, (1 - work) * DELIVER),
+            (self.try_dispatch, (1 - work) * DISPATCH),
+            (self.try_elect, (1 - work) * ELECT),
+            (self.try_work, work),
+        )
 
     # ---- Messages ----
 
     def try_deliver(self) -> Event | None:
         """Let a message come to its turn: it is handled, delayed, doubled, lost, or cleared from a queue."""
-        network, seq = self.cluster.network, self.cluster.seq
-        open_links = [
-            link for link, channel in network.channels.items() if len(channel) and self.held_until.get(link, 0) <= seq
-        ]
-        if not open_links:
+        m: Message | None = self.next_message(self.plan.reorder)
+        if m is None:
             return None
-        link = self.random.choice(open_links)
-        deliverable = network.channels[link].deliverable()
-        m = self.random.choice(deliverable) if self.chance(self.plan.reorder) else deliverable[0]
+        network = self.cluster.network
         if self.comes_late(m):
             return self.cluster.take(m.dst, "Duplicate", m) if isinstance(m, Request) and m.awaited else None
-        if not self.reaches(*link):
+        if not self.reaches(m.src, m.dst):
             lost = self.chance(CUT_LOSS) and network.may_be_disturbed(m)
             return self.cluster.take(m.dst, "Lose", m) if lost else None
         if not network.may_be_disturbed(m):
@@ -112,7 +87,7 @@ class Schedule(ElectionTurns):
         if odds < plan.loss + plan.duplicate:
             return self.cluster.take(m.dst, "Duplicate", m)
         if odds < plan.loss + plan.duplicate + plan.delay:
-            self.held_until[link] = seq + self.random.randint(1, plan.delay_events)
+            self.hold(m, plan.delay_events)
             return None
         return self.deliver(m)
 
@@ -308,16 +283,6 @@ class Schedule(ElectionTurns):
         most = self.cluster.servers[node].ledger_store.resurrectable_count()
         return self.attempt(node, "Restart", most if self.chance(0.5) else self.random.randint(0, most))
 
-    def try_partition(self) -> None:
-        """Cut the group in two, if it is whole."""
-        if not self.cluster.network.is_partitioned:
-            size = self.random.randint(1, len(self.cluster.node_ids) - 1)
-            self.cluster.network.partition(self.random.sample(self.cluster.node_ids, size))
-
-    def try_heal(self) -> None:
-        """End the partition."""
-        self.cluster.network.heal()
-
 
 def simulate(seed: int, plan: FaultPlan) -> Iterator[Event]:
     """Run a group of nodes and yield its events.
@@ -330,16 +295,4 @@ def simulate(seed: int, plan: FaultPlan) -> Iterator[Event]:
         Events with the fields `seq`, `node`, `action`, `args`, `shows` and `sent` of the trace format; in
         `shows` the log stands where it changed and after a restart.
     """
-    schedule = Schedule(seed, plan)
-    for _ in range(plan.events):
-        event = schedule.next_event()
-        if event is None:
-            return
-        yield event
-
-
-def constants(plan: FaultPlan) -> dict[str, bool | str]:
-    """Return the constants that the header of a trace of this plan has."""
-    features = {str(each): each in plan.features for each in Feature}
-    flaws = {str(each): "published" if each in plan.flaws else "repaired" for each in Flaw}
-    return {"StepwiseElections": True, "Fifo": plan.fifo, **features, **flaws}
+    return Schedule(seed, plan).run()

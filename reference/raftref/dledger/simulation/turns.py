@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from raftref.dledger.messages import NodeId
-from raftref.dledger.simulation.cluster import Cluster, Event
-from raftref.dledger.simulation.plan import FaultPlan
+from raftref.dledger.simulation.cluster import Cluster
+from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.state import Role
-from raftref.simulation.chances import Chances
-
-#: The number of messages in a channel from which on nobody sends into it.
-CHANNEL_FULL = 12
+from raftref.simulation.group import Event
+from raftref.simulation.random_schedule import RandomSchedule
 
 
-class Turns(Chances[Event]):
+class Turns(RandomSchedule[Cluster]):
     """A cluster and the chances of one run; everything in it follows from seed and plan."""
 
     def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
@@ -25,13 +23,8 @@ class Turns(Chances[Event]):
             plan: Shape and faults.
             cluster: The group of that plan to run; by default one that keeps its logs in memory.
         """
-        super().__init__(seed)
+        super().__init__(seed, plan, Cluster(plan) if cluster is None else cluster)
         self.plan = plan
-        self.cluster = Cluster(plan) if cluster is None else cluster
-
-    def one_of(self, nodes: list[NodeId]) -> NodeId | None:
-        """Choose one of the nodes; None if there are none."""
-        return self.random.choice(nodes) if nodes else None
 
     def in_role(self, *roles: Role) -> list[NodeId]:
         """Return the nodes in one of these roles."""
@@ -46,16 +39,6 @@ class Turns(Chances[Event]):
         node = self.one_of(self.running() if self.chance(0.1) else self.in_role(Role.LEADER))
         return None if node is None else (node, self.random.choice(self.cluster.servers[node].peers))
 
-    def attempt(self, node: NodeId, action: str, *args: Any) -> Event | None:
-        """Take an action if it is enabled."""
-        return self.cluster.take(node, action, *args) if self.cluster.enabled(node, action, *args) else None
-
     def push(self, node: NodeId, action: str, peer: NodeId, *args: Any) -> Event | None:
         """Let a dispatcher send, unless its channel is full."""
-        full = len(self.cluster.network.channels[node, peer]) >= CHANNEL_FULL
-        return None if full else self.attempt(node, action, peer, *args)
-
-    def reaches(self, one: NodeId, other: NodeId) -> bool:
-        """Return whether both run and are connected."""
-        servers = self.cluster.servers
-        return servers[one].is_up and servers[other].is_up and self.cluster.network.connected(one, other)
+        return None if self.is_full(node, peer) else self.attempt(node, action, peer, *args)

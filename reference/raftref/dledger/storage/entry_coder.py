@@ -44,7 +44,7 @@ class IndexUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class EntryHeader:
     """The header of an entry: `size` is that of the whole, `pos` its place, in bytes.
 
     `channel` and `chain_crc` are reserved and 0.
@@ -77,7 +77,7 @@ class Header:
         )
 
     @classmethod
-    def decode(cls, data: bytes) -> Header:
+    def decode(cls, data: bytes) -> EntryHeader:
         """Read a header from its bytes; any bytes are one. Source: DLedgerEntryCoder.decode."""
         return cls(*_HEADER.unpack(data))
 
@@ -98,7 +98,7 @@ class Header:
         return IndexUnit(self.magic, self.pos, self.size, self.index, self.term)
 
 
-def header_of(entry: Entry, index: Index, pos: int, *, with_crc: bool) -> Header:
+def header_of(entry: Entry, index: Index, pos: int, *, with_crc: bool) -> EntryHeader:
     """Make the header of an entry.
 
     Args:
@@ -112,7 +112,7 @@ def header_of(entry: Entry, index: Index, pos: int, *, with_crc: bool) -> Header
     body = to_body(entry.value)
     crc = int.from_bytes(zlib.crc32(body).to_bytes(4, "big"), "big", signed=True) if with_crc else 0
     size = BODY_OFFSET + len(body)
-    return Header(CURRENT_MAGIC, size, index, entry.term, pos, 0, 0, crc, len(body))
+    return EntryHeader(CURRENT_MAGIC, size, index, entry.term, pos, 0, 0, crc, len(body))
 
 
 def to_body(value: Value) -> bytes:

@@ -10,7 +10,7 @@ from raftref.dledger.messages import Entry, Index
 from raftref.dledger.storage.entry_coder import (
     BODY_OFFSET,
     INDEX_UNIT_SIZE,
-    Header,
+    EntryHeader,
     IndexUnit,
     header_of,
     to_body,
@@ -42,11 +42,11 @@ class EntryFiles:
         self.index = MappedFile(disk, INDEX_FILE, INDEX_FILE_CAPACITY)
         self._checks_body_crc = checks_body_crc
 
-    def header(self, entry: Entry, index: Index, pos: int) -> Header:
+    def header(self, entry: Entry, index: Index, pos: int) -> EntryHeader:
         """Make the header of an entry at an index and a position in bytes."""
         return header_of(entry, index, pos, with_crc=self._checks_body_crc)
 
-    def append_data(self, header: Header, entry: Entry) -> int:
+    def append_data(self, header: EntryHeader, entry: Entry) -> int:
         """Write an entry at the write position and return that position, whatever position its header has.
 
         Raises:
@@ -62,7 +62,7 @@ class EntryFiles:
         """Let the unit of `index` be the next to be written; raises DiskError if it would lie outside the file."""
         self.index.truncate_offset(index * INDEX_UNIT_SIZE)
 
-    def header_at(self, index: Index) -> Header:
+    def header_at(self, index: Index) -> EntryHeader:
         """Return the header of the entry that the index file names for an index.
 
         Raises:
@@ -74,16 +74,16 @@ class EntryFiles:
         unit = IndexUnit.decode(self.index.select(index * INDEX_UNIT_SIZE, INDEX_UNIT_SIZE))
         if unit.size < BODY_OFFSET:
             raise DiskError(f"the unit of {index} names no entry")
-        header = Header.decode(self.data.select(unit.pos, unit.size)[:BODY_OFFSET])
+        header = EntryHeader.decode(self.data.select(unit.pos, unit.size)[:BODY_OFFSET])
         if not header.begins_entry_at(unit.pos) or header.size > unit.size or header.index != index:
             raise DiskError(f"no entry {index} lies at {unit.pos}")
         return header
 
-    def entry(self, header: Header) -> Entry:
+    def entry(self, header: EntryHeader) -> Entry:
         """Return the entry that a header begins."""
         return Entry(header.term, to_value(self.data.mapped(header.pos + BODY_OFFSET, header.body_size)))
 
-    def entries_from(self, pos: int, index: Index) -> Iterator[Header]:
+    def entries_from(self, pos: int, index: Index) -> Iterator[EntryHeader]:
         """Yield the headers of the entries that follow one another in the data file, written last or long ago.
 
         Args:
@@ -96,13 +96,13 @@ class EntryFiles:
         Source: DLedgerMmapFileStore.recover, which lets the first index of the file be any.
         """
         while pos + BODY_OFFSET <= self.data.capacity:
-            header = Header.decode(self.data.mapped(pos, BODY_OFFSET))
+            header = EntryHeader.decode(self.data.mapped(pos, BODY_OFFSET))
             if not header.begins_entry_at(pos) or header.index != index or not self._is_whole(header):
                 return
             yield header
             pos, index = pos + header.size, Index(index + 1)
 
-    def _is_whole(self, header: Header) -> bool:
+    def _is_whole(self, header: EntryHeader) -> bool:
         """The file is long enough for the body, and repaired, the body is the one that was written."""
         if header.pos + header.size > self.data.capacity:
             return False
@@ -111,19 +111,19 @@ class EntryFiles:
         body = self.data.mapped(header.pos + BODY_OFFSET, header.body_size)
         return zlib.crc32(body) == header.body_crc & 0xFFFFFFFF
 
-    def scan(self) -> list[Header]:
+    def scan(self) -> list[EntryHeader]:
         """Return the headers that recovery takes for the log: from the start of the file, while terms do not fall.
 
         Source: DLedgerMmapFileStore.recover.
         """
-        found: list[Header] = []
+        found: list[EntryHeader] = []
         for header in self.entries_from(0, Index(0)):
             if found and header.term < found[-1].term:
                 break
             found.append(header)
         return found
 
-    def recover(self) -> list[Header]:
+    def recover(self) -> list[EntryHeader]:
         """Find the log in the data file, bring the index file in line with it, and go on behind it.
 
         The index is written anew from the first unit on that is not right. Neither file is forced.

@@ -75,7 +75,7 @@ class FileLedgerStore(LedgerStore):
     def truncate(self, index: Index, entry: Entry, pos: int | None = None, *, curr_term: Term | None = None) -> None:
         """Make the log end with this entry at `index`: an equal one is kept, any other is written.
 
-        Only the write positions move, back or ahead, and what they pass over stays in the files (as published).
+        Only the write positions move, back or forward, and what they pass over stays in the files (as published).
 
         Args:
             index: The index at which the log is to end.

@@ -81,7 +81,7 @@ class MappedFile:
         return self._disk.read(self._name, position, size).ljust(size, b"\0")
 
     def truncate_offset(self, offset: int) -> None:
-        """Move the write position, back or ahead. The bytes behind it stay (TruncatedTail).
+        """Move the write position, back or forward. The bytes behind it stay (TruncatedTail).
 
         Everything before it counts as forced from now on, whether it ever was or not: only after another
         write does `flush` force the file again.

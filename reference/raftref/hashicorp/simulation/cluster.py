@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from raftref.hashicorp.failures import start
@@ -11,18 +10,18 @@ from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
 from raftref.hashicorp.messages import Message, Request, Response, message_from
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation.fault_plan import FaultPlan
-from raftref.hashicorp.steps import Abandoned, Effects
+from raftref.hashicorp.steps import Effects
 from raftref.hashicorp.stores import Stores, bootstrap_cluster
 from raftref.hashicorp.values import NodeId
-from raftref.simulation import Network as Channels
 from raftref.simulation.group import Group
+from raftref.simulation.network import Channels
 
 #: The action that handles each class of messages.
 HANDLERS = {kind: name for name, action in ACTIONS.items() for kind in action.messages}
 
 
 class Network(Channels[Message]):
-    """All channels of a group, and whose answers are waited for no more."""
+    """All channels of a group."""
 
     def apply(self, node: NodeId, effects: Effects) -> None:
         """Do what a step of `node` asks of the network: calls are given up, then messages are sent."""
@@ -30,26 +29,6 @@ class Network(Channels[Message]):
             self.abandon(node, abandoned)
         for m in effects.sent:
             self.send(m)
-
-    def abandon(self, node: NodeId, abandoned: Abandoned) -> None:
-        """Let `node` take no more answers to what it abandoned.
-
-        Its requests under way are no longer awaited; answers to them under way are dropped.
-        """
-
-        def not_awaited(m: Message) -> Message:
-            if isinstance(m, Request) and m.awaited and m.type in abandoned.types:
-                return replace(m, awaited=False)
-            return m
-
-        def without_answers(m: Message) -> Message | None:
-            return None if isinstance(m, Response) and m.type in abandoned.types else m
-
-        for (src, dst), channel in self.channels.items():
-            if src == node and abandoned.peer in (None, dst):
-                channel.change(not_awaited)
-            elif dst == node and abandoned.peer in (None, src):
-                channel.change(without_answers)
 
 
 class Cluster(Group[Server, Message, Effects]):

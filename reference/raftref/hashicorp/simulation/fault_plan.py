@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from raftref.choices import features_in, flaws_in
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Config, Feature, Flaw
@@ -86,7 +86,7 @@ class FaultPlan(GroupPlan):
         return Config(self.features, self.flaws, *bounds)
 
     def constants(self) -> dict[str, bool | str | int]:
-        """Return the spec's constants, as the header of a trace of this plan has them."""
+        """Return the spec's constants."""
         return {
             "Fifo": self.fifo,
             "Voters": self.voters,
@@ -98,8 +98,8 @@ class FaultPlan(GroupPlan):
         }
 
     @classmethod
-    def from_constants(cls, nodes: Sequence[NodeId], constants: Mapping[str, Any]) -> FaultPlan:
-        """Return the plan of a group as the header of a trace describes it; raises PlanError where there is none."""
+    def from_constants(cls, nodes: Sequence[NodeId], constants: Mapping[str, Any]) -> Self:
+        """Return the plan of a group as the header of a trace describes it."""
         voters, nonvoters = int(constants["Voters"]), int(constants["Nonvoters"])
         return cls(
             voters=voters,

@@ -15,8 +15,8 @@ from raftref.records import record
 from raftref.simulation.cluster_trial import ClusterTrial, Offer
 from raftref.simulation.group import NETWORK_ACTIONS
 
-#: More writes than any step has.
-BEYOND_ALL_WRITES = 9
+#: The number of a write that no step has.
+NO_WRITE = 9
 #: Requests of clients.
 LOGS: tuple[tuple[ClientLog, ...], ...] = (
     (),
@@ -31,17 +31,17 @@ class Trial(ClusterTrial[Cluster]):
     """A cluster between two steps. Nothing that is tried changes it."""
 
     def offers(self) -> Iterator[Offer]:
-        """Yield what is worth trying though no rule allows it, or no set has all of it: arguments beyond the others.
+        """Yield steps with arguments outside the sets of those that may be allowed, and what clients append.
 
-        A message for another node; a count, an index or a write beyond the last; what clients append.
+        A message for another node; a count, an index or a write after the last.
         """
         messages = self.under_way()
         for node, server in self.cluster.servers.items():
             for action in (*ACTIONS, *NETWORK_ACTIONS):
-                for args in self._beyond(server, messages, tuple(self.cluster.parameters(action) or ())):
+                for args in self._out_of_range(server, messages, tuple(self.cluster.parameters(action) or ())):
                     yield node, action, args
 
-    def _beyond(
+    def _out_of_range(
         self, server: Server, messages: list[dict[str, Any]], names: tuple[str, ...]
     ) -> Iterator[Mapping[str, Any]]:
         others = [other for other in self.cluster.node_ids if other != server.node_id]
@@ -62,6 +62,6 @@ class Trial(ClusterTrial[Cluster]):
             case ("asked", *_):
                 yield {"asked": record(frozenset({server.node_id})), **last}
             case ("outcome",):
-                yield {"outcome": record(Outcome(Result.CRASH, BEYOND_ALL_WRITES))}
+                yield {"outcome": record(Outcome(Result.CRASH, NO_WRITE))}
             case ("peer",):
                 yield {"peer": server.node_id}

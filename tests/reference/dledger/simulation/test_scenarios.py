@@ -11,7 +11,7 @@ from raftref.dledger.simulation import SCENARIOS, Event, figure8, truncated_tail
 
 
 def committed_logs(events: list[Event]) -> list[dict[str, list[Any]]]:
-    """What each node holds as committed, after each event."""
+    """The entries that each node holds as committed, after each event."""
     logs: dict[str, list[Any]] = {}
     committed: dict[str, list[Any]] = {}
     steps = []

@@ -20,8 +20,9 @@ from lockstep.trace.trace_reader import read_trace
 from raftref.action import NotEnabled
 from raftref.dledger.choices import FINE, VOTES, Feature
 from raftref.dledger.server import ACTIONS
-from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, constants, simulate
+from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, simulate
 from raftref.dledger.state import Role
+from raftref.records import record
 from tests.support.sampling import sampled
 
 SEEDS = range(20)
@@ -181,10 +182,10 @@ def test_what_is_sent_is_under_way_and_what_is_handled_was() -> None:
     plan = FaultPlan(events=800, duplicate=0.0)
     schedule = Schedule(4, plan)
     for _ in range(plan.events):
-        before = {link: [m.record() for m in c] for link, c in schedule.cluster.network.channels.items()}
+        before = {link: [record(m) for m in c] for link, c in schedule.cluster.network.channels.items()}
         event = schedule.next_event()
         assert event is not None
-        after = {link: [m.record() for m in c] for link, c in schedule.cluster.network.channels.items()}
+        after = {link: [record(m) for m in c] for link, c in schedule.cluster.network.channels.items()}
         for m in event["sent"]:
             assert m in after[m["src"], m["dst"]]
         if "m" in event["args"]:
@@ -196,14 +197,14 @@ def test_what_is_sent_is_under_way_and_what_is_handled_was() -> None:
 def test_a_run_is_a_trace(tmp_path: Path) -> None:
     plan = FaultPlan(events=300)
     events = list(simulate(2, plan))
-    header = Header("lockstep-trace/1", "raftref", "0.1", "DLedger", plan.node_ids, dict(constants(plan)))
+    header = Header("lockstep-trace/1", "raftref", "0.1", "DLedger", plan.node_ids, plan.constants())
     written = [TraceEvent(**{**event, "sent": tuple(event["sent"])}) for event in events]
     assert write_trace(tmp_path / "run.ndjson", header, written) == 300
     assert [event for _, event in read_trace(tmp_path / "run.ndjson")] == written
 
 
 def test_without_faults_nobody_crashes_and_nothing_is_lost_on_the_way() -> None:
-    """What is cleared from a queue is a Lose as well."""
+    """A request that is cleared from a queue is a Lose as well."""
     calm = dict.fromkeys(("loss", "duplicate", "delay", "crash", "partition", "step_down", "push_timeout"), 0.0)
     counts = Counter(e["action"] for e in simulate(1, replace(FaultPlan(fifo=True), **calm)))  # type: ignore[arg-type]
     assert counts["Crash"] == counts["Duplicate"] == 0

@@ -21,7 +21,7 @@ def disk_with(*writes: tuple[str, bytes], sector_bytes: int | None = None) -> Si
 
 
 class TestLosePower:
-    """What was not forced is gone, but for what the caller lets survive."""
+    """Writes that were not forced are gone, but for those that the caller lets survive."""
 
     def test_lost_power_loses_what_was_not_forced(self) -> None:
         disk = disk_with(("f", b"ab"))
@@ -48,7 +48,7 @@ class TestLosePower:
         disk.lose_power(names=1, writes=[0, 2])
         assert disk.files() == {"f": b"abc\0efgh"}
 
-    def test_of_the_names_the_first_changes_survive(self) -> None:
+    def test_the_first_changes_of_names_survive(self) -> None:
         disk = disk_with(("new", b"n"), ("old", b"o"))
         disk.force("old")
         disk.delete("old")
@@ -93,7 +93,7 @@ class TestKill:
         disk.kill()
         assert disk.files() == {"f": b"ab"}
 
-    def test_but_a_later_loss_of_power_still_takes_what_was_not_forced(self) -> None:
+    def test_a_later_loss_of_power_takes_what_was_not_forced(self) -> None:
         disk = disk_with(("f", b"ab"))
         disk.kill()
         disk.lose_power()

@@ -9,7 +9,7 @@ from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.storage.entry_coder import (
     BODY_OFFSET,
     INDEX_UNIT_SIZE,
-    Header,
+    EntryHeader,
     IndexUnit,
     header_of,
     to_body,
@@ -42,7 +42,7 @@ def test_a_header_takes_48_bytes_and_an_index_unit_32() -> None:
 @given(st.text(), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1), st.booleans())
 def test_what_is_written_is_read_again(value: str, index: int, term: int, pos: int, with_crc: bool) -> None:
     header = header_of(Entry(Term(term), value), Index(index), pos, with_crc=with_crc)
-    assert Header.decode(header.encode()) == header
+    assert EntryHeader.decode(header.encode()) == header
     assert header.begins_entry_at(pos)
     assert IndexUnit.decode(header.unit().encode()) == header.unit()
     assert to_value(to_body(value)) == value
@@ -55,4 +55,4 @@ def test_a_torn_body_is_a_value_and_goes_back_to_the_same_bytes(body: bytes) -> 
 
 @given(st.binary(min_size=BODY_OFFSET, max_size=BODY_OFFSET), st.integers(0, 2**40))
 def test_any_bytes_can_be_asked_whether_they_begin_an_entry(data: bytes, pos: int) -> None:
-    assert not Header.decode(data).begins_entry_at(pos) or data[:4] == b"\0\0\0\1"
+    assert not EntryHeader.decode(data).begins_entry_at(pos) or data[:4] == b"\0\0\0\1"

@@ -182,7 +182,7 @@ class TestLostPower:
     @given(
         st.lists(st.sampled_from([A1, B1, C1]), max_size=4), st.lists(st.sampled_from([X2, Y2]), max_size=4), st.data()
     )
-    def test_whatever_survives_the_forced_entries_do_and_others_in_order(
+    def test_forced_entries_survive_and_of_the_others_the_first_ones(
         self, forced: list[Entry], unforced: list[Entry], data: st.DataObject
     ) -> None:
         disk = SimulatedDisk()
@@ -220,7 +220,7 @@ class TestTakenAsForced:
         disk.lose_power()
         assert recovered(disk).log == (A1, B1, C1)
 
-    def test_what_precedes_an_equal_entry_that_truncate_kept_is_not_forced_either(self) -> None:
+    def test_what_precedes_an_equal_entry_that_truncate_kept_is_not_forced(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1, B1)
         held.truncate(Index(1), B1)
@@ -237,7 +237,7 @@ class TestTakenAsForced:
 
 
 class TestDamage:
-    """What cannot be read ends the scan."""
+    """An entry that cannot be read ends the scan."""
 
     @pytest.mark.parametrize("offset", [0, 4, 8, 24, 44], ids=["magic", "size", "index", "pos", "body size"])
     def test_a_flipped_bit_in_the_header_ends_the_scan(self, offset: int) -> None:
@@ -318,7 +318,7 @@ class TestDamage:
 
     @settings(max_examples=200, deadline=None, database=None)
     @given(st.binary(max_size=200))
-    def test_nor_do_files_of_any_bytes(self, data: bytes) -> None:
+    def test_files_of_any_bytes_do_not_keep_a_node_from_starting(self, data: bytes) -> None:
         disk = SimulatedDisk()
         for name in (DATA_FILE, INDEX_FILE, "checkpoint"):
             disk.write(name, 0, data)
@@ -367,7 +367,7 @@ class TestPositions:
         held.append(C1)
         assert disk.size(DATA_FILE) == 3 * SIZE + 5
 
-    def test_beyond_the_capacity_of_the_file_nothing_is_written(self) -> None:
+    def test_nothing_is_written_past_the_capacity_of_the_file(self) -> None:
         held = store(SimulatedDisk(), A1)
         with pytest.raises(DiskError, match="cannot go on"):
             held.truncate(Index(1), B1, pos=2**40)
@@ -417,6 +417,6 @@ def test_neither_core_nor_simulation_knows_of_files() -> None:
 
 
 def test_only_the_disk_that_is_a_folder_reaches_the_operating_system() -> None:
-    files = [file for room in ("dledger/storage", "disks") for file in (PACKAGE / room).glob("*.py")]
+    files = [file for package in ("dledger/storage", "disks") for file in (PACKAGE / package).glob("*.py")]
     reaching = {file.name for file in files if imports(file) & {"os", "pathlib", "io"}}
     assert reaching == {"directory_disk.py"}

@@ -20,7 +20,7 @@ EQUAL_SIZES = st.builds(Entry, TERMS, st.sampled_from("abc"))
 
 
 def readable(tail: Log) -> Log:
-    """What lies behind the log, up to the first hole: behind that no scan gets."""
+    """The entries behind the log up to the first hole, where a scan ends."""
     return tuple(takewhile(lambda entry: entry is not None, tail))
 
 
@@ -42,9 +42,9 @@ class BothStores(RuleBasedStateMachine):
     def append(self, entry: Entry) -> None:
         assert self.memory.append(entry) == self.files.append(entry)
 
-    @rule(ahead=st.integers(0, 8), entry=EQUAL_SIZES)
-    def truncate(self, ahead: int, entry: Entry) -> None:
-        index = Index(ahead % (len(self.memory.log) + 3))
+    @rule(offset=st.integers(0, 8), entry=EQUAL_SIZES)
+    def truncate(self, offset: int, entry: Entry) -> None:
+        index = Index(offset % (len(self.memory.log) + 3))
         self.memory.truncate(index, entry)
         self.files.truncate(index, entry)
 
@@ -71,7 +71,7 @@ class BothStores(RuleBasedStateMachine):
 
     @rule(curr_term=TERMS)
     def die_and_recover(self, curr_term: Term) -> None:
-        """Another process opens the files; how far its scan goes is what the store in memory is told."""
+        """Another process opens the files; the store in memory recovers as far as its scan goes."""
         found = self.files.resurrectable_count()
         assert found == self.memory.resurrectable_count()
         self.disk.kill()

@@ -30,7 +30,7 @@ class Replay:
         self.store = FileLedgerStore(self.disk)
 
     def take(self, call: str, args: list[Any]) -> bool:
-        """Make a call, and tell whether it was done."""
+        """Make a call; return whether it was done."""
         try:
             getattr(self, call)(*args)
         except DiskError:
