@@ -1,4 +1,4 @@
-"""What a checkout and a built wheel carry."""
+"""The contents of a checkout, of a built wheel and of the source distribution."""
 
 import subprocess
 import sys

@@ -55,13 +55,13 @@ def holder(folder: Path, what: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("what", ["end", "fail"])
-def test_nothing_is_left_of_a_process_that_ends(tmp_path: Path, what: str) -> None:
+def test_a_process_that_ends_leaves_no_scratch_folder(tmp_path: Path, what: str) -> None:
     holder(tmp_path, what).wait(timeout=60)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left_of_a_process_that_is_interrupted(tmp_path: Path, number: int) -> None:
+def test_a_process_that_is_interrupted_leaves_no_scratch_folder(tmp_path: Path, number: int) -> None:
     child = holder(tmp_path, "wait")
     assert list(tmp_path.glob("lockstep-run-*/inner-*/file"))
     child.send_signal(number)
@@ -69,7 +69,7 @@ def test_nothing_is_left_of_a_process_that_is_interrupted(tmp_path: Path, number
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_goes_with_the_next_run_and_what_a_living_one_has_stays(tmp_path: Path) -> None:
+def test_the_next_run_removes_the_folder_of_a_killed_process_and_not_of_a_living_one(tmp_path: Path) -> None:
     living, killed = holder(tmp_path, "wait"), holder(tmp_path, "wait")
     (tmp_path / "lockstep-run-not-ours").write_text("a file")
     killed.kill()

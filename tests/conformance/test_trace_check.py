@@ -66,7 +66,7 @@ def test_a_tampered_observation_is_refused_at_its_line_and_named(name: str) -> N
     assert "the trace shows" in verdict.deviation.details[0]
 
 
-def test_every_observed_field_of_the_spec_is_tampered_with_above() -> None:
+def test_the_tampered_observations_cover_every_observed_field_of_the_spec() -> None:
     text = DLEDGER.module.read_text(encoding="utf-8")
     fields = text.partition("Observe(n) ==")[2].partition("]\n")[0]
     assert all(name in fields for name in OTHER)
@@ -122,7 +122,7 @@ def test_what_the_spec_does_not_know_is_malformed(changes: dict[str, Any], probl
     assert verdict.reason == f"t:{index + 2}: {problem}"
 
 
-def test_where_no_name_is_like_it_the_fields_there_are_are_listed() -> None:
+def test_an_unknown_field_that_resembles_none_is_refused_with_a_list_of_the_fields() -> None:
     verdict = check(tampered(last(lambda event: event.action == "AppendAsLeader"), shows={"zzz": 1}))
     assert "no such field: it has acknowledged, checkPoint, committedIndex, " in verdict.reason
 

@@ -183,7 +183,7 @@ def two_leaderships_of_one_election(logs: Logs) -> int:
     return added(logs, "n1", "entering leader state", "entering leader state: leader=n1")
 
 
-def a_compaction_beyond_the_snapshot(logs: Logs) -> int:
+def a_compaction_past_the_snapshot(logs: Logs) -> int:
     index = snapshot_of(logs["n3"])
     return changed(logs, "n3", "compacting logs", r"to=\d+", f"to={index + 1}")
 
@@ -212,7 +212,7 @@ LIES = [
     ("divergent", a_leader_that_nobody_elected, "n3", "EnterFollower"),
     ("quiet", no_pre_vote, "n1", "Win"),
     ("quiet", two_leaderships_of_one_election, "n1", "EnterLeader"),
-    ("snapshots", a_compaction_beyond_the_snapshot, "n3", "CompactedIsInSnapshot"),
+    ("snapshots", a_compaction_past_the_snapshot, "n3", "CompactedIsInSnapshot"),
     ("snapshots", a_snapshot_that_goes_back, "n3", "SnapshotsNeverFall"),
     ("snapshots", another_snapshot_than_was_begun, "n3", "CompleteSnapshot"),
     ("snapshots", applied_entries_that_are_cleared, "n3", "NothingAppliedIsCleared"),
@@ -262,7 +262,7 @@ def test_a_log_that_is_cut_is_refuted_or_inconclusive_and_never_passes(
 def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
     judges: Callable[..., OwnLogs], tmp_path: Path
 ) -> None:
-    """What is left of the logs begins while n2 leads term 4, before it loses its lease."""
+    """The rest of the logs begins while n2 leads term 4, before it loses its lease."""
     files = hclog_lines(recording("divergent"), tmp_path)
     for file in files:
         lines = file.read_text().splitlines(keepends=True)

@@ -117,7 +117,7 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
         assert judge.all(logs).verdict is verdict, skew
 
 
-def test_no_difference_of_clocks_is_tried_beyond_that_of_all_stamps() -> None:
+def test_no_difference_of_clocks_is_tried_that_exceeds_that_of_all_stamps() -> None:
     def thread(*times: int) -> Thread:
         return Thread("a.log", [ThreadLine(1, "", (), time=time * clock_skew.MILLISECOND) for time in times])
 
@@ -753,7 +753,7 @@ def test_a_mistake_in_a_mapping_is_reported_with_its_line_before_any_log_is_read
         assert f"mapping.toml:{place}" in said
 
 
-def test_what_does_not_fit_a_mapping_is_what_msgspec_refuses() -> None:
+def test_a_mapping_is_refused_exactly_where_msgspec_refuses_it() -> None:
     """Mappings with one value replaced by one of another kind: both checks of types agree on each."""
     tree = tomllib.loads(f"""kind = "kind"\ntime = {{ field = "t", unit = "s" }}\nskew = "1 s"\n{BASIC}
 [hidden]
@@ -806,7 +806,9 @@ receives = { field = "id", optional = true }
 
 
 @pytest.mark.parametrize("name", [None, True, {"a": 1}, [1]])
-def test_what_is_no_name_of_a_message_is_reported_with_its_line(name: Any, queue: Callable[..., TraceVerdict]) -> None:
+def test_a_message_id_that_is_no_string_or_integer_is_reported_with_its_line(
+    name: Any, queue: Callable[..., TraceVerdict]
+) -> None:
     found = queue(TWO, [line("push", at=1, id=name)], [line("take", at=2, id=1)])
     assert found.verdict is Verdict.MALFORMED
     assert found.reason.partition("q0.log:")[2].startswith("1: `sends`: a message is named by a string or an integer")

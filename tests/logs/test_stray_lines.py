@@ -151,7 +151,7 @@ def test_where_the_first_lines_were_rotated_away_the_message_names_what_helps(tm
     assert lockstep("import", "whole.log", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
 
 
-def test_a_log_of_json_alone_is_none_of_dledger(tmp_path: Path) -> None:
+def test_a_log_of_json_alone_is_no_log_of_dledger(tmp_path: Path) -> None:
     code, said = imported(tmp_path, '{"event": "put", "message": "x"}\n{"event": "put"}\n')
     assert (code, "d.log:1: the line is not of the form of the log, nor is any other" in said) == (2, True)
 

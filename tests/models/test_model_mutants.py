@@ -324,7 +324,7 @@ MUTANTS = [
         "AnswersAreToTheRound",
     ),
     Mutant(
-        "asks_for_votes_before_it_goes_to_a_term_it_was_told_of",
+        "asks_for_votes_before_it_goes_to_a_term_it_has_heard_of",
         "MessageElections",
         "        /\\ ~node[n].election.needIncrease\n",
         "",
@@ -607,7 +607,7 @@ def test_every_property_is_seen_to_fail() -> None:
     assert {*CODES, *OF_RULES} - seen == {"TypeOK"}
 
 
-def test_the_readme_of_the_spec_tells_which_models_check_what_a_rule_is_for() -> None:
+def test_the_readme_of_the_spec_lists_the_models_that_check_what_a_rule_is_for() -> None:
     text = (spec_dir() / "dledger" / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| .+ \| ((?:`\w+`(?:, )?)+) \|$", text, re.MULTILINE))
     pinned = manifest()

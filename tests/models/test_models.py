@@ -1,4 +1,4 @@
-"""The models of the manifest: complete, told the truth about, and held against their pins."""
+"""The models of the manifest: every cfg has an entry and a true header, and every result is compared with its pin."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_green_model_in_which_a_flaw_is_published_says_so() -> None:
             assert "as published" in " ".join(header_of(entry.name).split())
 
 
-def test_the_readme_of_the_spec_tells_the_sensitivity_of_every_switch() -> None:
+def test_the_readme_of_the_spec_lists_the_sensitivity_of_every_switch() -> None:
     text = (spec_dir() / "dledger" / "README.md").read_text(encoding="utf-8")
     for each in SENSITIVE:
         assert f"| `{each.switch}` | `{each.twin}` | `{each.name}` | `{each.violates}` | {each.depth} |" in text
@@ -115,7 +115,7 @@ FLAWS = [each for each in manifest().models if each.result == "violated"]
 
 
 @pytest.mark.parametrize("entry", FLAWS, ids=lambda each: each.name)
-def test_what_a_flaw_violates_a_green_model_checks(entry: ModelEntry) -> None:
+def test_a_green_model_checks_every_property_that_a_flaw_violates(entry: ModelEntry) -> None:
     """A property that no green model has could fail everywhere."""
     greens = [each for each in manifest().models if each.result == "holds"]
     checked_in = [each.name for each in greens if re.search(rf"^  {entry.violates}$", cfg_text(each.name), re.M)]
@@ -151,7 +151,7 @@ def test_a_model_whose_budget_is_spent_is_inconclusive() -> None:
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
-def test_the_whole_is_as_bad_as_its_worst_part_and_nothing_checked_is_no_pass() -> None:
+def test_the_verdict_on_several_models_is_the_worst_and_on_none_inconclusive() -> None:
     assert worst([]) is Verdict.INCONCLUSIVE
     assert worst([Verdict.HOLDS, Verdict.INCONCLUSIVE]) is Verdict.INCONCLUSIVE
     assert worst([Verdict.INCONCLUSIVE, Verdict.VIOLATED, Verdict.HOLDS]) is Verdict.VIOLATED
@@ -169,14 +169,14 @@ def checked(recording: Recording) -> TraceVerdict:
     return check_trace(trace, spec, system.interface(spec))
 
 
-#: What `verify` tells of every recording these tell of some; the others at night.
+#: Recordings that every run checks; the others are for the night, and `verify` checks them all.
 SAMPLE = (
     *("figure8, its log alone", "restarts, repaired spec", "fault_free, 0.3.1.2"),
     *("raft, torn_vote, repaired spec", "raft, snapshot_loop"),
 )
 
 
-def test_the_sample_is_of_recordings_that_there_are() -> None:
+def test_every_recording_of_the_sample_is_in_the_manifest() -> None:
     assert {*SAMPLE} < {each.name for each in RECORDINGS}
 
 
@@ -187,31 +187,31 @@ def test_the_sample_is_of_recordings_that_there_are() -> None:
         for each in RECORDINGS
     ],
 )
-def test_a_recording_of_the_real_system_gets_the_verdict_the_manifest_tells(recording: object) -> None:
+def test_a_recording_of_the_real_system_gets_the_verdict_that_the_manifest_pins(recording: object) -> None:
     each = next(one for one in RECORDINGS if one is recording)
     assert mismatches(each, checked(each)) == []
 
 
-def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
-    told = next(each for each in RECORDINGS if each.name == "figure8")
-    found = checked(told)
-    silent = msgspec.structs.replace(told, violates={})
+def test_a_recording_with_another_verdict_than_pinned_is_no_pass() -> None:
+    pinned = next(each for each in RECORDINGS if each.name == "figure8")
+    found = checked(pinned)
+    silent = msgspec.structs.replace(pinned, violates={})
     assert mismatches(silent, found)
-    assert mismatches(msgspec.structs.replace(told, verdict="holds"), found)
-    assert mismatches(told, replace(found, verdict=Verdict.INCONCLUSIVE, reason="died")) == ["died"]
+    assert mismatches(msgspec.structs.replace(pinned, verdict="holds"), found)
+    assert mismatches(pinned, replace(found, verdict=Verdict.INCONCLUSIVE, reason="died")) == ["died"]
 
 
-def test_every_recording_of_the_folder_is_told_of() -> None:
+def test_every_recording_of_the_folder_is_in_the_manifest() -> None:
     files = {path.name for path in (traces_dir() / "captured").glob("*/*") if path.suffix != ".md"}
     assert {Path(each.file).name for each in RECORDINGS} == files
 
 
-def test_the_page_tells_where_recordings_leave_the_repaired_spec() -> None:
+def test_the_page_lists_where_recordings_leave_the_repaired_spec() -> None:
     page = (traces_dir() / "captured" / "hashicorp" / "README.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(\w+)` \| `(\w+)`, line (\d+) \|", page, re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \| `(\w+)`, line (\d+) \|", page, re.MULTILINE)
     repaired = [each for each in RECORDINGS if each.name.startswith("raft, ") and each.variant == "repaired"]
     left = [(each.name.split(", ")[1], each.leaves.action, str(each.leaves.line)) for each in repaired if each.leaves]
-    assert sorted(told) == sorted(left)
+    assert sorted(listed) == sorted(left)
     holding = {each.name.split(", ")[1] for each in repaired if each.verdict == "holds"}
     assert holding == set(re.findall(r"`(\w+)`", page[page.index("In `quiet`") :]))
 

@@ -36,7 +36,7 @@ LARGER = [
 
 @functools.lru_cache(maxsize=1)
 def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
-    """What a search by tables finds, its graph, and TLC's."""
+    """Return what a search by tables finds, its graph, and TLC's."""
     manifest, entry = model_named(name)
     module, cfg = manifest.files(entry)
     actions: dict[str, int] = {}
@@ -64,7 +64,7 @@ def test_tables_have_exactly_the_states_and_steps_that_tlc_finds_with_their_acti
     assert graph_differences(ours, theirs) == []
 
 
-def test_whatever_differs_between_two_state_graphs_is_told() -> None:
+def test_every_difference_between_two_state_graphs_is_reported() -> None:
     _, ours, theirs = both("ordered")
     assert graph_differences(ours, theirs) == []
     states, steps, initial = ours.states.copy(), ours.steps.copy(), ours.initial.copy()
@@ -73,8 +73,8 @@ def test_whatever_differs_between_two_state_graphs_is_told() -> None:
     for end in range(3):  # another source, another action, another target
         other = steps.copy()
         other[11, end] = next(each for each in np.unique(steps[:, end]).tolist() if each != steps[11, end])
-        (told,) = graph_differences(replace(ours, steps=other), theirs)
-        assert told.startswith("steps: ")
+        (difference,) = graph_differences(replace(ours, steps=other), theirs)
+        assert difference.startswith("steps: ")
     initial[5] = not initial[5]
     assert graph_differences(replace(ours, initial=initial), theirs)[0].startswith("initial states: ")
     fewer = f"{(len(states), len(steps) - 1)} states and steps, and {(len(states), len(steps))}"

@@ -375,7 +375,7 @@ EXPLAINED = (
 
 
 @pytest.mark.parametrize("name", sampled([*ASSIGNING, "a function that assigns, passed to a definition"], EXPLAINED))
-def test_a_step_by_such_a_function_is_one_and_is_explained(name: str, tmp_path: Path) -> None:
+def test_a_step_by_a_function_that_assigns_is_taken_and_explained(name: str, tmp_path: Path) -> None:
     spec = load_spec(*project(tmp_path, MODULES[name]), cache_dir=tmp_path / "cache")
     (start,) = set(spec.initial_states())
     found = list(spec.successors(start))

@@ -71,7 +71,7 @@ def test_what_cannot_be_listed_has_no_bytes() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"\xc1", b"\xc0", b"\x80", b"\xcb" + bytes(8), b"\xc7\x00\x09", b"\x92\x01"])
-def test_other_bytes_are_refused(text: bytes) -> None:
+def test_bytes_that_no_value_has_are_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match="not the bytes of a value"):
         decoded(text)
 

@@ -1,4 +1,4 @@
-"""What a step asks for several times is computed once, and what it is given is taken for the spec's own object."""
+"""A step computes once what it uses several times, and uses the spec's own object in place of an equal argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A count is confirmed by searches that share nothing but the spec; what makes one of them differ is told."""
+"""A count is confirmed by searches that share nothing but the spec; if one of them differs, the reason is printed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_orbits_are_counted_under_constraints_too(tmp_path: Path) -> None:
     assert (found.doubt, len(found.confirmed)) == ("", 2)
 
 
-def test_too_many_states_without_symmetry_are_not_explored_and_that_is_told(tmp_path: Path) -> None:
+def test_too_many_states_without_symmetry_are_not_explored_and_a_confirmation_says_so(tmp_path: Path) -> None:
     found = explore_until_confirmed(
         loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path), SearchOptions(), max_without_symmetry=10
     )
@@ -94,7 +94,9 @@ def test_a_violation_is_confirmed(tmp_path: Path) -> None:
 
 def test_fingerprints_that_collide_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = fingerprints.FingerprintFunction.__call__
-    monkeypatch.setattr(fingerprints.FingerprintFunction, "__call__", lambda self, *told: right(self, *told) & 0xFF)
+    monkeypatch.setattr(
+        fingerprints.FingerprintFunction, "__call__", lambda self, *columns: right(self, *columns) & 0xFF
+    )
     found = explore_until_confirmed(loaded(post(tmp_path), tmp_path), SearchOptions())
     assert found.confirmed == ()
     assert "functions 0 and 1 of fingerprints: distinct: " in found.doubt

@@ -40,7 +40,7 @@ def post(cache: Path, *lines: str) -> Spec:
     return load_spec(POST, cfg(cache, *lines), cache_dir=cache)
 
 
-def told(found: Exploration | TableExploration) -> list[Any]:
+def counts(found: Exploration | TableExploration) -> list[Any]:
     return [getattr(found, name) for name in COUNTS]
 
 
@@ -56,11 +56,11 @@ def told(found: Exploration | TableExploration) -> list[Any]:
     ],
     ids=["holds", "violated", "symmetry", "a behaviour", "a deadlock"],
 )
-def test_it_makes_no_difference_when_tables_begin(few: int, lines: tuple[str, ...], cache: Path) -> None:
+def test_the_result_does_not_depend_on_when_tables_begin(few: int, lines: tuple[str, ...], cache: Path) -> None:
     spec = post(cache, *lines)
     theirs = explore(spec)
     ours = explore_compiled(spec, SearchOptions(states_before_tables=few))
-    assert told(ours) == told(theirs)
+    assert counts(ours) == counts(theirs)
     if few != 20:
         assert isinstance(ours, TableExploration) is (few == 1)
     assert (

@@ -1,4 +1,4 @@
-"""Formulas of every odd form, on walks through states: what a change is said not to concern, it has not changed.
+"""Formulas of every odd form, on walks through states: a formula that a change does not affect has not changed.
 
 The modules of specs/footprints have a property for each form that a formula may take; none of their actions matters. A
 walk changes a variable or two at random, and both ways of evaluation judge each step. A step that a property forbids is
@@ -165,13 +165,13 @@ def walks(spec: Spec, steps: int, seed: int) -> None:
     assert len(forbidding) > len(spec.parts) * 0.6
 
 
-def test_what_no_change_concerns_has_not_changed(spec: Spec) -> None:
+def test_a_formula_that_no_change_affects_has_not_changed(spec: Spec) -> None:
     walks(spec, 200, seed=1)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2, 8))
-def test_what_no_change_concerns_has_not_changed_on_long_walks(spec: Spec, seed: int) -> None:
+def test_a_formula_that_no_change_affects_has_not_changed_on_long_walks(spec: Spec, seed: int) -> None:
     walks(spec, 1500, seed)
 
 

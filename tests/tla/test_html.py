@@ -1,4 +1,4 @@
-"""What a notebook shows of states, behaviours, verdicts and traces: tables in which every text is text."""
+"""The tables that a notebook shows for states, behaviours, verdicts and traces, in which every text is escaped."""
 
 from __future__ import annotations
 

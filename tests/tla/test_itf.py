@@ -1,4 +1,4 @@
-"""What is no ITF value is refused with a ValueError, whatever is wrong with it."""
+"""A tree that is no ITF value is refused with a ValueError, whatever is wrong with it."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_states_that_differ_in_kind_only_are_two_as_for_tlc(name: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", [name for name in APART if "quantifier" not in name])
-def test_tables_themselves_keep_them_apart_and_find_the_same_states(name: str, tmp_path: Path) -> None:
+def test_tables_themselves_keep_states_that_differ_in_kind_only_apart(name: str, tmp_path: Path) -> None:
     """No other search stands in for the tables here."""
     text, cfg = APART[name]
     spec = load_spec(*written(tmp_path, text, *cfg), cache_dir=tmp_path / "cache")
@@ -157,7 +157,7 @@ def test_images_of_one_state_that_differ_in_kind_only_end_every_search(tmp_path:
         assert "two images of a state differ in kind only" in explore_spec(SpecFiles(*files), engine).reason
 
 
-def test_a_lasso_leads_from_one_of_them_to_the_other(tmp_path: Path) -> None:
+def test_a_lasso_leads_from_a_state_to_one_that_differs_in_kind_only(tmp_path: Path) -> None:
     text = """VARIABLE x
 Init == x = 1
 Next == IF ToString(x) = "1" THEN x' = TRUE ELSE x' = x

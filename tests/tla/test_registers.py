@@ -16,7 +16,7 @@ from tests.support.sampling import sampled
 
 HEAD = """EXTENDS Naturals, Sequences, TLC
 VARIABLE x
-Tell(where) ==
+Report(where) ==
     PrintT(<<where, x, TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter"), TLCGet(1)>>)
 Counted == TLCGet(1) + 1
 Count == TLCSet(1, Counted)
@@ -26,30 +26,30 @@ Count == TLCSet(1, Counted)
 SPECS = {
     "counters, wherever something is evaluated": (
         """ASSUME TLCSet(1, 0) /\\ PrintT(<<TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter")>>)
-Init == x \\in {0, 10} /\\ Tell("Init")
-Add == x < 4 /\\ \\E d \\in {1, 2} : x' = x + d /\\ Count /\\ Tell("Add")
-Drop == x > 9 /\\ x' = x - 9 /\\ Tell("Drop")
-Next == Add \\/ Drop \\/ (x > 3 /\\ Tell("stay") /\\ UNCHANGED x)
-Inv == Tell("Inv") /\\ Count
-Con == Tell("Con") /\\ x < 5 /\\ Count
-ACon == Tell("ACon") /\\ x' # 10""",
+Init == x \\in {0, 10} /\\ Report("Init")
+Add == x < 4 /\\ \\E d \\in {1, 2} : x' = x + d /\\ Count /\\ Report("Add")
+Drop == x > 9 /\\ x' = x - 9 /\\ Report("Drop")
+Next == Add \\/ Drop \\/ (x > 3 /\\ Report("stay") /\\ UNCHANGED x)
+Inv == Report("Inv") /\\ Count
+Con == Report("Con") /\\ x < 5 /\\ Count
+ACon == Report("ACon") /\\ x' # 10""",
         "INVARIANT Inv\nCONSTRAINT Con\nACTION_CONSTRAINT ACon\n",
     ),
     "a register that decides what is enabled": (
         """ASSUME TLCSet(1, 0)
 Init == x = 0
-Next == \\/ TLCGet(1) < 5 /\\ Count /\\ x' = x + 1 /\\ Tell("up")
-        \\/ TLCGet(1) >= 3 /\\ x' = 0 /\\ Tell("back")
+Next == \\/ TLCGet(1) < 5 /\\ Count /\\ x' = x + 1 /\\ Report("up")
+        \\/ TLCGet(1) >= 3 /\\ x' = 0 /\\ Report("back")
         \\/ UNCHANGED x
-Inv == TLCGet("level") < 9 /\\ Tell("Inv")""",
+Inv == TLCGet("level") < 9 /\\ Report("Inv")""",
         "INVARIANT Inv\n",
     ),
     "a register that is read late": (
         """ASSUME TLCSet(1, 0)
 Init == x = 0
 After(n) == Count /\\ x' = n
-Next == \\/ x < 3 /\\ LET n == TLCGet(1) IN Count /\\ x' = n /\\ Tell("let")
-        \\/ x < 3 /\\ After(TLCGet(1) + 1) /\\ Tell("argument")
+Next == \\/ x < 3 /\\ LET n == TLCGet(1) IN Count /\\ x' = n /\\ Report("let")
+        \\/ x < 3 /\\ After(TLCGet(1) + 1) /\\ Report("argument")
         \\/ x >= 3 /\\ UNCHANGED x
 Inv == LET seen == TLCGet(2) IN TLCSet(2, Append(IF x = 0 THEN <<>> ELSE seen, x)) /\\ PrintT(TLCGet(2))""",
         "INVARIANT Inv\nCONSTRAINT Few\n",
@@ -110,16 +110,16 @@ NAMES = {
         1,
     ),
 }
-FEW = "Few == x < 6\n"
-#: What counts; the others at night.
+CONSTRAINT = "Few == x < 6\n"
+#: Parameters of every run; the others are for the night.
 SAMPLE = ("counters, wherever something is evaluated",)
 
 
 def write(folder: Path, definitions: str, cfg: str) -> tuple[Path, Path]:
-    text = f"---- MODULE Told ----\n{HEAD}{FEW}{definitions}\n====\n"
-    (folder / "Told.tla").write_text(text)
-    (folder / "Told.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
-    return folder / "Told.tla", folder / "Told.cfg"
+    text = f"---- MODULE Registers ----\n{HEAD}{CONSTRAINT}{definitions}\n====\n"
+    (folder / "Registers.tla").write_text(text)
+    (folder / "Registers.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
+    return folder / "Registers.tla", folder / "Registers.cfg"
 
 
 @pytest.mark.parametrize("name", sampled(SPECS, SAMPLE))

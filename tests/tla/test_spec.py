@@ -374,7 +374,7 @@ def test_constants_are_given_besides_the_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("features", "value"), [('{"a", "b"}', (1, 4)), ('{"a"}', (1, 4)), ("{}", (2, 4))])
-def test_what_the_members_of_a_constant_set_decide_is_decided_once(
+def test_a_formula_over_the_members_of_a_constant_set_is_decided_once(
     features: str, value: tuple[int, int], tmp_path: Path
 ) -> None:
     """Also in an instance, where the set is another."""
@@ -481,7 +481,7 @@ def test_the_arguments_of_an_action_are_what_its_quantifiers_bind_enabled_or_not
 
 
 def test_every_enabled_step_has_its_arguments_among_those_of_its_action(bag: Spec) -> None:
-    """What a search of the model enables, all of it."""
+    """Every step that is enabled in a state of the search has arguments from the domains of its action."""
     for state in explore(bag, SearchOptions(max_states=60)).states:
         for action, args in bag.enabled(state):
             assert args in list(bag.arguments(state, action)), action

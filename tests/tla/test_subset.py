@@ -1,4 +1,4 @@
-"""What the compiler leaves out it refuses, by module and line; nothing is passed over in silence."""
+"""The compiler refuses what it does not compile, by module and line; it passes over nothing in silence."""
 
 from __future__ import annotations
 

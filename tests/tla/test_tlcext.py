@@ -52,7 +52,7 @@ def test_both_engines_find_one_graph_with_the_operators_that_have_a_text(tmp_pat
     assert ours.distinct == 7
 
 
-def test_what_is_not_equal_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unequal_values_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = explore_spec(
         SpecFiles(*written(tmp_path, SAME + "Low == AssertEq(x, x) /\\ AssertEq(y, {})", CFG + "INVARIANT Low")),
         Engine.COMPILED,

@@ -27,7 +27,7 @@ def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:
 
 
 def differ(folder: Path, text: str, *cfg: str) -> list[str]:
-    """Say where tables differ from the search state by state."""
+    """List the differences of tables from the search state by state."""
     return differences(load_spec(*written(folder, text, *cfg), cache_dir=folder / "cache"))
 
 
@@ -196,7 +196,7 @@ Either == x < 9 /\\ either # 7 /\\ either >= 0 /\\ Step"""
 
 @pytest.mark.parametrize("every", [1, 257])
 @pytest.mark.parametrize("following", ["Pair", "Pairs", "Record", "Recursive", "Function", "Sets", "Either"])
-def test_a_definition_may_hold_what_was_not_read(
+def test_tables_find_the_same_where_a_definition_holds_what_was_not_read(
     following: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluator, "_AUDIT_EVERY", every)
@@ -222,7 +222,7 @@ def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(tmp_path: P
 def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What states take one by one is measured on states that the search may not have come to."""
+    """The time per state, one by one, is measured on states that the search may not have reached."""
     text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
     spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=tmp_path / "cache")
     for name, value in {
@@ -387,7 +387,7 @@ READS_NOTHING = {
 
 
 @pytest.mark.parametrize("where", READS_NOTHING)
-def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
+def test_a_part_that_reads_nothing_and_is_evaluated_once_for_all_states_is_audited(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted: an operator that asks a part for its type, which a part that was not read answers in silence."""
@@ -403,7 +403,7 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
         explore_by_tables(spec)
 
 
-def test_definitions_that_ask_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:
+def test_definitions_that_use_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:
     assert differ(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv") == []
     files = written(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv")
     assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.HOLDS

@@ -38,7 +38,7 @@ def written(folder: Path, module: str, text: str, cfg: str = "INIT Init\nNEXT Ne
 
 @dataclass(frozen=True)
 class Exported:
-    """What SANY says of a module: its tree without places, and the text at each place, in order."""
+    """The output of SANY for a module: its tree without places, and the text at each place, in order."""
 
     tree: str
     texts: list[str]

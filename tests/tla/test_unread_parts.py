@@ -142,7 +142,7 @@ def known(value: Value) -> Value:
 
 
 def answer(module: dict[str, Any], name: str, taken: list[str], made: list[Made], holes: list[Value]) -> str:
-    """What an operator answers, written down, or that it fails."""
+    """Return the text of an operator's value, or "an error"."""
     formulas: dict[str, Any] = {
         "formula": lambda value: module["_eq"](value, 1),
         "order": lambda one, other: module["_lt"](one, other),
@@ -212,7 +212,7 @@ def test_no_operator_answers_otherwise_where_a_part_is_not_read(spec: Spec) -> N
 
 
 @pytest.mark.nightly
-def test_no_operator_does_so_for_all_these_operands(spec: Spec) -> None:
+def test_no_operator_answers_otherwise_for_any_of_the_operands(spec: Spec) -> None:
     asked, differ = silent(spec, 50_000)
     assert (differ, asked.total() > 1_000_000) == (set(), True)
 

@@ -240,7 +240,7 @@ def test_a_later_listing_computes_only_what_none_has_reached() -> None:
     assert [*iter(computed.set)] == computed.asked == SUBSETS
 
 
-def test_beyond_its_limit_a_listing_computes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_above_its_limit_computes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_sets, "_MAX_SEEN", 2)
     computed = Computed()
     assert [*iter(computed.set)] == [*iter(computed.set)] == SUBSETS
@@ -281,7 +281,7 @@ def test_the_order_of_names_is_remembered_and_numbers_are_never_taken_for_truths
     assert [type(each) for each in tla_values.ordered(frozenset({True}))] == [bool]
 
 
-def test_what_is_remembered_of_a_set_of_numbers_is_not_taken_for_a_set_of_truths(
+def test_the_remembered_order_of_a_set_of_numbers_is_not_used_for_a_set_of_truths(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for most in (4096, 1):  # remembered, and forgotten at once

@@ -1,4 +1,4 @@
-"""What specs of other people have: each of these small ones has the counts, the depth and the verdict of TLC."""
+"""Constructs that specs of other people have: each of these small specs has TLC's counts, depth and verdict."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def run(module: str, cfg: str | None = None, **options: Any) -> TlcResult:
 
 
 def copied(module: str, folder: Path) -> tuple[Path, Path]:
-    """Copy a spec, so that its JVM can be told from all others by the path in its command line."""
+    """Copy a spec, so that the path in the command line distinguishes its JVM from all others."""
     for suffix in (".tla", ".cfg"):
         (folder / f"{module}{suffix}").write_bytes((MODULES / f"{module}{suffix}").read_bytes())
     return folder / f"{module}.tla", folder / f"{module}.cfg"

@@ -19,7 +19,7 @@ from tests.support.programs.processes import jvms_of, kill, wait_until, words_of
 
 MODULES = SPECS / "tlc"
 
-#: Supervises a tool that says its last word when it is told to; writes each piece of its output as a line.
+#: Supervises a tool that prints its last word at a signal; writes each piece of its output as a line.
 SUPERVISING = """
 from pathlib import Path
 from lockstep.tlc.supervised_process import NO_LIMIT, run_supervised
@@ -91,7 +91,7 @@ def test_the_last_output_of_a_tool_that_ended_unseen_is_not_lost(tmp_path: Path)
             child.kill()
 
 
-def test_the_end_of_output_is_told_once_where_what_a_tool_has_started_holds_it_open(tmp_path: Path) -> None:
+def test_the_end_of_output_is_reported_once_though_a_child_of_the_tool_holds_it_open(tmp_path: Path) -> None:
     pieces: list[bytes] = []
     ended = run_supervised(
         ("/bin/sh", "-c", "sleep 600 & echo last"),
@@ -128,7 +128,7 @@ def test_a_tool_that_waits_for_ever_is_ended_by_the_clock(tmp_path: Path) -> Non
     assert (ended.end, ended.spent) == (ProcessEnd.TIMED_OUT, "1 s (5 times its processor time)")
 
 
-def test_where_processor_time_cannot_be_told_the_clock_is_several_times_as_patient() -> None:
+def test_where_processor_time_is_unknown_the_clock_is_several_times_as_patient() -> None:
     budget = Budget(cpu_seconds=60)
     assert budget.spent(None, 299) == ""
     assert budget.spent(None, 301) == "300 s (5 times its processor time)"

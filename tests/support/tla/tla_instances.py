@@ -210,7 +210,7 @@ class TooLongError(Exception):
     """TLC did not come to an end."""
 
 
-def told_by_tlc(root: Path) -> dict[str, str]:
+def values_by_tlc(root: Path) -> dict[str, str]:
     """The values that TLC prints of each expression and action; one that it cannot evaluate ends the run.
 
     Raises TooLongError where its time is up.
@@ -229,7 +229,7 @@ def _limit_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 10))
 
 
-def told_by_us(root: Path, maker: Maker) -> dict[str, str]:
+def values_by_search(root: Path, maker: Maker) -> dict[str, str]:
     """The same of the compiled spec, in TLC's order: up to the first without a value."""
     spec: Spec = load_spec(root, root.with_suffix(".cfg"), cache_dir=root.parent / "cache")
     before, after = spec.state({"v": 2, "w": 1}), spec.state({"v": 3, "w": 1})

@@ -45,10 +45,10 @@ def test_what_tlc_passes_under_a_symmetry_is_inconclusive(folder: Path) -> None:
     assert (code, "temporal property Stays is violated" in said) == (1, True)
     code, said = model(folder, "PROPERTY Stays\n" + SYMMETRY, "--format", "json")
     assert run_tlc(folder / "Token.tla", folder / "Token.cfg", TlcOptions()).verdict is TlcVerdict.HOLDS
-    told = json.loads(said)
+    result = json.loads(said)
     words = "the SYMMETRY Same leaves too few behaviours to check Stays; remove it"
-    assert (code, told["verdict"], told["reason"].endswith(f", but {words}")) == (3, "inconclusive", True)
-    (note,) = told["notes"]
+    assert (code, result["verdict"], result["reason"].endswith(f", but {words}")) == (3, "inconclusive", True)
+    (note,) = result["notes"]
     assert note.startswith(f"Token.cfg:4:10: LS602 note: {words}: TLC misses violations")
 
 
