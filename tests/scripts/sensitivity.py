@@ -37,8 +37,8 @@ _ASKED = re.compile(r"^(?:INVARIANTS?|PROPERTY|PROPERTIES)\b.*\n(?:[ \t]+.*\n)*"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of a model: invariants, properties of steps, and properties of whole behaviours, by name."""
+class CheckedProperties:
+    """The properties that are checked of a model, by name: invariants, properties of steps and of behaviours."""
 
     states: tuple[str, ...]
     steps: tuple[str, ...]
@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search of a whole graph found: its distinct states, and all that is violated somewhere in it.
+    """The result of a search of a whole graph: its distinct states, and all that is violated somewhere in it.
 
     A graph that is too large was not searched to its end; it has no states.
     """
@@ -68,7 +68,7 @@ def cfg_of(system: str, name: str) -> str:
 
 
 @functools.cache
-def asked_of(system: str, name: str) -> Asked:
+def asked_of(system: str, name: str) -> CheckedProperties:
     """Return what is asked of a model: what a trace is checked for, and what the system's models name besides.
 
     A property of whole behaviours is asked of the models that name it alone: the others say nothing of fairness.
@@ -80,7 +80,7 @@ def asked_of(system: str, name: str) -> Asked:
     own = cfg_section(cfg_of(system, name), *_PROPERTIES)
     behaviours = tuple(each for each in own if each not in steps)
     assert len(behaviours) <= 1, "a search ends at the first that is violated"
-    return Asked(tuple(states), tuple(steps), behaviours)
+    return CheckedProperties(tuple(states), tuple(steps), behaviours)
 
 
 def asking(cfg: str, states: Sequence[str] = (), properties: Sequence[str] = ()) -> str:
@@ -152,14 +152,14 @@ VIOLATED, HOLDS, NOT_ASKED, NOT_SEARCHED = "x", ".", "", "?"
 
 
 def row(number: int, entry: ModelEntry, found: Found, twin: Found) -> tuple[object, ...]:
-    """Return what is told of one flaw."""
+    """Return the row of one flaw."""
     sizes = (f"{each.states:,}" if each.states else f"> {LARGEST:,}" for each in (found, twin))
     violated = ", ".join(sorted(twin.violated)) or ("nothing" if twin.states else NOT_SEARCHED)
     return (number, entry.switch, entry.name, *sizes, violated)
 
 
 def cell(system: str, prop: str, entry: ModelEntry, found: Found) -> str:
-    """Return what is told of one flaw and one property."""
+    """Return the cell of one flaw and one property."""
     asked = asked_of(system, entry.name)
     if prop not in (*asked.states, *asked.steps, *asked.behaviours):
         return NOT_ASKED

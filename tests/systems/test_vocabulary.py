@@ -30,11 +30,11 @@ def test_the_spec_says_of_every_action_what_happens(of: Vocabulary) -> None:
 
 @EACH
 def test_no_argument_is_told_that_no_action_has(of: Vocabulary) -> None:
-    assert of.arguments.keys() == {name.strip("`") for name, _ in of.told_arguments()}
+    assert of.arguments.keys() == {name.strip("`") for name, _ in of.argument_rows()}
 
 
 def test_the_page_tells_every_message_of_hashicorp_raft() -> None:
-    told = {name for name, _ in OF_HASHICORP.told_messages()}
+    told = {name for name, _ in OF_HASHICORP.message_rows()}
     assert told == {f"`{each.value}`, {kind}" for each in RpcType for kind in ("request", "response")}
 
 

@@ -1,4 +1,4 @@
-"""What explains logs, by TLC: the logs become a module, and TLC explores all its behaviours.
+"""The explanations of logs, by TLC: the logs become a module, and TLC explores all its behaviours.
 
 The module EXTENDS the spec. Beside the spec's variables it has how far each log was read, how far within a line of
 several steps, how often each hidden action was taken since the last line, and the properties that have failed. A line

@@ -27,7 +27,7 @@ COMMON = (
 
 
 class Run(TypedDict):
-    """One run, as it is told to the process that forks."""
+    """One run, as it is sent to the process that forks."""
 
     args: list[str]
     cwd: str

@@ -37,7 +37,7 @@ def marked(mark: str) -> list[int]:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
-    """Wait until something is so; tell whether it is."""
+    """Wait until a condition holds, and return whether it does."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

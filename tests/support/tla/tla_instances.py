@@ -1,6 +1,6 @@
 """Modules that instance one another, made up by a seed: shared names, parameters, LET, RECURSIVE, LAMBDA.
 
-The root names some expressions over the instances; their values, in a state and of a step, are TLC's to tell.
+The root names some expressions over the instances; their values, in a state and of a step, come from TLC.
 """
 
 from __future__ import annotations

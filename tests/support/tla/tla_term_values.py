@@ -62,7 +62,7 @@ _PRINTED = re.compile(r'^<<\s*"T(\d+)",\s*(.*?)\s*>>  TRUE$', re.MULTILINE | re.
 
 @dataclass(frozen=True)
 class Failed:
-    """What a term without a value evaluates to; the message is for a reader alone."""
+    """The answer for a term without a value; the message is for readers and is not compared."""
 
     message: str = ""
 
@@ -135,7 +135,7 @@ def evaluate(spec: Spec, name: str) -> Answer:
 
 
 def same(mine: Answer, other: Answer) -> bool:
-    """Tell whether two answers are equal: the same value, or both an error."""
+    """Return whether two answers are equal: the same value, or both an error."""
     if isinstance(mine, Failed) or isinstance(other, Failed):
         return isinstance(mine, Failed) and isinstance(other, Failed)
     try:

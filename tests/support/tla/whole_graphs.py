@@ -49,9 +49,9 @@ def of_tables(found: TableExploration, spec: Spec, actions: dict[str, int]) -> N
     states = found.graph.states
     sources, targets = found.graph.successors.edges()
     labels = {
-        name: actions.setdefault(told.labels[0], len(actions))
-        for name, told in spec.actions.items()
-        if len(told.labels) == 1
+        name: actions.setdefault(action.labels[0], len(actions))
+        for name, action in spec.actions.items()
+        if len(action.labels) == 1
     }
     taken = np.array([labels[name] for name in found.graph.actions], np.int64)
     return Numbered(
@@ -140,7 +140,7 @@ def _elements(text: str) -> Iterator[tuple[str, str]]:
 
 
 def graph_differences(one: Numbered, other: Numbered) -> list[str]:
-    """Say in what two state graphs differ, a line each."""
+    """List the differences of two state graphs."""
     sizes = [(len(each.states), len(each.steps)) for each in (one, other)]
     if sizes[0] != sizes[1]:
         return [f"{sizes[0]} states and steps, and {sizes[1]}"]
