@@ -1,4 +1,4 @@
-"""Texts are cut between characters, and what would be obeyed is shown."""
+"""Texts are cut between characters, and control characters are shown as escapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of the input in another process."""
+"""Errors of the input survive the way from a worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of the nightly tests: bounded in time, drawn by a word, and never green because nothing ran."""
+"""A sample of the nightly tests is bounded in time, drawn by a word, and fails if hardly any test ran."""
 
 from __future__ import annotations
 

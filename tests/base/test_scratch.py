@@ -1,4 +1,4 @@
-"""Temporary folders go with their process, and those of a killed one with the next run."""
+"""A temporary folder is removed when its process ends, and that of a killed process by the next run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ with scratch("outer") as outer, scratch("inner") as inner:
 
 
 def with_signals() -> None:
-    """Take the signals as from a terminal: whoever started the tests may have them ignored, as nohup and `&` do."""
+    """Handle signals as on a terminal: nohup and `&` make the process that runs the tests ignore them."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 

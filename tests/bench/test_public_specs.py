@@ -1,4 +1,4 @@
-"""The rows of public specs: what both engines say of each model of a checkout, and nothing taken for granted."""
+"""The rows of public specs: the results of both engines for each model of a checkout, compared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SEARCH = {"mode": "exhaustive search", "result": "success"}
 
 
 def checkout(folder: Path) -> Path:
-    """Write what a checkout of the examples consists of: specs in folders, each with a manifest."""
+    """Write a checkout like that of the examples: specs in folders, each with a manifest."""
     clock = folder / "specifications" / "Clock"
     clock.mkdir(parents=True)
     (clock / "Clock.tla").write_text(CLOCK)

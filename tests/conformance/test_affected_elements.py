@@ -1,4 +1,4 @@
-"""The footprints that a change overlaps, and what a set has that another has not, however they were made."""
+"""The footprints that a change overlaps, and the elements that a set has and another lacks, however they were made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties evaluated where a step changed something are those evaluated as they stand: same verdict, same step."""
+"""Incremental evaluation of properties, of what a step changed, has the verdicts of literal evaluation at each step."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str
 
 
 def test_a_behaviour_with_a_long_log_is_followed_by_the_elements_that_a_step_affects() -> None:
-    """Otherwise the time for a step grows with the log, and that for a trace with its square."""
+    """Otherwise the time of a step would grow with the log, and the time of a trace with its square."""
     made = fault_plan("ordered", 300)
     head = header(made)
     spec = trace_spec(head, "t")
@@ -190,7 +190,7 @@ def tampered_traces(plan: str, seed: int, events: int) -> Iterator[tuple[Header,
 
 
 def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
-    """Compare the two on every so-many-th tampered trace of a plan; return how many there were."""
+    """Compare the two on every n-th tampered trace of a plan; return how many traces there were."""
     count = 0
     for head, recorded, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
         changed = each.applied(recorded)
@@ -246,7 +246,7 @@ def test_incremental_evaluation_skips_most_parts(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: paths into a log count as unchanged, so that violations are missed."""
+    """Paths into a log are made to count as unchanged, so that violations are missed."""
     all_changes: Callable[[State, State], Iterator[property_evaluation.Change]] = changes
 
     def blind(state: State, after: State) -> Iterator[property_evaluation.Change]:
@@ -284,7 +284,7 @@ def grown(size: int) -> tuple[Spec, State, State]:
 
 
 def affected_count(size: int) -> int:
-    """How many elements of sets and ranges are looked at after an append to logs of this length."""
+    """Return how many elements of sets and ranges are evaluated after an append to logs of this length."""
     spec, state, after = grown(size)
     quick = IncrementalEvaluation(spec)
     count = 0

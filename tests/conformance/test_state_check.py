@@ -1,4 +1,4 @@
-"""Counterexamples in Apalache's Informal Trace Format, beside the spec that they are of.
+"""The check of counterexamples in Apalache's Informal Trace Format against their spec.
 
 The form is that of ADR-015 (https://apalache-mc.org/docs/adr/015adr-trace.html), whose example is the missionaries and
 cannibals below; the states of other specs are those that TLC prints.

@@ -1,4 +1,4 @@
-"""Whatever is tampered with in a trace is refused where it stands, or the spec allows it, which TLC proves."""
+"""Every change of a value in a trace is refused at its event, or the spec allows it, as TLC confirms."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def subject_of(key: bytes) -> TlcSpec:
 
 
 def with_both(events: Sequence[Event], head: Header | None = None) -> TraceVerdict:
-    """Check events with both engines, which must agree; return TLC's verdict."""
+    """Check events with both engines, assert that they agree, and return TLC's verdict."""
     head = head or simulated(fault_plan("ordered", LENGTH))[0]
     subject = subject_of(msgspec.json.encode(head))
     by_tlc = check_with_tlc(Trace(trace_lines(head, events), "t"), subject)
@@ -160,7 +160,7 @@ def test_a_message_listed_less_or_more_often_than_it_was_sent_is_found(copies: i
 
 
 def test_an_argument_is_bound_where_another_would_give_the_same_observation() -> None:
-    """Nothing that is shown identifies the peer, only the argument does; a later event needs the right one."""
+    """Only the argument identifies the peer, and a later event needs the right one."""
     events = [msgspec.structs.replace(event, shows={}, sent=None) for event in ordered()]
     index = next(i for i, event in enumerate(events) if event.action == "DoCompare")
     peer = events[index].args["peer"]
@@ -219,7 +219,7 @@ def parsed_with_values(head: Header, values: Sequence[str]) -> Parsed:
 
 @pytest.mark.nightly
 def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Path) -> None:
-    """The actions of the module are copies with their arguments given; TLC holds them against the originals."""
+    """The actions of the module are copies with their arguments given; TLC compares them with the originals."""
     head, events = simulated(fault_plan("published", LENGTH))
     subject = subject_of(msgspec.json.encode(head))
     reading = EventReader("t", subject.spec.actions, subject.interface)

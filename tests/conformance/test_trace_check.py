@@ -1,4 +1,4 @@
-"""A trace is held against the spec: what conforms holds, and whatever is tampered with is refused at its line."""
+"""The check of a trace against the spec: a trace that conforms holds, and a change of it is refused at its line."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_tampered_parameter_is_no_step_of_the_spec() -> None:
 
 
 def test_an_event_that_was_dropped_is_missed() -> None:
-    """The first append: what comes of it is pushed. The last may have come to nothing, and then nobody misses it."""
+    """The event is the first append, which later events push; a last append may be without consequence."""
     events = list(simulated()[1])
     del events[next(index for index, event in enumerate(events) if event.action == "AppendAsLeader")]
     assert check(events).verdict is Verdict.VIOLATED
@@ -253,7 +253,7 @@ def _near(location: str) -> str:
 
 
 def test_memory_is_that_of_the_state_not_of_the_trace() -> None:
-    """Events are taken one at a time: the check has judged the first before it asks for the last."""
+    """The check has judged the first event before it reads the last one."""
     head, events = simulated()
     seen: list[int] = []
 

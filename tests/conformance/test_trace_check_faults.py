@@ -1,4 +1,4 @@
-"""Whose fault it is: what cannot be compared is the trace's, what cannot be evaluated is the spec's."""
+"""The fault that is reported: a value that cannot be compared is the trace's, a formula without a value the spec's."""
 
 from __future__ import annotations
 

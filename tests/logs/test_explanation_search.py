@@ -73,7 +73,7 @@ def interface(spec: Spec) -> Interface:
 
 
 def comes_first(threads: Sequence[Thread], one: tuple[int, int], other: tuple[int, int], slack: int) -> bool:
-    """Whether a line (thread, place) must have happened before another, which is not one of those above it."""
+    """Return whether a line (thread, place) must have happened before another one of another thread."""
     (a, i), (b, j) = one, other
     if a == b:
         return i < j
@@ -89,9 +89,9 @@ def comes_first(threads: Sequence[Thread], one: tuple[int, int], other: tuple[in
 
 @dataclass
 class Everything:
-    """All behaviours that explain some logs, by trying every step that there is.
+    """All behaviours that explain some logs, found by trying every step.
 
-    Nothing is given up for something better: what was seen is what is the same in everything."""
+    No behaviour is dropped in favour of a better one."""
 
     threads: Sequence[Thread]
     slack: int
@@ -177,7 +177,7 @@ def minimal(sets: set[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def assert_explains(made: MadeUp, spec: Spec, run: ExplainingRun) -> None:
-    """An explanation is a behaviour that says what the lines say, in an order that they may have, and no more."""
+    """Assert that an explanation is a behaviour with the steps of the lines, in an order that they may have."""
     start, *legs = run.whole()
     assert start.state in set(spec.initial_states())
     failed, state, order = failures(spec, start.state), start.state, []
@@ -298,7 +298,7 @@ def explained(spec: Spec, made: MadeUp, **options: Any) -> Explanations:
 
 @pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
 def test_the_search_finds_what_trying_every_behaviour_finds(count: int, relay: Spec) -> None:
-    """Some logs are explained without a failure, some with failures in every explanation, and some not at all."""
+    """Some logs are explained without a failure, some only with failures, and some not at all."""
     conclusions: Counter[Conclusion] = Counter()
     most = 0
     for made in all_made_up(relay, count):

@@ -1,4 +1,4 @@
-"""A property that has no value somewhere leaves out the explanations that come there, and is named."""
+"""An explanation with a state in which a property has no value is left out, and the verdict names the property."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ action = "Push"
 
 @pytest.fixture(params=["INVARIANT Told", "PROPERTY Steps"])
 def name(request: pytest.FixtureRequest) -> str:
-    """One of two properties that ask of an empty box for what lies in front."""
+    """The name of each of two properties that take the head of an empty box."""
     return str(request.param)
 
 

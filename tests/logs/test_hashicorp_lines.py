@@ -1,4 +1,4 @@
-"""The lines that hashicorp/raft logs through hclog, checked against the small spec of what such lines are about."""
+"""The lines that hashicorp/raft logs through hclog, checked against the small spec of the steps that they record."""
 
 from __future__ import annotations
 

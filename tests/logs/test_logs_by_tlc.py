@@ -1,4 +1,4 @@
-"""TLC searches for the explanations of logs: it finds what the compiled search finds, refutes and sees violated."""
+"""TLC explains and refutes the logs that the compiled search explains and refutes, with the same violations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> OwnSpec:
 
 
 def assert_agree(order: Order, compiled: Explanations, by_tlc: Explored) -> None:
-    """Both find the same smallest sets of properties that explanations fail, of none and of some, or the same lines."""
+    """Assert that both find the same minimal sets of properties that explanations fail, or stop at the same lines."""
     assert smallest(by_tlc.ends) == compiled.failures()
     assert smallest(by_tlc.ends - {NONE}) == smallest({run.failed for run in compiled.runs} - {NONE})
     if not by_tlc.ends:
@@ -213,7 +213,7 @@ def written(folder: Path, name: str, a: list[dict[str, Any]], b: list[dict[str, 
 
 
 def assert_each(post: OwnSpec, folder: Path, cases: Mapping[str, Any]) -> None:
-    """Both engines find just what each case must come to."""
+    """Assert that both engines find the expected result of each case."""
     orders = [post.order(written(folder, name, a, b)) for name, (a, b, _) in cases.items()]
     for (name, (_, _, expected)), order, by_tlc in zip(cases.items(), orders, post.explored(orders), strict=True):
         assert (name, list(map(set, smallest(by_tlc.ends)))) == (name, expected)
@@ -342,7 +342,7 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
 @pytest.mark.parametrize("name", ["Bakery", "DieHard", "PaxosVoting", "Philosophers", "ReadersWriters", "RingElection",
                                   "SearchTree", "Sorting", "TwoPhaseCommit"])  # fmt: skip
 def test_tlc_and_the_compiled_search_agree_on_logs_of_other_specs(name: str) -> None:
-    """Whatever form their actions have: each action in turn may be hidden."""
+    """The actions have many forms, and each in turn may be hidden."""
     tla, cfg = SPECS / "systems" / f"{name}.tla", SPECS / "systems" / f"{name}.cfg"
     system = own_system(tla, cfg)
     spec = load_own_spec(system)

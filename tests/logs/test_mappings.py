@@ -1,4 +1,4 @@
-"""A mistake in a mapping is reported with its line; what is right is read as the mapping says."""
+"""A mistake in a mapping is reported with its line, and a correct mapping is read as it says."""
 
 from __future__ import annotations
 

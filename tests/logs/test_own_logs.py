@@ -1,4 +1,4 @@
-"""Logs of a system as its author has them: several files, clocks that differ, steps that nobody writes a line about."""
+"""Logs of a system as its author has them: several files, clocks that differ, steps without a line."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def with_a_fast_clock(folder: Path, milliseconds: int) -> None:
 def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
     milliseconds: int, primary_backup: OwnLogs, tmp_path: Path
 ) -> None:
-    """The difference that is named is a little more than the least one; an hour is that of a wrong time zone."""
+    """The difference that is named is a little more than the least one; an hour suggests a wrong time zone."""
     logs = service(tmp_path, 1)
     with_a_fast_clock(tmp_path, milliseconds)
     found = primary_backup.all(logs)

@@ -1,4 +1,4 @@
-"""A model that is explored by tables is held against the pins of TLC; a search that died is no pass."""
+"""A model that is explored by tables is compared with the pins of TLC; a search that died is no pass."""
 
 from __future__ import annotations
 
@@ -161,14 +161,14 @@ def test_the_manifest_refuses_the_engine_tables_for_what_tables_cannot_do(
 @pytest.mark.nightly
 @pytest.mark.parametrize("entry", BY_TABLES, ids=lambda each: each.name)
 def test_tlc_finds_the_pinned_results_of_models_that_verify_explores_by_tables(entry: ModelEntry) -> None:
-    """TLC is the authority: in `make verify` it does not see these models."""
+    """TLC is the authority, and `make verify` does not run it on these models."""
     assert outcome(entry, Engine.TLC).verdict is outcome(entry).verdict is Verdict.HOLDS
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("pinned", "entry"), [pytest.param(*each, id=each[1].name) for each in DEEP])
 def test_a_deep_model_is_as_pinned(pinned: Manifest, entry: ModelEntry) -> None:
-    """Whoever changes the spec sees in `make verify` what becomes of the quick models, and nothing of these."""
+    """`make verify` runs the quick models alone, and would not show that a change of the spec affects the deep ones."""
     (found,) = run_models([(pinned, entry)], parallel=1, engine=Engine.TABLES)
     assert found.mismatches == ()
     assert found.verdict is Verdict.HOLDS

@@ -1,4 +1,4 @@
-"""A search that nobody limits takes three quarters of the memory that is free, in a container of what that may take."""
+"""A search without a limit may use three quarters of the free memory, or of the memory that its container has left."""
 
 from __future__ import annotations
 

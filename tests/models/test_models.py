@@ -223,7 +223,7 @@ ENTRY = '[[recording]]\nname = "x"\nfile = "captured/x.ndjson"\nverdict = "holds
 
 
 def recordings(folder: Path, text: str, *files: str) -> Path:
-    """A manifest of recordings in a folder that has these."""
+    """Write a manifest of recordings into a folder with these files."""
     (folder / "captured").mkdir()
     for file in (*files, "README.md"):
         (folder / "captured" / file).touch()

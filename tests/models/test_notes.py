@@ -64,7 +64,7 @@ def test_where_next_has_no_action_both_engines_find_the_deadlock(tmp_path: Path)
 
 @ENGINES
 def test_a_value_that_is_no_set_is_a_mistake_of_init(engine: str, tmp_path: Path) -> None:
-    """TLC prints the initial state as far as it is made."""
+    """TLC prints the initial state as far as it has been computed."""
     code, result, _ = model(tmp_path, "Nodes = 5", "--engine", engine)
     assert (code, result["reason"]) == (2, "Notes.tla:5:9: LS603 Init: a bound needs a set, but was given 5")
     assert result["counterexample"] is None

@@ -80,7 +80,7 @@ def test_a_deadlock_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> None:
-    """Unless something else is violated, which is drawn."""
+    """If another property is violated, that violation is drawn."""
     body = COUNTED + "Reaches == \\EE z : [](z = x)\n"
     spec = own(tmp_path, "Count", body % 99, f"{COUNTED_CFG}PROPERTY Reaches\n")
     words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]

@@ -1,4 +1,4 @@
-"""By tables the larger models have the state graphs that TLC finds, up to a million states.
+"""A search by tables finds the state graphs that TLC finds, up to a million states.
 
 Smaller ones are compared with TLC's in test_spec_equality, state by state, and by tables with these in test_tables.
 """

@@ -1,4 +1,4 @@
-"""The lemmas of hashicorp/raft: they speak of what spec and reference do, and a wrong rule in its place is refuted."""
+"""The lemmas of hashicorp/raft state rules of the spec and the reference, and are refuted for a wrong rule."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_machine_without_one_of_its_steps_does_not_explain_a_cluster(monkeypat
 
 
 def test_a_follower_that_commits_past_the_request_keeps_the_order() -> None:
-    """CommitUnverified breaks AppliedIsCommitted, and not this."""
+    """CommitUnverified violates AppliedIsCommitted, and not this order."""
     assert applied_order_inductive(node_counts=[3], variant=ServerVariant(commit_unverified=True)).verdict is (
         ProofVerdict.PROVED
     )

@@ -1,6 +1,6 @@
-"""The lemma on the order of the indexes states the leader's rules in z3's terms: they are the spec's.
+"""The rules of the leader in z3's terms, in the lemma on the order of the indexes, are the spec's rules.
 
-Each small state is put before both: the machine of the lemma with numbers for variables, and the compiled spec.
+Each small state is given to both: the machine of the lemma with numbers for variables, and the compiled spec.
 """
 
 from __future__ import annotations

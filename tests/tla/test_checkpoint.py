@@ -123,7 +123,7 @@ table_search.explore_by_tables(load_spec(Path(module), Path(cfg), cache_dir=Path
 def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     when: str, what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python hashes otherwise in each process, so that sets, and the parts of states, have another order."""
+    """Python's hashes differ in each process, so that sets, and the parts of states, have another order."""
     spec = post(tmp_path, *CFGS[what])
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "6", when]
     command = [sys.executable, "-c", KILLED, *map(str, words)]
@@ -138,7 +138,7 @@ def test_a_search_that_was_killed_goes_on_to_the_same_counts(
 
 
 def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: the file has the first states of the level alone."""
+    """The file is made to have only the first states of the level."""
     spec = post(tmp_path)
     right = Frontier.parts
     monkeypatch.setattr(Expander, "size", 5)
@@ -215,7 +215,7 @@ def test_a_checkpoint_is_held_once_and_again_when_it_is_left(file: Path, monkeyp
 
 
 def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each would write over what the other kept."""
+    """Each of the two would overwrite the other's file."""
     spec = post(tmp_path)
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "0", "expanding"]
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)

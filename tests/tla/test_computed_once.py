@@ -107,7 +107,7 @@ def test_what_reads_the_next_state_is_computed_where_that_is_known(
 def test_what_prints_is_computed_as_often_as_tlc_computes_it(
     action: str, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An argument once, and a LET of an action at each of its two uses."""
+    """TLC computes an argument once, and a LET of an action at each of its two uses."""
     body = BODY.replace("EXTENDS Naturals", "EXTENDS Naturals, TLC").replace(
         "[a |-> v + 1", '[a |-> IF PrintT("printed") THEN v + 1 ELSE 0'
     )

@@ -42,7 +42,7 @@ def post(folder: Path, *lines: str, most: int = 1) -> tuple[Path, Path]:
 
 
 def lopsided(folder: Path) -> tuple[Path, Path]:
-    """A spec that has a SYMMETRY and is not symmetric."""
+    """Write a spec that has a SYMMETRY and is not symmetric."""
     module, cfg = folder / "Lopsided.tla", folder / "Lopsided.cfg"
     module.write_text(LOPSIDED)
     constants = "CONSTANT Station = {a, b, c} Favourite = a"

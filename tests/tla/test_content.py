@@ -1,4 +1,4 @@
-"""The content that fingerprints are made of: the same for equal values, however they were made, and for no others."""
+"""The content that fingerprints are made of is the same for equal values, however they were made, and for no others."""
 
 from __future__ import annotations
 

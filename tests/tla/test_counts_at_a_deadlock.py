@@ -1,4 +1,4 @@
-"""How many states are generated where a search ends at a deadlock, beside TLC."""
+"""The number of states that a search generates before it ends at a deadlock, compared with TLC's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a search ends at an edge of the model, both engines say the same: counts, depth, verdict and what is violated.
+"""Both engines agree where a search ends at an edge of the model: on counts, depth, verdict and what is violated.
 
 At the edge: a violation that closes a circle, lies outside a CONSTRAINT, or in a state that VIEW or SYMMETRY takes for
 a known one; an initial state that violates several things; no state at all.

@@ -1,4 +1,4 @@
-"""A search begins state by state and goes on by tables, and comes to what either of the two comes to."""
+"""A search that begins state by state and goes on by tables finds what each of the two finds alone."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_conjunct_over_too_many_elements_is_one_part(tmp_path: Path) -> None:
 
 
 def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_changes_too(tmp_path: Path) -> None:
-    """[][A]_v whose A is false where r stands still: a step of q alone breaks it."""
+    """A step of q alone violates [][A]_v, since A is false where r does not change."""
     module = (
         "EXTENDS Integers\nVARIABLES r, q\nvars == <<r, q>>\nInit == r = 0 /\\ q = 0\n"
         "Next == r' = r + 1 /\\ q' = q + 1\nRises == [][\\A S \\in SUBSET (1..13) : r' > r \\/ S = {}]_vars"

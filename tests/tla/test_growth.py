@@ -114,7 +114,7 @@ def test_adding_what_is_there_is_the_same_set() -> None:
 
 
 def test_sets_that_share_elements_are_each_listed_in_the_order_of_any_set() -> None:
-    """The order of one is kept for the next: with few elements more, with many more, and asked of an older one."""
+    """The order of one set is kept for the next, which has a few elements more or many, and for an older one."""
     sets = [grown(5000)]
     for more in (frozenset({entry(-7), entry(2500)}), frozenset(map(entry, range(-900, -400))), frozenset({entry(-8)})):
         sets.append(cup(sets[-1], more))
@@ -325,7 +325,7 @@ def test_memory_is_that_of_the_state_and_not_of_the_trace() -> None:
 
 
 def peak_of(head: Header, spec: Spec, count: int) -> int:
-    """Return the bytes in use at most while a trace of checkpoints is checked, which change nothing."""
+    """Return the peak of memory, in bytes, while a trace of checkpoints is checked; these change nothing."""
     events = (Event(seq, "n1", "PersistCheckPoint", {}, {"checkPoint": -1}) for seq in range(count))
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""INSTANCE: what it brings in means what TLC says, whatever names are shared and however deep it is nested."""
+"""Definitions that INSTANCE brings in have TLC's meaning, whatever names are shared and however deep it is nested."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ Deep(k) == IF k = 0 THEN c ELSE Deep(k - 1) + 1
 
 
 def compared(seed: int, folder: Path) -> tuple[int, int]:
-    """Hold made-up modules against TLC; return how many expressions and steps were compared."""
+    """Compare made-up modules with TLC; return how many expressions and steps were compared."""
     maker = Maker(seed, levels=1 + seed % 3)
     root = maker.write(folder)
     theirs = values_by_tlc(root)

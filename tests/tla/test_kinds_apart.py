@@ -131,7 +131,7 @@ def test_states_that_differ_in_kind_only_are_two_as_for_tlc(name: str, tmp_path:
 
 @pytest.mark.parametrize("name", [name for name in APART if "quantifier" not in name])
 def test_tables_themselves_keep_states_that_differ_in_kind_only_apart(name: str, tmp_path: Path) -> None:
-    """No other search stands in for the tables here."""
+    """The search by tables is called directly, so that no search state by state replaces it."""
     text, cfg = APART[name]
     spec = load_spec(*written(tmp_path, text, *cfg), cache_dir=tmp_path / "cache")
     by_tables, state_by_state = explore_by_tables(spec), explore(spec)
@@ -150,7 +150,7 @@ def test_values_that_tlc_cannot_compare_end_every_search(name: str, tmp_path: Pa
 
 
 def test_images_of_one_state_that_differ_in_kind_only_end_every_search(tmp_path: Path) -> None:
-    """TLC looks for the least image of a state, and compares them for it."""
+    """TLC compares the images of a state to find the least one."""
     files = written(tmp_path, OWN_IMAGES, *SYMMETRIC)
     assert "Attempted to compare boolean TRUE with non-boolean: 1" in said_by_tlc(*files)
     for engine in (Engine.LITERAL, Engine.TABLES):

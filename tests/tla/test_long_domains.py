@@ -1,4 +1,4 @@
-"""To ask about each element of a long function or set takes linear time: no set is made, and nothing is sorted."""
+"""A test of each element of a long function or set takes linear time: no set is made, and nothing is sorted."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def of_behaviours(found: SearchResult) -> bool:
 
 
 def compare(seed: int, folder: Path) -> Verdict:
-    """Ask both engines about a made-up model; answer the verdict of both."""
+    """Compare both engines on a made-up model; return the verdict of both."""
     maker = Maker(seed)
     files, deadlock = maker.write(folder), maker.random.random() < 0.6
     ours = explore_spec(SpecFiles(*files), Engine.COMPILED, SearchOptions(check_deadlock=deadlock, max_states=3_000))

@@ -1,4 +1,4 @@
-"""Without enough memory a search by tables comes to no verdict."""
+"""A search by tables without enough memory is inconclusive."""
 
 from __future__ import annotations
 

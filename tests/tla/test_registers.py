@@ -1,4 +1,4 @@
-"""TLCGet and TLCSet: what TLC prints of them with one worker, a search of the compiled spec prints, too."""
+"""TLCGet and TLCSet: a search of the compiled spec prints the values that TLC prints with one worker."""
 
 from __future__ import annotations
 

@@ -377,7 +377,7 @@ def test_constants_are_given_besides_the_configuration(tmp_path: Path) -> None:
 def test_a_formula_over_the_members_of_a_constant_set_is_decided_once(
     features: str, value: tuple[int, int], tmp_path: Path
 ) -> None:
-    """Also in an instance, where the set is another."""
+    """The same holds in an instance, where the set is another."""
     inner = 'CONSTANT Features\nHasA == "a" \\in Features\nLacksA == ~HasA\nShown == IF LacksA THEN 4 ELSE 3'
     (tmp_path / "Inner.tla").write_text(f"---- MODULE Inner ----\n{inner}\n====\n")
     body = 'CONSTANT Features\nHasA == "a" \\in Features\nLess == Features \\ {"a"}\n'

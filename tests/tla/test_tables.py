@@ -1,4 +1,4 @@
-"""Exploring by tables comes to what exploring state by state comes to, and a bug in it does not pass."""
+"""A search by tables finds what a search state by state finds, and a bug planted in it is noticed."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
 def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
     patience: float, gives_up: bool, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time that tables may take is none, or any; what states take one by one is measured."""
+    """The time that tables may take is none, or unlimited; the time per state, one by one, is measured."""
     for name, value in {
         "_GAIN_CHECK": 20,
         "DOUBTFUL_EVALUATION_SHARE": 0.0,
@@ -566,7 +566,7 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models(first: int, tmp_p
 
 
 def compare_richer_models(seed: int, count: int, folder: Path) -> list[str]:
-    """Hold tables to the search state by state in made-up models of one module; answer what came of each."""
+    """Compare tables with the search state by state in made-up models of one module; return the outcome of each."""
     module, cfgs = RicherMaker(seed).write(folder, count)
     outcomes = []
     for number, cfg in enumerate(cfgs):

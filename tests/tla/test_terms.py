@@ -1,4 +1,4 @@
-"""Whatever term is drawn, the compiled specification says what TLC says, and fails where TLC fails."""
+"""Every term that is drawn has TLC's value in the compiled specification, and fails there if it fails in TLC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLCExt, and what is random or of the community: what a search can mean by it, and what to write instead."""
+"""TLCExt, random operators, and the community's modules: what is supported, and what to write instead of the rest."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Next == {body}
 
 
 def test_registers_with_a_default_are_those_that_are_set_before(tmp_path: Path) -> None:
-    """TLC 2.15 has them not, but has the same with an ASSUME that sets the register first."""
+    """TLC 2.15 lacks them, but has the same with an ASSUME that sets the register first."""
     ours = """\\E d \\in 1..2 : /\\ x' = (x + TLCGetAndSet(1, Add, d, 1)) % 9
                           /\\ TLCGetOrDefault(1, 70) < 40 /\\ TLCGetOrDefault(2, 3) = 3"""
     theirs = "\\E d \\in 1..2 : x' = (x + TLCGet(1)) % 9 /\\ TLCSet(1, TLCGet(1) + d) /\\ TLCGet(1) < 40"
@@ -105,7 +105,7 @@ def test_model_values_of_text_are_those_of_a_cfg(tmp_path: Path) -> None:
 
 
 def test_a_spec_that_extends_the_module_alone_has_no_registers(tmp_path: Path) -> None:
-    """Else nothing would be explored by tables."""
+    """A spec with registers is not explored by tables."""
     spec = load_spec(*written(tmp_path, SAME.replace("AssertEq(x, 2)", "x = 2")), cache_dir=tmp_path / "cache")
     assert not spec.has_registers
 

@@ -1,4 +1,4 @@
-"""Small specs in which a search by tables, which reads only parts of a state, might come to something else."""
+"""Small specs on which a search by tables, which reads only parts of a state, could find something else than TLC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs with Unicode symbols: they mean what their ASCII twins mean, and are spoken of in their author's places."""
+"""Specs with Unicode symbols mean what their ASCII twins mean, and messages name places in the author's files."""
 
 from __future__ import annotations
 

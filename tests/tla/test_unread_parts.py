@@ -163,7 +163,7 @@ def tracked_answer(
     made: list[Made],
     values: list[Value],
 ) -> str:
-    """The same with Unread in the holes: those that are touched without being asked are put in place."""
+    """Return the same with Unread in the holes; each part that the operator needs is then put in its place."""
     refused: set[int] = set()
 
     while True:
@@ -179,7 +179,7 @@ def tracked_answer(
 
 
 def silent(spec: Spec, most: int) -> tuple[Counter[str], set[str]]:
-    """Ask each operator about as many operands as are given; answer how many were asked, and who differs."""
+    """Evaluate each operator with `count` operands; return how often each was evaluated, and which ones differ."""
     module, plain, reading = tracked(spec), spec._module, CurrentEvaluation()
     asked: Counter[str] = Counter()
     differ = set()

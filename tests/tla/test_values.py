@@ -1,4 +1,4 @@
-"""Values: TLA+ equality is Python equality, and what cannot be compared is never answered."""
+"""Values: TLA+ equality is Python equality, and comparing values that TLA+ cannot compare is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding Java and the jar; fake launchers only where no real one can be had."""
+"""Finding Java and the jar, with fake launchers only for those that cannot be installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of the real TLC: every outcome it can have, read whole."""
+"""Runs of the real TLC: every outcome that it can have is read in full."""
 
 from __future__ import annotations
 

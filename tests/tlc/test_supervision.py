@@ -73,7 +73,7 @@ def test_what_a_tool_has_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_the_last_output_of_a_tool_that_ended_unseen_is_not_lost(tmp_path: Path) -> None:
-    """As on a busy machine, where whoever reads it is stopped while it writes and ends."""
+    """The reader is stopped while the tool writes and ends, as may happen on a busy machine."""
     command = [sys.executable, "-c", SUPERVISING]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as child:
         try:
@@ -114,7 +114,7 @@ def test_a_tool_that_cannot_be_run_is_missing(tmp_path: Path) -> None:
 
 
 def test_time_that_a_tool_did_not_work_is_not_taken_from_its_budget(tmp_path: Path) -> None:
-    """As on a busy machine, where it waits for the processor most of the time."""
+    """The tool waits most of the time, as it does for the processor on a busy machine."""
     budget = Budget(cpu_seconds=0.5)
     assert supervised(tmp_path, "/bin/sleep", "1.5", budget=budget).end is ProcessEnd.EXITED
     begin = time.monotonic()

@@ -1,6 +1,6 @@
 """The texts of DLedger's own log lines, as 0.2.7 and 0.3.1 write them: one function for each, with the logger's name.
 
-Who makes a log of something else, a recording or a simulated cluster, takes them from here.
+Logs that are made from a recording or from a simulated cluster consist of these.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lies planted into the log of a cluster: a line is changed, or there is one more, as it did not happen."""
+"""Lies planted into the log of a cluster: a line is changed or added, and claims what did not happen."""
 
 from __future__ import annotations
 

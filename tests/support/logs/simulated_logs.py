@@ -1,8 +1,8 @@
-"""The log that a simulated cluster would have written, had its nodes been DLedger's: `log_of` makes it.
+"""The log that a simulated cluster would have written if its nodes were DLedger's: `log_of` makes it.
 
-What is logged, and at which step, is DLedger's to say (0.2.7 and 0.3.1.2: DLedgerLeaderElector, DLedgerEntryPusher,
-DLedgerMmapFileStore), whatever a reader of logs knows. A simulation has no time: the steps come at moments drawn
-from a seed. Of what no reader knows, only a part is written.
+The lines, and the steps that write them, are those of DLedger 0.2.7 and 0.3.1.2 (DLedgerLeaderElector,
+DLedgerEntryPusher, DLedgerMmapFileStore), whether or not the reader of logs knows them; of the lines that it does not
+know there are only some. A simulation has no time: the moments of its steps are drawn from a seed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LoggedLine:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How time passes: the mean from one step of the group to the next, in ms, and where chance comes from."""
+    """The passing of time: the mean time between two steps of the group, in ms, and the seed of the moments."""
 
     step_ms: float
     seed: int
@@ -52,7 +52,7 @@ class Clock:
 def log_of(events: Iterable[Mapping[str, Any]], plan: FaultPlan, clock: Clock) -> list[LoggedLine]:
     """Return the lines that the nodes would have written, in the order of the group's steps.
 
-    Arguments: `events`, those of a simulation; `plan`, of what group; `clock`, when they come.
+    Arguments: `events` and `plan` of the simulation; `clock`, which gives their moments.
     """
     return list(_Writer(plan, clock).lines(list(events)))
 

@@ -1,4 +1,4 @@
-"""Small specs with one mistake of their author each, and what every command says of it."""
+"""Small specs with one mistake of their author each, and the message of every command about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of traces: how the tests make them, and what stands in them."""
+"""Pages of traces: how tests make them and read their content."""
 
 from __future__ import annotations
 

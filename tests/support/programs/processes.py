@@ -47,7 +47,7 @@ def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
 
 
 def kill(pids: list[int]) -> None:
-    """Kill what a test has left."""
+    """Kill processes that a test has left."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -48,9 +48,9 @@ _Made = TypeVar("_Made")
 
 
 class Formula(NamedTuple):
-    """A formula in three forms: as it was made; equal to it, with `~` before predicates alone; equal to its negation.
+    """A formula in three forms: as it was made; an equal one with `~` before predicates alone; its negation.
 
-    Of two equal formulas TLC 2.15 may say that one holds and the other is violated.
+    TLC 2.15 may find that one of two equal formulas holds and the other is violated.
     """
 
     made: str

@@ -47,12 +47,12 @@ MakeSet: TypeAlias = "Callable[[Type, Env, int], Term]"
 
 @dataclass
 class Maker:
-    """Makes terms of a type from the choices of a source of randomness.
+    """Draws terms of a type from a source of randomness.
 
     Attributes:
-        random: makes the choices.
-        errors: in how many of a hundred places something is spoilt.
-        named: how many variables have been named.
+        random: the source of every choice.
+        errors: the percentage of places that are spoilt.
+        named: the number of variables that have been named.
     """
 
     random: Random
@@ -102,7 +102,7 @@ class Maker:
     # ---- Assembling ----
 
     def join(self, wanted: Type, env: Env, *parts: str | Term, binds: Sequence[str] = ()) -> Term:
-        """Put a term together; ``binds`` names the variables that it binds for the terms within."""
+        """Assemble a term; ``binds`` names the variables that it binds for the terms within."""
         return Term(wanted, parts, self.scope(env), frozenset(binds))
 
     def scope(self, env: Env) -> frozenset[str]:
@@ -133,11 +133,11 @@ class Maker:
         return make(wanted, env, depth - 1)
 
     def unneeded(self, wanted: Type, env: Env, depth: int) -> Term:
-        """Make a term for a place that may go unneeded: more often than elsewhere it is one without a value."""
+        """Make a term for a place that may not be evaluated; here more terms than elsewhere have no value."""
         return self.spoilt(wanted, env) if self.chance(20) else self.term(wanted, env, depth)
 
     def variable(self, wanted: Type, env: Env) -> Term | None:
-        """Use a variable of the type, if there is one."""
+        """Return a variable of the type; None if there is none."""
         fitting = [v for v in env if v.type == wanted and v.param is None]
         if not fitting:
             return None
@@ -145,7 +145,7 @@ class Maker:
         return Term(wanted, (chosen.name,), self.scope(env), name=chosen.name)
 
     def spoilt(self, wanted: Type, env: Env) -> Term:
-        """Answer something that is wrong here: a term without a value, or a value of another kind."""
+        """Return a term that is wrong here: one without a value, or a value of another kind."""
         scope = self.scope(env)
         if self.keeps_kinds or self.chance(50):
             return Term(wanted, (self.one_of(ERRORS),), scope)
@@ -231,7 +231,7 @@ class Maker:
         )
 
     def let_recursive(self, wanted: Type, env: Env, depth: int) -> Term:
-        """A recursive function or operator on numbers, whose step uses its last value."""
+        """Make a recursive function or operator on numbers, whose step uses its last value."""
         name, param, last = self.fresh("f"), self.fresh(), self.fresh("y")
         start = self.term(wanted, env, depth)
         step = self.term(wanted, (*env, Variable(param, INT), Variable(last, wanted)), depth)
@@ -244,7 +244,7 @@ class Maker:
         return self.join(wanted, env, *parts, f" IN {name}{use.format(given)})", binds=[name, param, last])
 
     def chosen(self, wanted: Type, env: Env, depth: int) -> Term:
-        """A CHOOSE; mostly one that a single element satisfies."""
+        """Make a CHOOSE; mostly one that a single element satisfies."""
         name = self.fresh()
         if self.chance(30):
             container = self.term(set_of(wanted), env, depth)
@@ -269,7 +269,7 @@ class Maker:
         return self.join(wanted, env, function, "[", self.term(key, env, depth), "]")
 
     def application_of_two(self, wanted: Type, env: Env, depth: int) -> Term:
-        """A function of two arguments, applied to two, or updated there before."""
+        """Make an application of a function of two arguments, which may be updated there before."""
         types, names = [self.base(), self.base()], [self.fresh(), self.fresh()]
         domains = [self.term(set_of(inner), env, depth) for inner in types]
         body = self.term(wanted, (*env, *map(Variable, names, types)), depth)
@@ -318,7 +318,7 @@ class Maker:
         return self.join(wanted, env, head, body, ", ", given, ", ", one, ")", binds=[first, second])
 
     def lazy(self, wanted: Type, env: Env, depth: int) -> Term:
-        """An operator that does not need all that it is given."""
+        """Make an application of an operator that does not need all its arguments."""
         if self.chance(50):
             unused = self.unneeded(self.type(1), env, depth)
             return self.join(wanted, env, "Second(", unused, ", ", self.term(wanted, env, depth), ")")
@@ -361,7 +361,7 @@ class Maker:
         return self.join(INT, env, "CopiesIn(", self.term(element, env, depth), ", ", bag, ")")
 
     def counted(self, env: Env, depth: int) -> Term:
-        """A use of one of the modules' own operators on numbers."""
+        """Make an application of one of the modules' own operators on numbers."""
         made = self.number(6)
         if made == 0:
             return self.join(INT, env, "Sum(", self.term(set_of(INT), env, depth), ")")
@@ -685,7 +685,7 @@ class Maker:
         return self.join(wanted, env, *parts, "]")
 
     def path(self, wanted: Type, env: Env, depth: int) -> Term:
-        """Make a step of an EXCEPT's path; a number may have no value, but is not another kind.
+        """Make a step of an EXCEPT's path; a number may be without a value, but is not of another kind.
 
         Whether TLC refuses another kind depends on how the function was written: ``<<>>`` or ``[x \\in {} |-> x]``.
         """
@@ -695,7 +695,7 @@ class Maker:
         return found
 
     def deeper(self, inner: Type, parts: list[str | Term], env: Env, depth: int) -> Type:
-        """Let the path of an EXCEPT go on within what it has reached."""
+        """Extend the path of an EXCEPT within the value that it has reached, and return the type there."""
         if inner[0] == "record" and self.chance(50):
             name, found = self.one_of(inner[1:])
             parts.append(f".{name}")

@@ -38,9 +38,9 @@ def write_module(folder: Path, texts: Sequence[str], *, printing: bool) -> Path:
     by the alphabet, since TLC compares two records field by field, and whether it meets an error depends on that order.
 
     Args:
-        folder: where.
-        texts: the terms.
-        printing: whether the definitions print their values, for TLC.
+        folder: the folder of the module.
+        texts: the texts of the terms.
+        printing: whether the definitions print their values, as TLC needs it.
     """
     words = [*sorted(FIELDS), *sorted({*STRINGS, "z"} - {*FIELDS}, reverse=True)]
     lines = [_EXTENDS, f"Words == [{', '.join(f'{word} |-> 0' for word in words)}]"]
@@ -83,7 +83,7 @@ def answers_of_tlc(folder: Path, texts: Sequence[str]) -> list[Answer]:
 
 
 def _read(text: str) -> Answer:
-    """Read a printed value; of what TLC cannot list it prints a description, which is no value."""
+    """Read a printed value; where TLC cannot list a set it prints a description, which is no value."""
     try:
         return parse_value(text, MODELS)
     except ValueError as problem:
@@ -91,7 +91,7 @@ def _read(text: str) -> Answer:
 
 
 def run_tlc_for_output(path: Path) -> str:
-    """Run TLC on a module without behaviours, and answer what the module prints."""
+    """Run TLC on a module without behaviours, and return what it prints."""
     command = [str(find_java().path), "-Xss16m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     command += [
         f"-Djava.io.tmpdir={path.parent}",
@@ -146,7 +146,7 @@ def same(mine: Answer, other: Answer) -> bool:
 
 @dataclass(frozen=True)
 class Difference:
-    """A term that is not worth the same here and in TLC."""
+    """A term whose value by the compiled specification differs from TLC's."""
 
     text: str
     here: Answer
@@ -162,8 +162,8 @@ class Comparison:
     """The outcome of comparing some terms.
 
     Attributes:
-        differing: the places of the terms that differ, and how.
-        failing: how many terms fail in TLC.
+        differing: the differences, by the index of the term.
+        failing: the number of terms that fail in TLC.
     """
 
     differing: dict[int, Difference] = field(default_factory=dict)
@@ -193,7 +193,7 @@ def compared(ours: Sequence[Answer], theirs: TlcAnswers) -> Comparison:
 
 
 def compare(folder: Path, texts: Sequence[str]) -> Comparison:
-    """Compare what terms are worth here and in TLC."""
+    """Compare the values of terms by the compiled specification and by TLC."""
     return compared(answers_of_compiled(compile_terms(folder / "here", texts), len(texts)), ask_tlc(folder, texts))
 
 
@@ -201,7 +201,7 @@ def compare(folder: Path, texts: Sequence[str]) -> Comparison:
 
 
 def reduced(folder: Path, terms: Sequence[Term], rounds: int = 15, tries: int = 60) -> list[Term]:
-    """Answer smaller terms that still differ: of all simpler ones, the shortest that does, again and again."""
+    """Reduce terms that differ: replace each by the shortest simpler one that still differs, again and again."""
     terms = list(terms)
     for number in range(rounds):
         candidates = [(index, other) for index, term in enumerate(terms) for other in _simpler(term, tries)]

@@ -68,11 +68,11 @@ class Term:
     """A piece of TLA+.
 
     Attributes:
-        type: what it was made for.
-        parts: its text, and the terms within.
-        scope: the variables that are known where it stands.
+        type: the type that it was drawn for.
+        parts: its text, in pieces, with the terms within between them.
+        scope: the variables that are known at its place.
         binds: the variables that it binds for the terms within.
-        name: the variable that it is, if it is one.
+        name: the variable's name, if the term is a variable.
     """
 
     type: Type
@@ -83,7 +83,7 @@ class Term:
 
     @cached_property
     def uses(self) -> frozenset[str]:
-        """The variables that it mentions and does not bind itself."""
+        """The free variables of the term."""
         inner = [part.uses for part in self.parts if isinstance(part, Term)]
         return frozenset([self.name] * bool(self.name)).union(*inner) - self.binds
 
@@ -200,6 +200,6 @@ RELATED = {"seq": ("seq", "function", "str"), "function": ("seq", "function"), "
 
 
 def kind_of(wanted: Type) -> str:
-    """Name the kind of a type's values, as equality knows them."""
+    """Return the kind of a type's values, as equality distinguishes kinds."""
     name = str(wanted[0])
     return {"tuple": "seq", "record": "function", "bag": "function"}.get(name, name)

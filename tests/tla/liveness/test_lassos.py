@@ -355,7 +355,7 @@ Arrives == <>(n = 2)
 
 
 def test_a_cycle_that_stutters_where_it_closes_begins_where_the_behaviour_enters_it(tmp_path: Path) -> None:
-    """Found by made-up formulas: the first state of the cycle was left out, and it was the initial one."""
+    """The first state of the cycle, here the initial one, belongs to the behaviour."""
     body = """VARIABLES x, y
 vars == <<x, y>>
 Init == x \\in 0..1 /\\ y = 1
@@ -370,7 +370,7 @@ Never == (~WF_x(Take)) /\\ ([]<>(((y = 0) ~> (y = 1))))"""
 
 
 def test_a_let_around_a_quantifier_may_speak_of_the_state(tmp_path: Path) -> None:
-    """The set of the quantifier is constant, and takes of the LET what is."""
+    """The set of the quantifier is constant, and uses only the constant part of the LET."""
     body = """VARIABLE x
 Init == x = 0
 Go(c) == x # c /\\ x' = c

@@ -1,7 +1,7 @@
 """Made-up temporal properties under made-up fairness: the compiled search and TLC say the same.
 
-TLC stops at the first property that is violated. So what the search says of those that hold is asked in one run, and of
-those that are violated, each with a lasso that was replayed, a few are asked one by one.
+TLC stops at the first property that is violated. So one run of TLC confirms all properties that hold, and a few of
+those that are violated, each with a lasso that was replayed, are confirmed one by one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def contradicts_itself(spec: TemporalSpec, name: str, folder: Path) -> bool:
 
 
 def compare(seed: int, folder: Path) -> tuple[int, int]:
-    """Ask both engines about the properties of a made-up spec; answer how many hold, and how many are violated."""
+    """Compare both engines on the properties of a made-up spec; return how many hold and how many are violated."""
     spec = made_up_spec(seed, PROPERTIES)
     violated = {name for name in spec.properties if is_violated(spec, name, folder)}
     holding = [name for name in spec.properties if name not in violated]

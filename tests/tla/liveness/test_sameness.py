@@ -1,4 +1,4 @@
-"""SYMMETRY and VIEW beside temporal properties: TLC is then wrong, and neither engine makes a verdict of it."""
+"""SYMMETRY and VIEW with temporal properties: TLC's result may be wrong, and neither engine makes it a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tableau, the components and the cycles beside all behaviours of small graphs, one by one."""
+"""The tableau, the components and the cycles, compared with all behaviours of small graphs."""
 
 from __future__ import annotations
 
