@@ -29,11 +29,11 @@ from tests.scripts.malformed import (
     WHOLE,
     Case,
     CommandOutput,
+    all_outputs,
     lines,
     page,
     run,
 )
-from tests.scripts.malformed import told as output_of
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.systems.dledger import check_dledger
@@ -43,7 +43,7 @@ DOCS = ROOT / "docs"
 
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, CommandOutput]:
-    return dict(zip((case.name for case in CASES), output_of(), strict=True))
+    return dict(zip((case.name for case in CASES), all_outputs(), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

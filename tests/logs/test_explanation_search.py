@@ -73,7 +73,7 @@ def interface(spec: Spec) -> Interface:
 
 
 def comes_first(threads: Sequence[Thread], one: tuple[int, int], other: tuple[int, int], slack: int) -> bool:
-    """Return whether a line (thread, place) must have happened before another one of another thread."""
+    """Return whether a line (thread, place) must have happened before another."""
     (a, i), (b, j) = one, other
     if a == b:
         return i < j
@@ -91,7 +91,8 @@ def comes_first(threads: Sequence[Thread], one: tuple[int, int], other: tuple[in
 class Everything:
     """All behaviours that explain some logs, found by trying every step.
 
-    No behaviour is dropped in favour of a better one."""
+    No behaviour is dropped in favour of a better one.
+    """
 
     threads: Sequence[Thread]
     slack: int

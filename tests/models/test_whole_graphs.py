@@ -18,7 +18,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
-from tests.scripts.sensitivity import asking
+from tests.scripts.sensitivity import cfg_checking
 from tests.support.tla.whole_graphs import Numbered, graph_differences, of_tables, of_tlc
 
 #: TLC had not written the states of this one after 37 minutes.
@@ -42,7 +42,7 @@ def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
     actions: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         if name in WITHOUT_PROPERTIES:
-            bare = asking(cfg.read_text(encoding="utf-8"))
+            bare = cfg_checking(cfg.read_text(encoding="utf-8"))
             cfg = Path(folder, cfg.name)
             cfg.write_text(bare, encoding="utf-8")
         spec = load_spec(module, cfg, search_path=[manifest.path.parent / each for each in manifest.library])

@@ -63,11 +63,11 @@ def checked(plan: str, seed: int, events: int) -> TraceVerdict:
 
 def cluster_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, list[Event]]:
     """Return the events of a cluster whose servers have one flaw and no other, and a header that says so."""
-    header, run = asked_with(flaw, plan, seed, events)
+    header, run = probed_with(flaw, plan, seed, events)
     return header, [event for event, _ in run]
 
 
-def asked_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, ProbedRun]:
+def probed_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, ProbedRun]:
     """Return the header and the run of such a cluster; every action can be tried after each event of the run."""
     chosen = replace(fault_plan(plan, events), flaws=frozenset({flaw}))
     return REFERENCE.header(plan, chosen, seed), REFERENCE.run(seed, chosen)

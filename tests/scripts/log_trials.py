@@ -148,7 +148,7 @@ class Found:
 
 
 def run(tried: Trial, folder: Path) -> Found:
-    """Simulate a cluster, log it, and judge its log; its trace is asked only where the log is blamed."""
+    """Simulate a cluster, log it, and judge its log; its trace is checked only if the log is blamed."""
     events = list(simulate(tried.seed, tried.plan))
     said = log_of(events, tried.plan, tried.clock)
     found = judged(write(tried, said, folder), tried)

@@ -410,7 +410,7 @@ AUTHORS = [
 CASES = [*TRACES, *RECORDINGS, *LOGS, *PLANS, *OWN, *AUTHORS, *MANIFESTS]
 
 
-def outputs() -> list[CommandOutput]:
+def all_outputs() -> list[CommandOutput]:
     """Run every case, each in a folder of its own."""
     found = []
     for case in CASES:
@@ -458,4 +458,4 @@ step that it does not allow is a violation.
 """
 
 if __name__ == "__main__":
-    sys.stdout.write(page(outputs()))
+    sys.stdout.write(page(all_outputs()))

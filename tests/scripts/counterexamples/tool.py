@@ -169,7 +169,7 @@ def make(chosen: Chosen) -> tuple[Header, tuple[Event, ...]]:
         return header, tuple(in_order(each) for each in events)
     spec = trace_spec(header, chosen.file)
     left = len(events) + 1
-    # What can go together depends on what has gone before, so it is asked again until nothing goes.
+    # What can go together depends on what has gone before, so this is repeated until nothing goes.
     while len(events) < left:
         left = len(events)
         trace = Trace(trace_lines(header, events), chosen.file)
