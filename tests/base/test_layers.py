@@ -197,7 +197,7 @@ def test_no_name_of_a_system_stands_outside_its_package(owner: System) -> None:
 
 
 @pytest.mark.parametrize("system", HOMES.values())
-def test_what_systems_share_in_the_reference_names_none_of_them(system: str) -> None:
+def test_the_shared_part_of_the_reference_names_no_system(system: str) -> None:
     for path in sorted((ROOT / "reference" / "raftref").rglob("*.py")):
         if system not in path.relative_to(ROOT).parts:
             text = re.sub(rf"`raftref\.{system}[^`]*`", "", path.read_text(encoding="utf-8"))

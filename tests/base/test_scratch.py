@@ -113,7 +113,7 @@ def test_a_command_that_is_killed_leaves_nothing_that_the_next_one_does_not_remo
     assert list(folder.iterdir()) == []
 
 
-def test_where_no_folder_can_be_made_the_machine_is_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machine_is_blamed_where_no_folder_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
     monkeypatch.setattr(module, "_RUN", module._ProcessFolder())
     with pytest.raises(EnvironmentFailedError, match="no temporary folder can be made: "), scratch("any"):

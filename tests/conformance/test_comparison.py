@@ -72,7 +72,7 @@ WORDS = Words(ModelValue("NoNode"), {"nobody": ModelValue("NoNode"), "n1": Model
 
 @settings(max_examples=400)
 @given(TREES, TREES)
-def test_what_is_compared_without_being_decoded_is_equal_exactly_where_the_decoded_values_are(
+def test_values_compared_without_being_decoded_are_equal_exactly_where_the_decoded_ones_are(
     one: Any, other: Any
 ) -> None:
     for in_trace, in_spec in ((one, other), (other, other), (one, one)):

@@ -107,7 +107,7 @@ def test_an_observation_sends_nothing() -> None:
         ({"#map": [["src", "n1"], ["dst", 2]]}, None),
     ],
 )
-def test_what_is_no_message_is_malformed_or_not_under_way(message: Any, problem: str | None) -> None:
+def test_a_value_that_is_no_message_is_malformed_or_not_under_way(message: Any, problem: str | None) -> None:
     index = sends("DoAppend")
     events = tampered(index)
     events[index] = msgspec.structs.replace(events[index], sent=(message,))

@@ -291,7 +291,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
 
 
 @pytest.mark.parametrize(("given", "problem"), MALFORMED.values(), ids=MALFORMED)
-def test_what_is_no_itf_is_malformed_by_line_and_field(
+def test_a_file_that_is_no_itf_is_malformed_by_line_and_field(
     given: dict[str, Any] | str | bytes, problem: str, boat: Callable[..., TraceVerdict]
 ) -> None:
     found = boat(given)

@@ -184,7 +184,7 @@ def test_the_properties_that_fail_are_found_each_at_its_event() -> None:
 
 
 @pytest.mark.nightly
-def test_what_is_no_value_of_the_spec_is_malformed_after_what_comes_before_it_was_checked() -> None:
+def test_a_value_that_the_spec_has_not_is_malformed_after_the_events_before_it_were_checked() -> None:
     events = ordered()
     index = last(events, lambda event: event.action == "AppendAsLeader")
     verdict = with_both(changed(events, index, args={"value": 1}))

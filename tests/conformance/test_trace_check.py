@@ -115,7 +115,7 @@ def test_an_event_of_another_node_is_refused() -> None:
         ({"action": "Observe"}, "field `args`: Observe takes none"),
     ],
 )
-def test_what_the_spec_does_not_know_is_malformed(changes: dict[str, Any], problem: str) -> None:
+def test_a_name_that_the_spec_does_not_know_is_malformed(changes: dict[str, Any], problem: str) -> None:
     index = last(lambda event: event.action == "AppendAsLeader")
     verdict = check(tampered(index, **changes))
     assert verdict.verdict is Verdict.MALFORMED

@@ -175,7 +175,7 @@ def test_an_invariant_that_fails_in_the_initial_state_is_violated_before_any_eve
     assert check([], spec=spec).verdict is Verdict.VIOLATED
 
 
-def test_what_a_property_asks_of_the_initial_state_is_checked(wrong_at_first: Spec) -> None:
+def test_a_property_of_the_initial_state_is_checked(wrong_at_first: Spec) -> None:
     verdict = check(list(simulated()[1]), spec=wrong_at_first)
     assert (verdict.violations["Started"].line, verdict.deviation) == (1, None)
 

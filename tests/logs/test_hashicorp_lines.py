@@ -308,7 +308,7 @@ def with_lines(folder: Path, at: int, text: str) -> list[Path]:
 
 @pytest.mark.parametrize("at", [0, 3, 99])
 @pytest.mark.parametrize(("text", "first"), [("started\n", "started"), (BANNER, "==> Sta"), (PANIC, "panic: log not")])
-def test_what_other_programs_write_into_a_server_s_log_is_noise(
+def test_lines_of_other_programs_in_a_server_s_log_are_noise(
     text: str, first: str, at: int, judges: Callable[..., OwnLogs], tmp_path: Path
 ) -> None:
     files = with_lines(tmp_path, at, text)

@@ -334,7 +334,7 @@ def line(kind: str, **fields: Any) -> dict[str, Any]:
     return {"kind": kind, **fields}
 
 
-def test_what_a_line_leaves_out_is_searched_for(queue: Callable[..., TraceVerdict]) -> None:
+def test_values_that_a_line_leaves_out_are_searched_for(queue: Callable[..., TraceVerdict]) -> None:
     """The worker that takes the job, its size and the first count are left out; the end leaves one of each."""
     lines = [line("push", who="a"), line("take"), line("finish", done=13)]
     found = queue(f'kind = "kind"\n{BASIC}', lines)
@@ -359,7 +359,7 @@ def test_each_explanation_must_violate_a_property_for_a_violation_and_some_for_a
     assert "each explanation violates Little" in sure.reason
 
 
-def test_what_is_violated_before_a_log_ends_is_violated_whatever_was_lost(queue: Callable[..., TraceVerdict]) -> None:
+def test_a_violation_before_a_log_ends_stands_whatever_was_lost(queue: Callable[..., TraceVerdict]) -> None:
     mapping = f'kind = "kind"\nfiles = "together"\nends = "anywhere"\n{BASIC}'
     twice = [line("push", who="a", size=3), line("push", who="a"), *[line("take"), line("finish")] * 2]
     never = [line("seen", waiting=9)]
@@ -608,7 +608,9 @@ def test_a_log_may_begin_in_the_middle_where_a_predicate_of_the_spec_says(queue:
     )
 
 
-def test_what_fails_where_a_log_begins_in_the_middle_fails_for_good(queue: Callable[..., TraceVerdict]) -> None:
+def test_a_property_that_fails_where_a_log_begins_in_the_middle_fails_for_good(
+    queue: Callable[..., TraceVerdict],
+) -> None:
     mapping = f'kind = "kind"\nstart = "Middle"\n{BASIC}[lines.all]\nshows = {{ done = "done" }}\n'
     found = queue(mapping, [line("all", done=20)])
     assert (found.verdict, found.reason) == (Verdict.VIOLATED, "each explanation violates Little")

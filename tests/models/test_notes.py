@@ -49,7 +49,7 @@ def test_the_command_graph_prints_a_note_on_standard_error(tmp_path: Path) -> No
     assert drawn.stderr == "Notes.tla:8:8: note: Up: EXCEPT at 0, which is not in the domain, changes nothing\n"
 
 
-def test_where_next_has_no_action_both_engines_find_the_deadlock(tmp_path: Path) -> None:
+def test_both_engines_find_the_deadlock_where_next_has_no_action(tmp_path: Path) -> None:
     """TLC does not search then, and says that no next state actions are defined."""
     ours, tlc = (model(tmp_path, "Nodes = {}", "--engine", engine) for engine in ("compiled", "tlc"))
     assert (ours[0], ours[1]["verdict"], ours[1]["property"]) == (1, "violated", "deadlock")

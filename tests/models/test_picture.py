@@ -93,7 +93,7 @@ def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> 
     assert "Low is violated in step 4" in said.output
 
 
-def test_what_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
+def test_a_spec_that_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
     spec = own(tmp_path, "Count", f"{COUNTED % 3}ASSUME 1 = 2\n", COUNTED_CFG)
     words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]
     error = CliRunner().invoke(cli, words, standalone_mode=False).exception

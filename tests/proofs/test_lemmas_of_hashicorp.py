@@ -203,7 +203,7 @@ def test_a_follower_that_commits_past_the_request_keeps_the_order() -> None:
 
 
 @pytest.mark.parametrize("dropped", RANGES)
-def test_without_a_range_the_order_is_lost_in_one_step(dropped: str) -> None:
+def test_the_order_is_lost_in_one_step_without_a_range(dropped: str) -> None:
     kept = tuple(name for name in RANGES if name != dropped)
     values = found(applied_order_inductive(node_counts=[2], variant=replace(LEMMA, ranges=kept)))
     assert values["action"] in ACTIONS

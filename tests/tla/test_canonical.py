@@ -65,7 +65,7 @@ def test_long_sets_and_sequences_have_the_bytes_of_plain_ones() -> None:
     assert decoded(encoded(GrowingSeq(list(entries), 1500))) == tuple(entries[:1500])
 
 
-def test_what_cannot_be_listed_has_no_bytes() -> None:
+def test_a_set_that_cannot_be_listed_has_no_bytes() -> None:
     with pytest.raises(TlaError):
         encoded((1, NAT))
 

@@ -95,7 +95,7 @@ def test_a_search_computes_them_once_for_each_successor(spec: Spec, monkeypatch:
         ("Both", [(4, 9), (4, 10)]),
     ],
 )
-def test_what_reads_the_next_state_is_computed_where_that_is_known(
+def test_a_formula_that_reads_the_next_state_is_computed_where_that_is_known(
     spec: Spec, action: str, found: list[tuple[int, int]]
 ) -> None:
     state = spec.state({"x": 3, "y": 0})
@@ -104,7 +104,7 @@ def test_what_reads_the_next_state_is_computed_where_that_is_known(
 
 
 @pytest.mark.parametrize(("action", "times"), [("OfOne", 1), ("LetOfOne", 1), ("LetOfArgument", 2)])
-def test_what_prints_is_computed_as_often_as_tlc_computes_it(
+def test_a_formula_that_prints_is_computed_as_often_as_by_tlc(
     action: str, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """TLC computes an argument once, and a LET of an action at each of its two uses."""

@@ -119,7 +119,7 @@ def test_the_command_confirms_or_is_inconclusive(tmp_path: Path) -> None:
     assert (refused.returncode, "go with --spec and --engine tables" in refused.stderr) == (2, True)
 
 
-def test_what_tables_cannot_explore_is_not_confirmed(tmp_path: Path) -> None:
+def test_a_spec_that_tables_cannot_explore_is_not_confirmed(tmp_path: Path) -> None:
     module, cfg = tmp_path / "Prints.tla", tmp_path / "Prints.cfg"
     module.write_text(
         "---- MODULE Prints ----\nEXTENDS Naturals, TLC\nVARIABLE x\nInit == x = 0\n"

@@ -108,7 +108,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spec_that_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TLCSet would be evaluated twice, and Print would print twice."""
     module, config = tmp_path / "Counting.tla", tmp_path / "Counting.cfg"
     module.write_text(
@@ -126,7 +126,7 @@ def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatc
     assert (small.distinct, small.notes) == (31, ())  # so small a search asks for no tables
 
 
-def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_numpy_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = post(cache, "CHECK_DEADLOCK FALSE")
     searches = counted(monkeypatch)
     # An import puts another package here, and that would stay for the tests that come after.
@@ -140,7 +140,7 @@ def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatc
     assert "numpy" in found.notes[0]
 
 
-def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
+def test_every_state_is_found_one_by_one_where_tables_gain_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, config = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"

@@ -175,7 +175,7 @@ def test_a_formula_that_no_change_affects_has_not_changed_on_long_walks(spec: Sp
     walks(spec, 1500, seed)
 
 
-def test_what_indexes_a_record_is_in_the_footprint_of_its_fields(tmp_path: Path) -> None:
+def test_the_index_of_a_record_is_in_the_footprint_of_its_fields(tmp_path: Path) -> None:
     """I4 == node[cur] \\in Rec"""
     spec = load_spec(MODULES / "One.tla", MODULES / "One.cfg", cache_dir=tmp_path)
     assert len(spec.parts["I4"]) == 4

@@ -263,7 +263,7 @@ BUGS: tuple[Plant, ...] = (
 
 
 @pytest.mark.nightly
-def test_without_a_bug_nothing_differs(bench: Bench) -> None:
+def test_a_compiler_without_a_bug_agrees_with_tlc(bench: Bench) -> None:
     assert bench.reports() == []
 
 

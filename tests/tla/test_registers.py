@@ -183,7 +183,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("expression", "said"), REFUSED.items(), ids=list(REFUSED))
-def test_what_is_no_function_of_the_search_is_refused_by_its_place(expression: str, said: str, tmp_path: Path) -> None:
+def test_a_register_that_is_no_function_of_the_search_is_refused_by_its_place(
+    expression: str, said: str, tmp_path: Path
+) -> None:
     definitions = f"Init == x = 0\nNext == UNCHANGED x\nInv ==\n  /\\ TRUE\n  /\\ {expression} = 1"
     with pytest.raises(CompileError, match=said):
         load_spec(*write(tmp_path, definitions, "INVARIANT Inv\n"), cache_dir=tmp_path / "cache")
@@ -197,7 +199,7 @@ def test_what_is_no_function_of_the_search_is_refused_by_its_place(expression: s
         ('TLCGet("lev" \\o "els") = 1', r'TLCGet\("levels"\) is not supported'),
     ],
 )
-def test_a_register_that_is_none_is_an_error(expression: str, said: str, tmp_path: Path) -> None:
+def test_a_register_of_no_value_or_no_number_is_an_error(expression: str, said: str, tmp_path: Path) -> None:
     definitions = f"Init == x = 0\nNext == UNCHANGED x\nInv == {expression}"
     spec = load_spec(*write(tmp_path, definitions, "INVARIANT Inv\n"), cache_dir=tmp_path / "cache")
     with pytest.raises(TlaError, match=said):

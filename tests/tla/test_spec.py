@@ -94,7 +94,7 @@ def test_an_argument_that_cannot_be_compared_with_its_domain_is_named(
     ],
     ids=["no value", "no set", "no limit", "no test", "the body"],
 )
-def test_what_is_wrong_in_the_specification_is_never_called_the_argument_s_fault(body: str, tmp_path: Path) -> None:
+def test_a_mistake_of_the_specification_is_never_called_the_argument_s_fault(body: str, tmp_path: Path) -> None:
     spec = load(tmp_path, f"EXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0\n{body}\nNext == Go")
     (start,) = spec.initial_states()
     with pytest.raises(TlaError) as caught:
@@ -214,7 +214,7 @@ def test_a_let_that_reads_the_next_state_is_computed_anew_in_every_branch(tmp_pa
         ("Next == x' = 1.5", 4, "DecimalNode"),
     ],
 )
-def test_what_is_not_supported_is_named_with_module_and_line(
+def test_an_unsupported_construct_is_named_with_module_and_line(
     definition: str, line: int, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(CompileError, match=f"Small.tla:{line}:.* .*{said}"):

@@ -190,7 +190,7 @@ def test_nothing_depends_on_how_many_states_are_expanded_at_once(
 @pytest.mark.parametrize(
     ("lines", "more"), [((), 0), (("CONSTRAINT Few",), 1), (("VIEW Seen",), 1), (("CONSTRAINT Few", "VIEW Seen"), 2)]
 )
-def test_what_a_search_state_by_state_asks_of_each_successor_is_counted(
+def test_the_evaluations_of_each_successor_state_by_state_are_counted(
     lines: tuple[str, ...], more: int, cache: Path
 ) -> None:
     spec = post(cache, *lines)
@@ -216,7 +216,7 @@ def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -
 # ---- What cannot be taken apart ----
 
 
-def test_what_cannot_be_explored_by_tables_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:
+def test_a_spec_that_tables_cannot_explore_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:
     found = explore_spec(
         SpecFiles(SPECS / "tla" / "Registers.tla", SPECS / "tla" / "Registers.cfg"),
         Engine.TABLES,

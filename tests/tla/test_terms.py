@@ -142,7 +142,7 @@ KNOWN = {
 }
 
 
-def test_what_is_known_to_differ_from_tlc_is_all_that_is_left_out(tmp_path: Path) -> None:
+def test_the_terms_that_are_known_to_differ_from_tlc_differ_as_listed(tmp_path: Path) -> None:
     texts = list(KNOWN)
     theirs = answers_of_tlc(tmp_path, texts)
     ours = answers_of_compiled(compile_terms(tmp_path, texts), len(texts))

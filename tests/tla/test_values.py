@@ -58,7 +58,7 @@ def values() -> st.SearchStrategy[Value]:
 
 
 @given(values())
-def test_what_is_printed_is_read_back(value: Value) -> None:
+def test_a_printed_value_is_read_back(value: Value) -> None:
     assert eq(parse_value(format_value(value), NAMES), value)
 
 
@@ -123,7 +123,7 @@ def test_functions_on_one_to_n_are_tuples() -> None:
         (frozenset({"a"}), frozenset({1})),
     ],
 )
-def test_what_cannot_be_compared_raises(left: Value, right: Value) -> None:
+def test_comparing_values_that_cannot_be_compared_raises(left: Value, right: Value) -> None:
     with pytest.raises(TlaTypeError):
         eq(left, right)
     with pytest.raises(TlaTypeError):
@@ -248,7 +248,7 @@ def test_a_listing_above_its_limit_computes_for_itself(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("error", [TlaError("no value"), RecursionError(), KeyboardInterrupt()], ids=repr)
-def test_after_a_failure_each_listing_computes_for_itself(error: BaseException) -> None:
+def test_each_listing_computes_for_itself_after_a_failure(error: BaseException) -> None:
     computed = Computed(error)
     under_way = iter(computed.set)
     assert next(under_way) == SUBSETS[0]

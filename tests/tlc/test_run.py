@@ -194,7 +194,7 @@ def test_an_initial_state_without_a_value_is_an_evaluation_error(cfg: str) -> No
     assert result.violation.positions[0].startswith("line ")
 
 
-def test_what_the_spec_prints_is_kept_and_cannot_fake_a_pass() -> None:
+def test_the_output_of_the_spec_is_kept_and_cannot_fake_a_pass() -> None:
     result = run("Impostor")
     assert result.verdict is TlcVerdict.VIOLATED
     assert '<<"count", 0>>' in result.user_output

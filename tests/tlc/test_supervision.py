@@ -65,7 +65,7 @@ def test_a_killed_command_takes_tlc_with_it(tmp_path: Path) -> None:
         kill(jvms_of(spec))
 
 
-def test_what_a_tool_has_started_ends_with_it(tmp_path: Path) -> None:
+def test_the_children_of_a_tool_end_with_it(tmp_path: Path) -> None:
     ended = supervised(tmp_path, "/bin/sh", "-c", "sleep 600 & echo $! > child; exit 3")
     assert (ended.end, ended.status) == (ProcessEnd.EXITED, 3)
     child = int((tmp_path / "child").read_text())

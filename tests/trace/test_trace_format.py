@@ -70,7 +70,7 @@ def test_a_trace_that_was_written_is_read_again() -> None:
         ([HEAD, b'{"kind":"other"}\n', END], "f:2: field `kind`: invalid value 'other'"),
     ],
 )
-def test_what_is_no_trace_is_refused_with_file_line_and_field(lines: list[bytes], said: str) -> None:
+def test_a_file_that_is_no_trace_is_refused_with_file_line_and_field(lines: list[bytes], said: str) -> None:
     assert said in refusal(*lines)
 
 

@@ -40,7 +40,7 @@ def model(folder: Path, cfg: str, *options: str) -> tuple[int, str]:
     return found.returncode, found.stdout + found.stderr
 
 
-def test_what_tlc_passes_under_a_symmetry_is_inconclusive(folder: Path) -> None:
+def test_a_temporal_property_that_tlc_passes_under_a_symmetry_is_inconclusive(folder: Path) -> None:
     code, said = model(folder, "PROPERTY Stays\n", "--engine", "compiled")
     assert (code, "temporal property Stays is violated" in said) == (1, True)
     code, said = model(folder, "PROPERTY Stays\n" + SYMMETRY, "--format", "json")

@@ -218,7 +218,7 @@ def test_a_formula_that_a_guard_excludes_is_not_evaluated() -> None:
     assert found_in(RING, [], Or((at_zero, Eventually(fails_at(0, 1, 2))))) is None
 
 
-def test_what_cannot_be_evaluated_is_an_error_where_no_behaviour_violates_the_property_without_it() -> None:
+def test_a_formula_without_value_is_an_error_where_no_behaviour_violates_the_property_without_it() -> None:
     with pytest.raises(TlaError, match="no value in 1"):
         found_in(RING, [], Always(Not(fails_at(1))))
     assert found_in(RING, [], And((Always(Not(fails_at(1))), Eventually(is_in(frozenset({2})))))) == ((0,), 0)
