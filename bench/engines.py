@@ -115,7 +115,7 @@ def _shares_row(name: str) -> tuple[object, ...]:
 
 
 def steps_table() -> str:
-    """Time named steps on a leader and a follower whose logs have so many entries."""
+    """Time named steps on a leader and a follower with logs of several lengths."""
     rows = []
     for length in LOG_LENGTHS:
         spec, state = replicated(length)

@@ -52,7 +52,7 @@ def measured(tab: Page, steps: int, tries: int) -> Iterator[tuple[str, list[floa
 
 
 def rows(browser: Browser, folder: Path, steps: int, tries: int) -> Iterator[tuple[object, ...]]:
-    """Yield a row for each thing that is done on the page of so many steps."""
+    """Yield a row for each thing that is done on the page of a trace of `steps` steps."""
     file = folder / f"{steps}.html"
     file.write_text(page_of(write_cluster(folder, "five", 1, steps)), encoding="utf-8")
     tab = browser.new_page(viewport={"width": 1200, "height": 900})
@@ -60,11 +60,12 @@ def rows(browser: Browser, folder: Path, steps: int, tries: int) -> Iterator[tup
     tab.goto(file.as_uri() + "#step=0")
     yield steps, "to open it", *(f"{1000 * (time.perf_counter() - begin):.0f}", "", "")
     for what, times in measured(tab, steps, tries):
-        yield steps, what, *_told(times)
+        yield steps, what, *percentiles(times)
     tab.close()
 
 
-def _told(times: Sequence[float]) -> tuple[str, str, str]:
+def percentiles(times: Sequence[float]) -> tuple[str, str, str]:
+    """Return the median, the 95th percentile and the maximum."""
     ordered = sorted(times)
     return tuple(f"{ordered[int(share * (len(ordered) - 1))]:.1f}" for share in (0.5, 0.95, 1))  # type: ignore[return-value]  # three shares
 

@@ -61,7 +61,7 @@ ADDRESS = ("kind", "type", "src", "dst")
 
 @dataclass(frozen=True)
 class Stage:
-    """What is hidden: fields that a node shows, the parts of messages, parameters, and the lines of some actions."""
+    """The hidden parts of a log: fields that a node shows, parts of messages, parameters, the lines of some actions."""
 
     title: str
     shows: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class Stage:
 
 
 def stages() -> Iterator[Stage]:
-    """Yield the stages, each of which hides what the one before does, and more."""
+    """Yield the stages; each hides all that the one before hides, and more."""
     stage = Stage("messages sent")
     yield stage
     for title, shows in (
@@ -230,7 +230,7 @@ def planted(trace: Tampered, each: int, seed: int) -> list[Tampering]:
 
 @dataclass
 class Row:
-    """What one stage comes to, over all traces."""
+    """The figures of one stage, over all traces."""
 
     title: str
     lines: int = 0

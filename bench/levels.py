@@ -63,7 +63,7 @@ class Clock:
 
 @dataclass
 class Level:
-    """What was there when a level had been expanded: sums over all levels so far."""
+    """The state of the search when a level had been expanded: sums over all levels so far."""
 
     states: int
     generated: int
@@ -77,7 +77,7 @@ def main() -> None:
     """Print the levels, and what a state and a successor cost."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--every", type=int, default=5, help="tell of every so many levels together")
+    parser.add_argument("--every", type=int, default=5, help="levels that a row of the table sums up")
     chosen = parser.parse_args()
     manifest, entry = model_named(chosen.model)
     spec, cfg = manifest.files(entry)

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from two_phase.runs import AHEAD, Run
+from two_phase.runs import MAX_OFFSET_MS, Run
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -62,7 +62,7 @@ class Way:
         """Return the mapping of such logs."""
         said = ['kind = "event"']
         if self.by_node:
-            said += ['files = "together"', 'time = { field = "ts", unit = "ms" }', f'skew = "{2 * AHEAD:g} ms"']
+            said += ['files = "together"', 'time = { field = "ts", unit = "ms" }', f'skew = "{2 * MAX_OFFSET_MS:g} ms"']
         elif self.search:
             said.append('files = "together"')
         if self.without_lines:

@@ -21,9 +21,9 @@ from tests.support.systems.mutants import Mutant, spec_of
 REFERENCES = {"dledger": dledger_mutants.REFERENCE, "hashicorp": hashicorp_mutants.REFERENCE}
 
 
-def judge(asked: tuple[str, Mutant]) -> tuple[str, str, str]:
+def judge(chosen: tuple[str, Mutant]) -> tuple[str, str, str]:
     """Return a mutant of a system's reference, what notices it, and how."""
-    system, mutant = asked
+    system, mutant = chosen
     return (str(mutant), *REFERENCES[system].noticed(mutant))
 
 
@@ -33,9 +33,9 @@ def main(system: str, count: int = 100, seed: int = 1) -> None:
     _, simulator = simulators()[reference.order[0]]
     for plan in simulator.plans:
         spec_of(plan)
-    asked = [(system, mutant) for mutant in reference.sample(count, seed)]
+    chosen = [(system, mutant) for mutant in reference.sample(count, seed)]
     with multiprocessing.get_context("fork").Pool(min(2, os.cpu_count() or 1), maxtasksperchild=1) as pool:
-        for name, by, how in pool.imap(judge, asked):
+        for name, by, how in pool.imap(judge, chosen):
             sums[by or "survives"] += 1
             print(f"{by or 'SURVIVES':9} {name}  [{how[:160]}]", flush=True)
     print(f"of {len(reference.mutants()):,} mutants {count} drawn with seed {seed}: {dict(sums)}")

@@ -1,13 +1,13 @@
-"""What Spark costs: python bench/pipeline.py [--events 100000 1000000] [--plan ordered] [--long 200000]
+"""Measure what Spark costs: python bench/pipeline.py [--events 100000 1000000] [--plan ordered] [--long 200000]
 
 The same lines are checked by one process, by a pool of processes, and by the stage `check` of the pipeline with one
 core and with all, one after the other, with the same checker; the run ends where their verdicts differ. The start
-of Spark is told by itself. Processor time is that of all processes, Java's among them; where other work goes on beside
-it, it says more than the clock. Memory is the most that was resident at once, shared pages counted once: of Spark's
-Java process, and of the Python processes together.
+of Spark has a row of its own. Processor time is that of all processes, Java's among them; where other work goes on
+beside it, it says more than the clock. Memory is the most that was resident at once, with shared pages counted once:
+of Spark's Java process, and of the Python processes together.
 
-With --long a trace of so many events is put among the short ones, and its stage held against what it must take: that
-trace alone, or all of them divided by the cores, whichever is longer.
+With --long a trace of that many events is put among the short ones, and the time of the stage is compared with its
+lower bound: the time of that trace alone, or of all of them divided by the cores, whichever is longer.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ CORES = os.cpu_count() or 1
 Texts = dict[tuple[object, ...], str]
 
 
-class Said(NamedTuple):
-    """What a check says of a trace, in whatever way it is done."""
+class CheckResult(NamedTuple):
+    """The result of checking a trace, the same whichever way it is checked."""
 
     verdict: str
     events: int
@@ -85,12 +85,12 @@ def traces_in(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
         yield trace, (line for _, line in in_order(trace, ((seq, line) for _, seq, line in group), 0))
 
 
-def checked(path: Path) -> dict[str, Said]:
+def checked(path: Path) -> dict[str, CheckResult]:
     """Check the traces of a file of lines."""
     found = {}
     for trace, lines in traces_in(path):
         verdict = check_lines(lines, trace, spec_of, {})
-        found[trace] = Said(str(verdict.verdict), verdict.events, verdict.steps, verdict.observed)
+        found[trace] = CheckResult(str(verdict.verdict), verdict.events, verdict.steps, verdict.observed)
     return found
 
 
@@ -186,7 +186,7 @@ class Row(NamedTuple):
     processor: float
     start: float
     memory: Memory
-    said: dict[str, Said]
+    said: dict[str, CheckResult]
 
 
 def alone(paths: Sequence[Path], texts: Texts, events: int, processes: int) -> Row:
@@ -221,10 +221,10 @@ def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = 
     return Row(events, f"Spark, {master}", seconds, used, begin - before, memory, said), spent
 
 
-def verdicts(spark: SparkSession, store: TraceStore, run: str) -> tuple[dict[str, Said], float]:
+def verdicts(spark: SparkSession, store: TraceStore, run: str) -> tuple[dict[str, CheckResult], float]:
     """Return what the table of verdicts says of each trace, and how many seconds the checks took together."""
     rows = store.read(spark, "verdicts", run, store.batches("verdicts", run))
-    said = {row["trace"]: Said(*row[1:]) for row in rows.select("trace", *Said._fields).collect()}
+    said = {row["trace"]: CheckResult(*row[1:]) for row in rows.select("trace", *CheckResult._fields).collect()}
     return said, float(rows.agg(sql.sum("seconds")).first()[0])  # type: ignore[index]  # an aggregate has one row
 
 
@@ -246,7 +246,7 @@ def compare(folder: Path, plans: Sequence[str], events: int, masters: Sequence[s
 
 
 def as_it_comes(row: Row) -> Row:
-    """Say on standard error what one way took: the tables come when the last one is done."""
+    """Print on standard error how long one way took: the tables come when the last one is done."""
     seconds = f"{row.seconds:.1f} s, {row.processor:.1f} s of processor"
     memory = f"{row.memory.java:,} MiB of Java, {row.memory.python:,} MiB of Python"
     print(f"{row.events:,} events, {row.way}: {seconds}, {memory}", file=sys.stderr, flush=True)
@@ -262,7 +262,7 @@ def fill(folder: Path, run: str, clusters: Sequence[Clusters]) -> None:
 
 
 def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> str:
-    """Check a long trace among short ones, and tell how far the stage is from what it must take."""
+    """Check a long trace among short ones, and compare the time of the stage with its lower bound."""
     short = Clusters(plans, range(1, 1 + max(1, events // SHORT // len(plans))), SHORT)
     one = Clusters(plans[:1], range(1, 2), long)
     fill(folder, "alone", [one])
@@ -282,16 +282,16 @@ def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> s
         ("among short ones, not cut", mixed),
         ("among short ones, as check decides", both),
     ]
-    told = [(name, f"{row.events:,}", f"{row.seconds:.1f} s", f"{row.seconds / least:.2f}") for name, row in rows]
+    cells = [(name, f"{row.events:,}", f"{row.seconds:.1f} s", f"{row.seconds / least:.2f}") for name, row in rows]
     heads = ("stage check", "events", "seconds", "of the bound")
     said = f"the bound: {least:.1f} s, of the trace alone {whole.seconds:.1f} s, of all by {CORES} cores"
-    return f"{table(heads, told)}\n\n{said} {spent / CORES:.1f} s\n"
+    return f"{table(heads, cells)}\n\n{said} {spent / CORES:.1f} s\n"
 
 
 def laid_out(rows: Sequence[Row]) -> str:
     """Lay out the ways beside each other."""
     pool: Mapping[int, Row] = {row.events: row for row in rows if row.way.startswith("pool")}
-    told_ = [
+    cells = [
         (
             f"{row.events:,}",
             row.way,
@@ -318,7 +318,7 @@ def laid_out(rows: Sequence[Row]) -> str:
         "MiB, Java",
         "MiB, Python",
     )
-    return table(heads, told_) + "\n"
+    return table(heads, cells) + "\n"
 
 
 def main() -> None:

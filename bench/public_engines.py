@@ -106,9 +106,9 @@ def _compiled(model: Model, search: _Search, library: Path, most_states: int, se
     except FalseAssumptionError as error:
         return Found("false assumption", str(error))
     except TlaError as error:
-        return Found("evaluation fails", _told(str(error), model), seconds=time.perf_counter() - begin)
+        return Found("evaluation fails", _without_folder(str(error), model), seconds=time.perf_counter() - begin)
     except BadInputError as error:
-        return Found("refused", _told(str(error), model))
+        return Found("refused", _without_folder(str(error), model))
     except (_SpentError, GaveUpError, RecursionError, MemoryError) as error:
         return Found("unfinished", str(error) or type(error).__name__)
     except Exception as error:  # what is no answer to a spec: the row says where it came from
@@ -160,15 +160,15 @@ def _of_tlc(result: TlcResult, model: Model) -> Found:
         return Found("holds", "", counts, result.wall_seconds)
     if result.violation is not None:
         verdict = _KINDS.get(result.violation.kind, "violated")
-        said = result.violation.label if verdict == "violated" else _told(result.reason, model)
+        said = result.violation.label if verdict == "violated" else _without_folder(result.reason, model)
         return Found(verdict, said, counts, result.wall_seconds)
     if result.cause is Cause.VACUOUS:
         return Found("holds", "no state", counts, result.wall_seconds)
     unfinished = result.cause in (Cause.TIMED_OUT, Cause.OUT_OF_MEMORY, Cause.STACK_OVERFLOW)
-    return Found("unfinished" if unfinished else "refused", _told(result.reason, model))
+    return Found("unfinished" if unfinished else "refused", _without_folder(result.reason, model))
 
 
-def _told(message: str, model: Model) -> str:
+def _without_folder(message: str, model: Model) -> str:
     """Return a message without the folder that the checkout happens to lie in."""
     for folder in (model.folder, f"{Path(model.folder).resolve()}/"):
         message = message.replace(folder, "")

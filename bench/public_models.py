@@ -14,7 +14,7 @@ SEARCH = "exhaustive search"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a search counts; None what is not known."""
+    """The counts of a search; None for one that is not known."""
 
     distinct: int | None = None
     generated: int | None = None
@@ -34,7 +34,7 @@ class Model:
     """A configuration of a spec.
 
     `name` is the path of the configuration below the folder of specs, without its suffix; `mode`, how it is meant to be
-    run; `counts`, what TLC counts, where that is told.
+    run; `counts`, what TLC counts, where the manifest has that.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Model:
 
     @property
     def size(self) -> tuple[bool, int]:
-        """The number of states as far as the manifest tells it; what is not known is more than all that is."""
+        """The number of states in the manifest, to sort by; an unknown number comes last."""
         return self.counts.distinct is None, self.counts.distinct or 0
 
 
@@ -71,10 +71,10 @@ def modules(checkout: Path) -> Iterator[dict[str, Any]]:
         yield from json.loads(manifest.read_text(encoding="utf-8"))["modules"]
 
 
-def _listed(checkout: Path, module: dict[str, Any], told: dict[str, Any]) -> Model:
-    cfg = Path(told["path"])
-    mode = told["mode"] if isinstance(told["mode"], str) else "simulate"
-    counts = Counts(told.get("distinctStates"), told.get("totalStates"), told.get("stateDepth"))
+def _listed(checkout: Path, module: dict[str, Any], listed: dict[str, Any]) -> Model:
+    cfg = Path(listed["path"])
+    mode = listed["mode"] if isinstance(listed["mode"], str) else "simulate"
+    counts = Counts(listed.get("distinctStates"), listed.get("totalStates"), listed.get("stateDepth"))
     name = str(cfg.relative_to("specifications").with_suffix(""))
     return Model(name, checkout / module["path"], checkout / cfg, mode, counts)
 
@@ -88,7 +88,7 @@ def _module_of(cfg: Path) -> Path:
 
 
 def why_not(model: Model, most_states: int) -> str:
-    """Say why a model is not run: it is not for a search, or has more states than wanted. "" where it is run."""
+    """Return why a model is not run: it is not for a search, or has too many states. "" where it is run."""
     if model.mode in ("simulate", "generate"):
         return "simulation mode"
     if model.mode == "symbolic":

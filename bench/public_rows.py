@@ -1,4 +1,4 @@
-"""What is known of a model once both engines were asked: one row, and how rows are compared, kept and laid out."""
+"""The results of both engines for a model: one row, and how rows are compared, kept and laid out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one engine, or the manifest, says of a model.
+    """The result of a model by one engine, or by the manifest.
 
     `verdict` is `holds`, `violated`, `evaluation fails`, `false assumption`, `liveness violated`, `refused`,
     `unfinished` or `internal error`; `said` is the property that is violated, or else what the engine says of itself;
@@ -85,7 +85,7 @@ def _beside_tlc(compiled: Found, tlc: Found) -> tuple[Outcome, str]:
     if compiled.verdict == tlc.verdict == "evaluation fails":
         return Outcome.EQUAL, "both cannot evaluate it"
     if tlc.verdict == "liveness violated" and compiled.verdict == "holds" and compiled.unchecked:
-        # TLC tells no depth then, and checks liveness when it has all states.
+        # TLC prints no depth then, and checks liveness when it has all states.
         same = _of_states(compiled) == _of_states(tlc)
         return Outcome.EQUAL_SAFETY if same else Outcome.DIFFERENT, "TLC finds liveness violated"
     differing = [
@@ -96,7 +96,7 @@ def _beside_tlc(compiled: Found, tlc: Found) -> tuple[Outcome, str]:
             ("generated", compiled.counts.generated, tlc.counts.generated),
             ("depth", compiled.counts.depth, tlc.counts.depth),
         )
-        if ours != theirs and theirs is not None  # TLC tells no depth, or none of them, after some violations
+        if ours != theirs and theirs is not None  # TLC prints no depth, or no counts, after some violations
     ]
     return (Outcome.DIFFERENT, "; ".join(differing)) if differing else (_equal(compiled), "")
 
@@ -123,15 +123,15 @@ def written(row: Row) -> str:
 
 def read(line: str) -> Row:
     """Read a row that `written` wrote."""
-    told = json.loads(line)
-    compiled, tlc = (_found(told[engine]) for engine in ("compiled", "tlc"))
-    return Row(told["name"], Outcome(told["outcome"]), told["reason"], compiled, tlc)
+    fields = json.loads(line)
+    compiled, tlc = (_found(fields[engine]) for engine in ("compiled", "tlc"))
+    return Row(fields["name"], Outcome(fields["outcome"]), fields["reason"], compiled, tlc)
 
 
-def _found(told: dict[str, Any] | None) -> Found | None:
-    if told is None:
+def _found(fields: dict[str, Any] | None) -> Found | None:
+    if fields is None:
         return None
-    return Found(**{**told, "counts": Counts(**told["counts"]), "unchecked": tuple(told["unchecked"])})
+    return Found(**{**fields, "counts": Counts(**fields["counts"]), "unchecked": tuple(fields["unchecked"])})
 
 
 def read_all(file: Path) -> list[Row]:

@@ -3,8 +3,8 @@
 Of tlaplus/Examples these are the models that its manifests list; of any other folder, each cfg beside the module of its
 name.
 A model runs in a process of its own, the compiled search first and then TLC, so that whatever happens to one is a row
-and not the end. TLC 2.15 knows no ALIAS, POSTCONDITION or CHECK_DEADLOCK: it is given the cfg without them, and told
-otherwise whether deadlock counts. A model that it cannot read is compared with the counts of its manifest.
+and not the end. TLC 2.15 knows no ALIAS, POSTCONDITION or CHECK_DEADLOCK: it is given the cfg without them, and an
+option where deadlock does not count. A model that it cannot read is compared with the counts of its manifest.
 
     python bench/public_specs.py ~/Examples --library ~/CommunityModules/modules --output rows.ndjson
     python bench/public_specs.py ~/Examples --output rows.ndjson --table

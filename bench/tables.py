@@ -1,9 +1,9 @@
 """Measure exploring by tables beside TLC and beside the search state by state: the same models, one after the other.
 
-Each way of exploring is measured in turn, as often as asked, and the least processor time counts; wall time is told as
-well, but other work on the machine lengthens it. All ways must agree on the counts, or the run fails; the depth is not
-asked of several workers of TLC. *Cold* is with an empty cache, so that the spec is parsed and compiled, too; the other
-times are with it compiled. TLC's have its start.
+Each way of exploring is measured in turn, as often as asked, and the least processor time counts; wall time is given
+as well, but other work on the machine lengthens it. All ways must agree on the counts, or the run fails; the depth is
+not compared for several workers of TLC. *Cold* is with an empty cache, so that the spec is parsed and compiled as
+well; the other times are with a compiled spec. TLC's times include its start.
 
     python bench/tables.py                         some models of both systems
     python bench/tables.py two_messages --once     one of them, once
@@ -66,7 +66,7 @@ class Time:
     wall: float
 
     def __str__(self) -> str:
-        """Say both."""
+        """Processor time, and wall time in brackets."""
         return f"{self.processor:.1f} s ({self.wall:.1f})"
 
 
@@ -134,14 +134,14 @@ def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: 
     two, ours = taken["TLC, 2 workers"], taken["tables"]
     assert two is not None
     assert ours is not None
-    told = [None if each is None else str(each) for each in taken.values()]
+    times = [None if each is None else str(each) for each in taken.values()]
     evaluations, memory = _inside(subject)
     return (
         subject.name,
         distinct,
         generated,
         depth,
-        *told,
+        *times,
         f"{two.wall / ours.wall:.1f}",
         f"{two.processor / ours.processor:.0f}",
         evaluations,
@@ -155,7 +155,7 @@ def _depth_of(counts: set[_Counts]) -> int | None:
 
 
 def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dict[str, Search | None]:
-    """Return the ways of exploring a model, by name; the first tell how many states it has."""
+    """Return the ways of exploring a model, by name; the first ones find the number of its states."""
 
     options = SearchOptions(check_deadlock=subject.deadlock)
 

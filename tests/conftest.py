@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings of all tests."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say in the last line of a run, where nobody overlooks it, that no browser was there to try the pages in."""
+    """Print in the last line of a run, where nobody overlooks it, that there is no browser to try the pages in."""
     if CHROMIUM is None and not hasattr(config, "workerinput"):
         sys.stdout.write(f"{NO_CHROMIUM}\n")

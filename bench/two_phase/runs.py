@@ -1,6 +1,6 @@
 """Two-phase commits, simulated: what every node does, with the time of its own clock.
 
-A run is told whole: which lines and fields of it a log keeps is for the reader of the run to choose.
+A run is recorded whole: the reader of the run chooses which lines and fields of it a log keeps.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 MANAGERS = ("r1", "r2", "r3", "r4")
-#: Milliseconds by which a clock is ahead or behind at most; two of them differ by twice that.
-AHEAD = 1.0
-#: Of so many transactions one is aborted.
-ABORTED = 6
+#: Milliseconds by which a clock is fast or slow at most; two clocks differ by twice that at most.
+MAX_OFFSET_MS = 1.0
+#: One transaction of this many is aborted.
+TRANSACTIONS_PER_ABORT = 6
 
 
 class Run:
@@ -28,7 +28,7 @@ class Run:
     def __init__(self, seed: int, transactions: int, every: float, *, rash: bool = False) -> None:
         """Take the seed, how many transactions there are, and the milliseconds from one's begin to the next's."""
         self.random, self.rash, self.now = random.Random(seed), rash, 0.0
-        self.ahead = {node: self.random.uniform(-AHEAD, AHEAD) for node in ("tm", *MANAGERS)}
+        self.offset = {node: self.random.uniform(-MAX_OFFSET_MS, MAX_OFFSET_MS) for node in ("tm", *MANAGERS)}
         self.coming: list[tuple[float, int, str, str, int]] = []
         self.numbers = itertools.count()
         self.work = {(r, t): "working" for r in MANAGERS for t in range(1, transactions + 1)}
@@ -37,7 +37,7 @@ class Run:
         for t in self.heard:
             for r in MANAGERS:
                 self._later(every * t, 10, "prepare", r, t)
-            if self.random.randrange(ABORTED) == 0:
+            if self.random.randrange(TRANSACTIONS_PER_ABORT) == 0:
                 self._later(every * t, 20, "give_up", "", t)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -86,7 +86,7 @@ class Run:
         heapq.heappush(self.coming, (least + self.random.uniform(0, spread), next(self.numbers), what, r, t))
 
     def _line(self, node: str, event: str, **fields: Any) -> tuple[str, dict[str, Any]]:
-        return node, {"ts": round(self.now + self.ahead[node], 3), "event": event, **fields}
+        return node, {"ts": round(self.now + self.offset[node], 3), "event": event, **fields}
 
     def _seen(self, r: str) -> dict[str, Any]:
         work = [each for (manager, _), each in self.work.items() if manager == r]

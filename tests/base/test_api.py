@@ -1,4 +1,4 @@
-"""What the package offers at its top, the page about it, and the notebook."""
+"""The functions that the package offers at its top, the page about them, and the notebook."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_name_is_what_the_commands_use() -> None:
     assert lockstep.__version__ == version("lockstep-raft")
 
 
-def test_the_names_are_listed_before_they_are_imported_and_others_are_refused() -> None:
+def test_names_are_listed_before_they_are_imported_and_unknown_ones_are_refused() -> None:
     listed = ast.literal_eval(printed_by("import lockstep; print(dir(lockstep))"))
     assert set(lockstep.__all__) <= set(listed)
     assert printed_by("from lockstep import *; print(check.__name__, draw.__name__)") == "check draw\n"
@@ -61,7 +61,7 @@ def test_the_names_are_listed_before_they_are_imported_and_others_are_refused() 
         lockstep.chekc  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_a_type_checker_is_told_of_every_name() -> None:
+def test_a_type_checker_knows_every_name() -> None:
     tree = ast.parse(Path(lockstep.__file__).read_text(encoding="utf-8"))
     (typed,) = [each for each in tree.body if isinstance(each, ast.If)]
     imported = {name.name for each in typed.body if isinstance(each, ast.ImportFrom) for name in each.names}
@@ -140,7 +140,7 @@ def test_the_page_has_a_section_for_every_name(name: str) -> None:
 
 
 def as_written(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a cell put out; a text may come in several pieces, by the kernel's clock."""
+    """Return the outputs of a cell with each text in one piece; the kernel may send it in several."""
     found: list[dict[str, Any]] = []
     for each in outputs:
         if found and each["output_type"] == found[-1]["output_type"] == "stream" and each["name"] == found[-1]["name"]:
@@ -150,7 +150,9 @@ def as_written(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_notebook_runs_and_shows_what_it_then_showed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_runs_and_its_outputs_are_those_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     shutil.copytree(SERVICE, tmp_path / "lock_service")
     folder = tmp_path / "course"

@@ -1,4 +1,4 @@
-"""Texts are cut between characters, and what would be obeyed is shown."""
+"""Texts are cut between characters, and control characters are shown as escapes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_text_is_cut_between_characters(text: str, most: int, cut: str) -> Non
     assert beginning(text, most) == cut
 
 
-def test_what_has_no_end_of_a_character_is_cut_all_the_same() -> None:
+def test_a_character_of_very_many_marks_is_cut_all_the_same() -> None:
     assert beginning("e" + "\u0301" * 50, 10) == "e" + "\u0301" * 8 + "…"
 
 

@@ -1,4 +1,4 @@
-"""Errors of the input in another process."""
+"""Errors of the input survive the way from a worker process."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_of_the_input_that_another_process_tells_is_the_same(error: BadInputError) -> None:
+def test_an_error_of_the_input_survives_the_way_from_another_process(error: BadInputError) -> None:
     copied = pickle.loads(pickle.dumps(error))
     assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))

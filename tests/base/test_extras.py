@@ -1,4 +1,4 @@
-"""What happens where a package is not installed that only some commands need."""
+"""Commands that need a package which is not installed."""
 
 from __future__ import annotations
 

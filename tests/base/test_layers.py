@@ -137,7 +137,7 @@ def names_of(system: System) -> set[str]:
 
 
 def words_of(system: System) -> set[str]:
-    """Every word of a system's spec: its own package may know them, whoever else has them."""
+    """Return every word of a system's spec; its own package may know them, whether or not others share them."""
     return {word for text in module_texts(system.module).values() for word in re.findall(r"\w+", text)}
 
 
@@ -178,7 +178,7 @@ def tokens(path: Path) -> tuple[tuple[int, str], ...]:
 
 @pytest.mark.parametrize("owner", SYSTEMS.values(), ids=lambda system: system.spec)
 def test_no_name_of_a_system_stands_outside_its_package(owner: System) -> None:
-    """Nothing is assumed by name; the registry alone says that the system is there. Two systems may share a word."""
+    """Only the registry names the systems. Two systems may share a word."""
     names = {system.spec: names_of(system) for system in SYSTEMS.values()}
     assert len(names[owner.spec]) > 60
     found = []
@@ -197,7 +197,7 @@ def test_no_name_of_a_system_stands_outside_its_package(owner: System) -> None:
 
 
 @pytest.mark.parametrize("system", HOMES.values())
-def test_what_systems_share_in_the_reference_names_none_of_them(system: str) -> None:
+def test_the_shared_part_of_the_reference_names_no_system(system: str) -> None:
     for path in sorted((ROOT / "reference" / "raftref").rglob("*.py")):
         if system not in path.relative_to(ROOT).parts:
             text = re.sub(rf"`raftref\.{system}[^`]*`", "", path.read_text(encoding="utf-8"))

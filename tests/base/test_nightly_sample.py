@@ -1,4 +1,4 @@
-"""A sample of the nightly tests: bounded in time, drawn by a word, and never green because nothing ran."""
+"""A sample of the nightly tests is bounded in time, drawn by a word, and fails if hardly any test ran."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_failure_within_the_time_fails_the_sample(tmp_path: Path) -> None:
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
 
 
-def test_without_its_options_a_run_is_no_sample(tmp_path: Path) -> None:
+def test_a_run_without_the_options_is_no_sample(tmp_path: Path) -> None:
     done = sample(tmp_path, QUICK)
     assert order(done.stdout) == [f"test_quick_{number}" for number in range(30)]
     assert "sample:" not in done.stdout

@@ -1,4 +1,4 @@
-"""What a checkout and a built wheel carry."""
+"""The contents of a checkout, of a built wheel and of the source distribution."""
 
 import subprocess
 import sys
@@ -39,12 +39,12 @@ def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_in_a_checkout_the_spec_is_the_folder_spec_at_the_top() -> None:
+def test_the_spec_of_a_checkout_is_the_folder_spec_at_the_top() -> None:
     assert paths.spec_dir() == ROOT / "spec"
     assert (paths.common_dir() / "Quorum.tla").is_file()
 
 
-def test_where_no_spec_is_found_the_error_names_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_spec_names_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "checker" / "lockstep"
     monkeypatch.setattr(paths, "__file__", str(package / "base" / "paths.py"))
     with pytest.raises(paths.SpecNotFoundError) as caught:

@@ -20,7 +20,7 @@ PAGES = [
     *sorted((ROOT / "spec").rglob("*.md")),
     *sorted((ROOT / "traces").rglob("*.md")),
 ]
-MOST_WORDS = 1_000
+MAX_README_WORDS = 1_000
 
 #: A term of a link into the glossary, and each link of a page: its words and where it leads.
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
@@ -38,7 +38,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """What `#...` may name on a page: its headings, as GitHub writes them."""
+    """Return the anchors of a page: its headings, as GitHub writes them."""
     heads = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -91,7 +91,7 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_WORDS
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MAX_README_WORDS
 
 
 # ---- The glossary ----

@@ -1,4 +1,4 @@
-"""Temporary folders go with their process, and those of a killed one with the next run."""
+"""A temporary folder is removed when its process ends, and that of a killed process by the next run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ with scratch("outer") as outer, scratch("inner") as inner:
 
 
 def with_signals() -> None:
-    """Take the signals as from a terminal: whoever started the tests may have them ignored, as nohup and `&` do."""
+    """Handle signals as on a terminal: nohup and `&` make the process that runs the tests ignore them."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
@@ -55,13 +55,13 @@ def holder(folder: Path, what: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("what", ["end", "fail"])
-def test_nothing_is_left_of_a_process_that_ends(tmp_path: Path, what: str) -> None:
+def test_a_process_that_ends_leaves_no_scratch_folder(tmp_path: Path, what: str) -> None:
     holder(tmp_path, what).wait(timeout=60)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left_of_a_process_that_is_interrupted(tmp_path: Path, number: int) -> None:
+def test_a_process_that_is_interrupted_leaves_no_scratch_folder(tmp_path: Path, number: int) -> None:
     child = holder(tmp_path, "wait")
     assert list(tmp_path.glob("lockstep-run-*/inner-*/file"))
     child.send_signal(number)
@@ -69,7 +69,7 @@ def test_nothing_is_left_of_a_process_that_is_interrupted(tmp_path: Path, number
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_goes_with_the_next_run_and_what_a_living_one_has_stays(tmp_path: Path) -> None:
+def test_the_next_run_removes_the_folder_of_a_killed_process_and_not_of_a_living_one(tmp_path: Path) -> None:
     living, killed = holder(tmp_path, "wait"), holder(tmp_path, "wait")
     (tmp_path / "lockstep-run-not-ours").write_text("a file")
     killed.kill()
@@ -113,7 +113,7 @@ def test_a_command_that_is_killed_leaves_nothing_that_the_next_one_does_not_remo
     assert list(folder.iterdir()) == []
 
 
-def test_where_no_folder_can_be_made_the_machine_is_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machine_is_blamed_where_no_folder_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
     monkeypatch.setattr(module, "_RUN", module._ProcessFolder())
     with pytest.raises(EnvironmentFailedError, match="no temporary folder can be made: "), scratch("any"):

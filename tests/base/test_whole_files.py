@@ -19,7 +19,7 @@ def test_a_file_has_what_was_written_once_the_block_is_left_and_until_then_what_
 
 
 @pytest.mark.parametrize("why", [KeyboardInterrupt, ValueError])
-def test_an_interruption_leaves_no_part_of_it_and_what_was_there(tmp_path: Path, why: type[BaseException]) -> None:
+def test_an_interrupted_write_leaves_the_file_as_it_was(tmp_path: Path, why: type[BaseException]) -> None:
     path = tmp_path / "page.html"
     path.write_text("before")
     with pytest.raises(why), writing_whole(path) as file:
@@ -28,7 +28,7 @@ def test_an_interruption_leaves_no_part_of_it_and_what_was_there(tmp_path: Path,
     assert (path.read_text(), list(tmp_path.iterdir())) == ("before", [path])
 
 
-def test_a_link_is_followed_and_stays_one(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("before")
     link.symlink_to(target)
@@ -37,7 +37,7 @@ def test_a_link_is_followed_and_stays_one(tmp_path: Path) -> None:
     assert (link.is_symlink(), target.read_text()) == (True, "after")
 
 
-def test_what_is_no_file_is_written_to_as_it_is() -> None:
+def test_a_path_that_is_no_regular_file_is_written_in_place() -> None:
     with writing_whole(Path("/dev/null")) as file:
         file.write(b"after")
     assert not Path("/dev/null").is_file()

@@ -1,4 +1,4 @@
-"""The rows of public specs: what both engines say of each model of a checkout, and nothing taken for granted."""
+"""The rows of public specs: the results of both engines for each model of a checkout, compared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SEARCH = {"mode": "exhaustive search", "result": "success"}
 
 
 def checkout(folder: Path) -> Path:
-    """Write what a checkout of the examples consists of: specs in folders, each with a manifest."""
+    """Write a checkout like that of the examples: specs in folders, each with a manifest."""
     clock = folder / "specifications" / "Clock"
     clock.mkdir(parents=True)
     (clock / "Clock.tla").write_text(CLOCK)
@@ -89,18 +89,20 @@ def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(e
 
 
 @pytest.mark.nightly
-def test_a_row_tells_why_a_model_was_not_explored_by_tables(tmp_path: Path) -> None:
-    (tmp_path / "Told.tla").write_text(CLOCK.replace("Clock", "Told").replace("Integers", "Integers, TLC"))
-    told = (tmp_path / "Told.tla").read_text().replace("Tick ==", 'Tick == PrintT("tick") /\\')
-    (tmp_path / "Told.tla").write_text(told)
-    (tmp_path / "Told.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 3\n")
+def test_a_row_names_the_reason_why_a_model_was_not_explored_by_tables(tmp_path: Path) -> None:
+    (tmp_path / "Prints.tla").write_text(CLOCK.replace("Clock", "Prints").replace("Integers", "Integers, TLC"))
+    text = (tmp_path / "Prints.tla").read_text().replace("Tick ==", 'Tick == PrintT("tick") /\\')
+    (tmp_path / "Prints.tla").write_text(text)
+    (tmp_path / "Prints.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 3\n")
     printed = public_specs(tmp_path, "--engine", "tables")
-    assert re.search(r"^Told +equal +3  4  3  holds .*state by state: Print tells of every evaluation$", printed, re.M)
+    assert re.search(
+        r"^Prints +equal +3  4  3  holds .*state by state: Print tells of every evaluation$", printed, re.M
+    )
     assert re.search(r"^ +1  of these explored state by state", printed, re.M)
 
 
 @pytest.mark.nightly
-def test_of_a_folder_without_manifests_each_cfg_beside_its_module_is_a_model(tmp_path: Path) -> None:
+def test_each_cfg_beside_its_module_is_a_model_in_a_folder_without_manifests(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "Clock.tla").write_text(CLOCK)
     (tmp_path / "deep" / "Clock.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 3\n")
@@ -115,14 +117,14 @@ def test_of_a_folder_without_manifests_each_cfg_beside_its_module_is_a_model(tmp
     assert re.search(r"^ +2  models$", printed, re.M)
 
 
-def test_a_folder_without_models_is_told_so(tmp_path: Path) -> None:
+def test_a_folder_without_models_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as caught:
         public_specs(tmp_path)
     assert "nor a cfg beside the module of its name" in caught.value.stderr
 
 
 @pytest.mark.nightly
-def test_a_row_tells_files_without_the_folder_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_names_files_without_the_folder_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "Lost.tla").write_text("---- MODULE Lost ----\nEXTENDS Nowhere\n====\n")
@@ -137,7 +139,7 @@ def test_a_row_tells_files_without_the_folder_of_the_checkout(tmp_path: Path, mo
         assert str(tmp_path) not in json.dumps(row)
 
 
-def test_engines_that_find_something_else_are_told_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_with_different_results_are_reported_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     from public_models import Counts
     from public_rows import Found, Outcome, compared

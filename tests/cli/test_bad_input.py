@@ -28,12 +28,12 @@ from tests.scripts.malformed import (
     TRACE,
     WHOLE,
     Case,
-    Said,
+    CommandOutput,
+    all_outputs,
     lines,
     page,
     run,
 )
-from tests.scripts.malformed import told as output_of
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.systems.dledger import check_dledger
@@ -42,12 +42,14 @@ DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
-def outputs() -> dict[str, Said]:
-    return dict(zip((case.name for case in CASES), output_of(), strict=True))
+def outputs() -> dict[str, CommandOutput]:
+    return dict(zip((case.name for case in CASES), all_outputs(), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_bad_input_is_refused_by_its_exit_code_with_file_and_place(case: Case, outputs: dict[str, Said]) -> None:
+def test_bad_input_is_refused_by_its_exit_code_with_file_and_place(
+    case: Case, outputs: dict[str, CommandOutput]
+) -> None:
     output = outputs[case.name]
     assert output.exit_code == case.exit_code
     assert "Traceback" not in output.text
@@ -61,7 +63,7 @@ def test_there_are_many_cases_and_each_has_a_name_of_its_own() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-def test_the_docs_quote_what_is_printed(outputs: dict[str, Said]) -> None:
+def test_the_docs_quote_what_is_printed(outputs: dict[str, CommandOutput]) -> None:
     """Rewrite them with `python -m tests.scripts.malformed > docs/errors.md`."""
     assert (DOCS / "errors.md").read_text() == page(list(outputs.values()))
 

@@ -61,7 +61,7 @@ def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp
 
 #: A mistake in a formula, of which TLC prints no steps; one in a cfg; one in the search itself.
 ALIKE = (
-    "operands in the wrong order, of which TLC says no place",
+    "operands in the wrong order, without a place by TLC",
     "a Next that takes an argument",
     "a CONSTRAINT that is a number",
 )

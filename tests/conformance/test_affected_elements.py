@@ -1,4 +1,4 @@
-"""The footprints that a change overlaps, and what a set has that another has not, however they were made."""
+"""The footprints that a change overlaps, and the elements that a set has and another lacks, however they were made."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def entry(index: int) -> Fcn:
     return Fcn({"index": index, "value": "v"})
 
 
-MANY = frozenset(entry(index) for index in range(2000))
+LONG = frozenset(entry(index) for index in range(2000))
 
 
 def grown(*more: int) -> list[GrowingSet]:
     """Return long sets, each with one more element than the one before."""
-    member(entry(-1), MANY)  # so it is known that all are of one make
-    sets: list[Value] = [MANY]
+    member(entry(-1), LONG)  # so it is known that all are of one make
+    sets: list[Value] = [LONG]
     for index in more:
         sets.append(cup(sets[-1], frozenset({entry(index)})))
     found = [each for each in sets if isinstance(each, GrowingSet)]
@@ -33,7 +33,7 @@ def grown(*more: int) -> list[GrowingSet]:
 def test_all_that_was_added_in_several_steps_is_new() -> None:
     first, *_, last = grown(5000, 6000, 7000, 8000)
     assert _new(last, first) == {entry(6000), entry(7000), entry(8000)}
-    assert _new(last, MANY) == {entry(5000), entry(6000), entry(7000), entry(8000)}
+    assert _new(last, LONG) == {entry(5000), entry(6000), entry(7000), entry(8000)}
     assert _new(last, frozenset()) == frozenset(last.items())
 
 

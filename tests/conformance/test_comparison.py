@@ -1,4 +1,4 @@
-"""What neither the trace nor the spec has changed is compared once; whatever one of them changes is compared again."""
+"""A value that neither the trace nor the spec has changed is compared once, and again when one of them changes it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_another_value_of_the_spec_is_not_taken_for_the_one_before() -> None:
     assert cache.equal_count("n1", {"log": list(LOG)}, state([LOG[0]])) is None
 
 
-def test_each_node_has_its_own_memory() -> None:
+def test_the_values_of_each_node_are_remembered_apart() -> None:
     cache, one, other = ComparisonCache(), state(list(LOG)), state([LOG[0]])
     assert cache.equal_count("n1", {"log": list(LOG)}, one) == 1
     assert cache.equal_count("n2", {"log": list(LOG)}, other) is None
@@ -72,7 +72,7 @@ WORDS = Words(ModelValue("NoNode"), {"nobody": ModelValue("NoNode"), "n1": Model
 
 @settings(max_examples=400)
 @given(TREES, TREES)
-def test_what_is_compared_without_being_decoded_is_equal_exactly_where_the_decoded_values_are(
+def test_values_compared_without_being_decoded_are_equal_exactly_where_the_decoded_ones_are(
     one: Any, other: Any
 ) -> None:
     for in_trace, in_spec in ((one, other), (other, other), (one, one)):
@@ -106,7 +106,7 @@ FIRST = "x" * 400
 
 @settings(max_examples=300)
 @given(CHANGES, st.data(), st.booleans(), st.sampled_from([1, 2, -1]))
-def test_what_grew_is_told_equal_exactly_where_all_of_it_is_equal(
+def test_a_value_that_grew_is_equal_exactly_where_all_of_it_is_equal(
     changes: list[tuple[bool, list[Any]]], data: st.DataObject, as_map: bool, first: int
 ) -> None:
     cache = ComparisonCache(WORDS)
@@ -130,7 +130,7 @@ def test_what_grew_is_told_equal_exactly_where_all_of_it_is_equal(
         assert cache.equal_count("n1", shown, expected) == equal_count(shown, expected, WORDS)
 
 
-def test_only_what_was_added_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_elements_that_were_added_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[Any] = []
     equals = comparison._equals_at_a_glance
 
@@ -160,7 +160,7 @@ def as_map(elements: list[Any]) -> dict[str, Any]:
         (["x", 1], ["x", 1, 5]),
     ],
 )
-def test_what_did_not_only_grow_is_compared_from_the_begin(
+def test_a_value_that_did_not_only_grow_is_compared_from_its_begin(
     written: Any, in_trace: list[Any], in_spec: list[Any]
 ) -> None:
     cache = ComparisonCache()
@@ -192,7 +192,7 @@ def test_a_long_field_of_a_field_is_remembered_by_itself() -> None:
 @pytest.mark.parametrize(
     "pairs", [[[1, "x"], [2, "y"], [2, "y"]], [[1, "x"], [3, "y"]], [[True, "x"], [2, "y"]], [[1, "x"], [2, "y", 3]]]
 )
-def test_a_map_is_equal_only_where_it_tells_each_pair_once(pairs: list[Any]) -> None:
+def test_a_map_is_equal_only_where_it_has_each_pair_once(pairs: list[Any]) -> None:
     spec = Fcn({"log": as_fcn({1: "x", 2: "y"})})
     assert equal_count({"log": {"#map": [[2, "y"], [1, "x"]]}}, spec) == 1
     assert equal_count({"log": {"#map": pairs}}, spec) is None

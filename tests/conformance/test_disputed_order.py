@@ -1,4 +1,4 @@
-"""What is wrong where a recording contradicts the order of the events is no violation; before that it is one."""
+"""A failure is no violation where the recording contradicts the order of the events; before that it is one."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def disputed() -> TraceVerdict:
     return check(trace(forced=7))
 
 
-def test_the_finding_is_told_below_the_verdict(disputed: TraceVerdict) -> None:
+def test_the_finding_is_printed_below_the_verdict(disputed: TraceVerdict) -> None:
     text = verdict_text(disputed)
     assert text.startswith("t: LS401 inconclusive: not a behaviour of the spec from line 42 on")
     assert "t:42: LS202" in text

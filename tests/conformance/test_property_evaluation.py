@@ -1,4 +1,4 @@
-"""Properties evaluated where a step changed something are those evaluated as they stand: same verdict, same step."""
+"""Incremental evaluation of properties, of what a step changed, has the verdicts of literal evaluation at each step."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def states_of(spec: Spec, events: list[Event], head: Header) -> Iterator[tuple[S
 
 
 def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[str], list[str]]]:
-    """What each of the two says of each step, where nothing that fails is dropped."""
+    """Return the failures of each step by either evaluation; no property is dropped once it has failed."""
     literal, quick = LiteralEvaluation(spec), IncrementalEvaluation(spec)
     found = []
     for number, (state, after) in enumerate(steps):
@@ -73,7 +73,7 @@ SAMPLE = ("published", "votes", "batches")
 
 
 @pytest.mark.parametrize("plan", sampled(PLANS, SAMPLE))
-def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
+def test_both_modes_find_the_same_violations_on_each_plan(plan: str) -> None:
     made = fault_plan(plan, 250)
     head = header(made)
     events = [as_event(tree) for tree in simulate(1, made)]
@@ -84,7 +84,7 @@ def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
 
 
 @pytest.mark.parametrize("name", sampled(["figure8", "truncate_restart", "loss"], ["figure8", "truncate_restart"]))
-def test_on_recordings_both_find_the_same_at_the_same_line(name: str) -> None:
+def test_both_modes_find_the_same_violations_on_recordings(name: str) -> None:
     imported = import_recording(traces_dir() / "captured" / "dledger" / f"dledger-0.2.7-{name}.ndjson")
     spec = trace_spec(imported.header, "t")
     events = list(imported)
@@ -110,7 +110,7 @@ RISES = (
 def all_along(
     spec: Spec, steps: Sequence[tuple[State, State]], properties: PropertyEvaluator
 ) -> Iterator[frozenset[str]]:
-    """What PropertyEvaluator finds at each step."""
+    """Yield the properties that PropertyEvaluator finds violated at each step."""
     known = properties.standing(steps[0][0])
     for state, after in steps:
         failed, known = properties.step(state, known, after)
@@ -119,7 +119,7 @@ def all_along(
 
 @pytest.fixture(scope="module")
 def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str], list[str]]]:
-    """What each of the two says of the steps of a run, where these properties have their wrong forms."""
+    """Return the failures of the steps of a run by either evaluation; the properties are replaced by wrong ones."""
     made = fault_plan("ordered", 200)
     head = header(made)
     with broken_spec(tmp_path_factory.mktemp("wrong"), *WRONG, RISES):
@@ -133,8 +133,8 @@ def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str
     return results
 
 
-def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_affects() -> None:
-    """Otherwise the time for a step grows with the log, and that for a trace with its square."""
+def test_a_behaviour_with_a_long_log_is_followed_by_the_elements_that_a_step_affects() -> None:
+    """Otherwise the time of a step would grow with the log, and the time of a trace with its square."""
     made = fault_plan("ordered", 300)
     head = header(made)
     spec = trace_spec(head, "t")
@@ -190,7 +190,7 @@ def tampered_traces(plan: str, seed: int, events: int) -> Iterator[tuple[Header,
 
 
 def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
-    """Compare the two on every so-many-th tampered trace of a plan; return how many there were."""
+    """Compare the two on every n-th tampered trace of a plan; return how many traces there were."""
     count = 0
     for head, recorded, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
         changed = each.applied(recorded)
@@ -202,17 +202,17 @@ def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
     return count
 
 
-def test_on_tampered_traces_both_find_the_same() -> None:
+def test_both_modes_find_the_same_violations_on_tampered_traces() -> None:
     assert agree_on_tampered("published", 4, 60, every=360) >= 8
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("plan", ["published", "fine_published", "batches_published", "votes_published"])
-def test_on_thousands_of_tampered_traces_both_find_the_same(plan: str) -> None:
+def test_both_modes_find_the_same_violations_on_thousands_of_tampered_traces(plan: str) -> None:
     assert agree_on_tampered(plan, 4, 120, every=5) >= 1000
 
 
-def test_what_a_step_leaves_alone_is_no_change() -> None:
+def test_changes_are_the_variables_that_a_step_changes_and_no_others() -> None:
     made = fault_plan("ordered", 40)
     head = header(made)
     spec = trace_spec(head, "t")
@@ -225,7 +225,7 @@ def test_what_a_step_leaves_alone_is_no_change() -> None:
                 assert any(change[0] == name for change in changed)
 
 
-def test_most_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incremental_evaluation_skips_most_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     made = fault_plan("ordered", 200)
     head = header(made)
     spec = trace_spec(head, "t")
@@ -246,7 +246,7 @@ def test_most_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: paths into a log count as unchanged, so that violations are missed."""
+    """Paths into a log are made to count as unchanged, so that violations are missed."""
     all_changes: Callable[[State, State], Iterator[property_evaluation.Change]] = changes
 
     def blind(state: State, after: State) -> Iterator[property_evaluation.Change]:
@@ -284,7 +284,7 @@ def grown(size: int) -> tuple[Spec, State, State]:
 
 
 def affected_count(size: int) -> int:
-    """How many elements of sets and ranges are looked at after an append to logs of this length."""
+    """Return how many elements of sets and ranges are evaluated after an append to logs of this length."""
     spec, state, after = grown(size)
     quick = IncrementalEvaluation(spec)
     count = 0
@@ -317,7 +317,7 @@ def test_an_entry_that_is_overwritten_within_a_long_log_is_found() -> None:
     assert {"LeaderCompleteness", "StateMachineSafety", "LogMatching"} <= set(found)
 
 
-def test_what_is_committed_beyond_the_log_is_found_by_its_threshold() -> None:
+def test_a_commit_past_the_end_of_the_log_is_found_by_its_threshold() -> None:
     from lockstep.tla.values.kinds import Fcn
 
     spec, state, _ = grown(50)
@@ -336,7 +336,7 @@ def test_what_is_committed_beyond_the_log_is_found_by_its_threshold() -> None:
     assert "LeaderCompleteness" in new
 
 
-def test_of_a_log_with_gaps_only_the_entries_that_changed_are_looked_at() -> None:
+def test_only_the_changed_entries_of_a_log_with_gaps_are_looked_at() -> None:
     """The log of hashicorp/raft is a function from indexes, which need not begin at 1."""
     from lockstep.tla.values.kinds import Fcn
 
@@ -419,7 +419,7 @@ def differing(spec: Spec) -> tuple[Counter[str], list[tuple[State, State]]]:
     return failing, wrong
 
 
-def test_what_fails_by_each_step_of_a_graph_is_what_the_formulas_say(clocks: Spec) -> None:
+def test_both_modes_find_the_same_failures_at_each_step_of_a_graph(clocks: Spec) -> None:
     failing, wrong = differing(clocks)
     assert wrong == []
     assert set(failing) == {"Low", "Apart", "Ticks", "Both"}

@@ -1,4 +1,4 @@
-"""What a trace says was sent is all that the step sent, and nothing else; a trace that does not say is not asked."""
+"""The messages that an event lists must be all that the step sent, and no others; an event may list none at all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def deviation(events: list[Event], index: int) -> str:
 
 
 @pytest.mark.parametrize("action", [a for a in SENDING if any(e.action == a and e.sent for e in simulated()[1])])
-def test_a_message_that_was_sent_and_is_not_told_is_missed(action: str) -> None:
+def test_a_sent_message_that_the_trace_leaves_out_is_missed(action: str) -> None:
     index = sends(action)
     details = deviation(tampered(index, sent=()), index)
     assert details.startswith("sent by this step, and not in the trace: ")
@@ -58,14 +58,14 @@ def test_a_message_that_was_not_sent_is_refused() -> None:
     assert "commitIndex |-> 77" in details
 
 
-def test_a_message_that_was_sent_once_and_is_told_twice_is_refused() -> None:
+def test_a_message_that_was_sent_once_and_is_listed_twice_is_refused() -> None:
     index = sends("DoCommit")
     (sent,) = simulated()[1][index].sent or ()
     details = deviation(tampered(index, sent=(sent, sent)), index)
     assert details.startswith("under way, but not sent by this step: ")
 
 
-def test_a_message_that_was_sent_before_and_is_told_again_is_refused() -> None:
+def test_a_message_that_was_sent_earlier_and_is_listed_again_is_refused() -> None:
     """It is still under way, but this step sent nothing."""
     index = sends("DoAppend")
     event = simulated()[1][index]
@@ -84,7 +84,7 @@ def test_a_message_of_another_node_is_not_one_that_the_step_sent() -> None:
     assert deviation([*events[: before + 1], late], before + 1).startswith("not under way from ")
 
 
-def test_an_event_that_does_not_tell_what_was_sent_is_not_asked() -> None:
+def test_an_event_without_a_list_of_sent_messages_passes_whatever_was_sent() -> None:
     events = [msgspec.structs.replace(event, sent=None) for event in simulated()[1]]
     assert check(events).verdict is Verdict.HOLDS
 
@@ -107,7 +107,7 @@ def test_an_observation_sends_nothing() -> None:
         ({"#map": [["src", "n1"], ["dst", 2]]}, None),
     ],
 )
-def test_what_is_no_message_is_malformed_or_not_under_way(message: Any, problem: str | None) -> None:
+def test_a_value_that_is_no_message_is_malformed_or_not_under_way(message: Any, problem: str | None) -> None:
     index = sends("DoAppend")
     events = tampered(index)
     events[index] = msgspec.structs.replace(events[index], sent=(message,))
@@ -126,15 +126,15 @@ def test_a_message_with_a_field_of_another_kind_is_malformed_and_named() -> None
     assert verdict.reason.startswith(f"t:{index + 2}: field `sent[0]`: no message of the spec: ")
 
 
-def test_the_reference_tells_of_every_step_what_it_sent_also_that_it_was_nothing() -> None:
+def test_the_reference_records_what_every_step_sent_even_where_it_sent_nothing() -> None:
     events = simulated()[1]
     assert all(event.sent is not None for event in events)
     assert any(event.sent == () for event in events)
     assert b'"sent":[]' in msgspec.json.encode(next(event for event in events if event.sent == ()))
 
 
-def test_nothing_sent_is_compared_though_outbox_reads_nothing_of_the_state() -> None:
-    """What is under way from a node counts as well, whatever the spec's Outbox reads."""
+def test_messages_under_way_are_compared_though_outbox_reads_nothing_of_the_state() -> None:
+    """The messages under way from a node are compared as well, whatever the spec's Outbox reads."""
     spec = trace_spec(simulated()[0], "t")
     trace = Trace(trace_lines(simulated()[0], ()), "t")
     assert ("network", 0) in TraceCheck(trace, spec, interface(spec)).outbox_paths

@@ -1,4 +1,4 @@
-"""Counterexamples in Apalache's Informal Trace Format, beside the spec that they are of.
+"""The check of counterexamples in Apalache's Informal Trace Format against their spec.
 
 The form is that of ADR-015 (https://apalache-mc.org/docs/adr/015adr-trace.html), whose example is the missionaries and
 cannibals below; the states of other specs are those that TLC prints.
@@ -100,7 +100,7 @@ def test_the_example_of_adr_015_is_a_behaviour_that_violates_its_invariant(boat:
     assert (found.events, found.steps, found.observed) == (5, 5, 12)
 
 
-def test_what_goes_before_the_violation_holds(boat: Callable[..., TraceVerdict]) -> None:
+def test_the_behaviour_before_the_violation_holds(boat: Callable[..., TraceVerdict]) -> None:
     tree = crossings()
     del tree["states"][-1]
     found = boat(tree)
@@ -117,7 +117,7 @@ def test_a_file_is_known_by_its_name_or_by_how_it_begins(boat: Callable[..., Tra
     assert boat(json.dumps({"title": 1, **crossings()}), "any.json").verdict is Verdict.MALFORMED
 
 
-def test_a_state_that_no_step_leads_to_is_told_with_its_line_and_the_nearest_step(
+def test_a_state_that_no_step_leads_to_is_reported_with_its_line_and_the_nearest_step(
     boat: Callable[..., TraceVerdict],
 ) -> None:
     tree = crossings()
@@ -165,7 +165,7 @@ def test_a_lasso_must_go_back_by_a_step(boat: Callable[..., TraceVerdict]) -> No
     assert found.findings[0].details[0] == "states[3]: no step leads from it back to states[0]"
 
 
-def test_constants_that_the_file_tells_must_be_those_of_the_cfg(boat: Callable[..., TraceVerdict]) -> None:
+def test_constants_in_the_file_must_be_those_of_the_cfg(boat: Callable[..., TraceVerdict]) -> None:
     tree = crossings()
     tree["states"][0]["Seats"] = {"#bigint": "2"}
     assert boat({**tree, "params": ["Seats"]}).steps == 5
@@ -175,7 +175,7 @@ def test_constants_that_the_file_tells_must_be_those_of_the_cfg(boat: Callable[.
     assert "field `states[0].Seats`: it is 3, and 2 with the cfg" in found.reason
 
 
-def test_what_quint_adds_of_its_own_is_left_out_and_told_of(boat: Callable[..., TraceVerdict]) -> None:
+def test_variables_that_quint_adds_are_left_out_and_a_note_names_them(boat: Callable[..., TraceVerdict]) -> None:
     tree = crossings()
     tree["vars"].append("mbt::actionTaken")
     for state in tree["states"]:
@@ -291,7 +291,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
 
 
 @pytest.mark.parametrize(("given", "problem"), MALFORMED.values(), ids=MALFORMED)
-def test_what_is_no_itf_is_malformed_by_line_and_field(
+def test_a_file_that_is_no_itf_is_malformed_by_line_and_field(
     given: dict[str, Any] | str | bytes, problem: str, boat: Callable[..., TraceVerdict]
 ) -> None:
     found = boat(given)
@@ -318,7 +318,7 @@ def test_itf_needs_a_spec_and_no_mapping_and_is_not_for_tlc_alone(tmp_path: Path
 
 
 def test_the_time_for_a_behaviour_may_be_limited(tmp_path: Path) -> None:
-    """Of the million states that may come second, the one of the file is none."""
+    """A million states may come second, and the one of the file is not among them."""
     (tmp_path / "Sets.tla").write_text(
         "---- MODULE Sets ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
         "Next == \\E s \\in SUBSET (1..20) : x' = s\n====\n"

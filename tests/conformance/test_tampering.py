@@ -1,4 +1,4 @@
-"""Whatever is tampered with in a trace is refused where it stands, or the spec allows it, which TLC proves."""
+"""Every change of a value in a trace is refused at its event, or the spec allows it, as TLC confirms."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ from tests.support.programs.lockstep_command import lockstep
 from tests.support.sampling import sampled
 from tests.support.systems.simulated_traces import simulated
 
-#: So many events from the begin of a trace; in the recording n2 leads by then, and entries are lost and pushed again.
+#: Number of events that are tampered with, from the begin of a trace. In the recording n2 leads by then, and entries
+#: are lost and pushed again.
 SIMULATED, RECORDED = 80, 110
-#: Of a cluster of hashicorp/raft with all of its features and flaws; one leads, and a snapshot is taken by then.
-OF_RAFT = 60
+#: The same for a cluster of hashicorp/raft with all features and flaws; by then one leads, and a snapshot is taken.
+HASHICORP_EVENTS = 60
 #: The traces; that of hashicorp/raft at night.
 EACH = ["simulated", "recorded", pytest.param("raft", marks=pytest.mark.nightly)]
 
@@ -53,7 +54,7 @@ def subject(name: str) -> Tampered:
         imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-loss.ndjson")
         head, events = imported.header, imported.events[:RECORDED]
     elif name == "raft":
-        head, run = SIMULATOR.cluster("raft_whole_published", 1, OF_RAFT)
+        head, run = SIMULATOR.cluster("raft_whole_published", 1, HASHICORP_EVENTS)
         events = tuple(run)
     spec = trace_spec(head, name)
     return Tampered(head, events, spec, system_of(head, name).interface(spec))
@@ -83,7 +84,7 @@ def test_every_value_that_is_shown_or_was_sent_is_refused_at_its_event_by_name(n
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_nothing_of_a_kind_is_left_out(name: str) -> None:
+def test_every_kind_of_tampering_and_every_outcome_occurs(name: str) -> None:
     kinds = {each.tampering.kind for each in judged(name)}
     assert kinds == set(TamperingKind)
     outcomes = {each.outcome for each in judged(name)}
@@ -219,7 +220,7 @@ def test_a_trace_without_events_exits_2(tmp_path: Path) -> None:
     assert "t.ndjson:2: there is no event to tamper with" in ran.stderr
 
 
-def test_a_malformed_trace_is_malformed_here_too(tmp_path: Path) -> None:
+def test_the_command_tamper_refuses_a_malformed_trace(tmp_path: Path) -> None:
     head, events = simulated()
     path = written(tmp_path, head, events[:3])
     path.write_bytes(path.read_bytes().replace(b'"seq":', b'"sex":', 1))

@@ -71,7 +71,7 @@ def subject_of(key: bytes) -> TlcSpec:
 
 
 def with_both(events: Sequence[Event], head: Header | None = None) -> TraceVerdict:
-    """Check events with both engines, which must agree; return TLC's verdict."""
+    """Check events with both engines, assert that they agree, and return TLC's verdict."""
     head = head or simulated(fault_plan("ordered", LENGTH))[0]
     subject = subject_of(msgspec.json.encode(head))
     by_tlc = check_with_tlc(Trace(trace_lines(head, events), "t"), subject)
@@ -81,7 +81,7 @@ def with_both(events: Sequence[Event], head: Header | None = None) -> TraceVerdi
 
 
 def agreed(verdict: TraceVerdict) -> object:
-    """What the engines agree in: all but how long it took, and why an action is no step or a value none."""
+    """Return all of a verdict that engines agree on: not the time, nor why an action is no step or a value no value."""
     why = "" if verdict.verdict is Verdict.MALFORMED else verdict.reason
     findings = [replace(each, details=(), spec_line="") if each.kind == "step" else each for each in verdict.findings]
     return verdict.verdict, why, findings, verdict.events, verdict.steps, verdict.observed
@@ -122,7 +122,7 @@ def test_a_trace_without_steps_is_inconclusive() -> None:
     assert with_both([seen]).verdict is Verdict.INCONCLUSIVE
 
 
-def test_strings_of_any_characters_are_told_to_tlc() -> None:
+def test_tlc_is_given_strings_of_any_characters() -> None:
     text = json.dumps([msgspec.to_builtins(event) for event in ordered()[:30]])
     renamed = re.sub(r'"v(\d+)"', r'"\\u00e9\\u2028 \\"\\\\ \\n\\u0001\1"', text)
     assert renamed != text
@@ -150,7 +150,7 @@ def test_an_event_that_was_dropped_is_missed() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("copies", [0, 2])
-def test_a_message_told_less_or_more_often_than_it_was_sent_is_found(copies: int) -> None:
+def test_a_message_listed_less_or_more_often_than_it_was_sent_is_found(copies: int) -> None:
     events = ordered()
     index = last(events, lambda event: len(event.sent or ()) == 1)
     (message,) = events[index].sent or ()
@@ -160,7 +160,7 @@ def test_a_message_told_less_or_more_often_than_it_was_sent_is_found(copies: int
 
 
 def test_an_argument_is_bound_where_another_would_give_the_same_observation() -> None:
-    """Nothing that is shown identifies the peer, only the argument does; a later event needs the right one."""
+    """Only the argument identifies the peer, and a later event needs the right one."""
     events = [msgspec.structs.replace(event, shows={}, sent=None) for event in ordered()]
     index = next(i for i, event in enumerate(events) if event.action == "DoCompare")
     peer = events[index].args["peer"]
@@ -184,7 +184,7 @@ def test_the_properties_that_fail_are_found_each_at_its_event() -> None:
 
 
 @pytest.mark.nightly
-def test_what_is_no_value_of_the_spec_is_malformed_after_what_comes_before_it_was_checked() -> None:
+def test_a_value_that_the_spec_has_not_is_malformed_after_the_events_before_it_were_checked() -> None:
     events = ordered()
     index = last(events, lambda event: event.action == "AppendAsLeader")
     verdict = with_both(changed(events, index, args={"value": 1}))
@@ -219,7 +219,7 @@ def parsed_with_values(head: Header, values: Sequence[str]) -> Parsed:
 
 @pytest.mark.nightly
 def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Path) -> None:
-    """The actions of the module are copies with their arguments given; TLC holds them against the originals."""
+    """The actions of the module are copies with their arguments given; TLC compares them with the originals."""
     head, events = simulated(fault_plan("published", LENGTH))
     subject = subject_of(msgspec.json.encode(head))
     reading = EventReader("t", subject.spec.actions, subject.interface)
@@ -245,7 +245,7 @@ def test_logs_that_grow_are_written_entry_by_entry_and_values_once() -> None:
     assert literals.text((7,) * 150) == names[150]
 
 
-def test_any_string_is_told_in_printable_characters_and_read_back() -> None:
+def test_any_string_is_written_in_printable_characters_and_read_back() -> None:
     strings = ["", "n1", "é", "\u2028", "lockstep:", "lockstep:6e31", "\ud800", "\x00"]
     written = [encoded(string) for string in strings]
     assert all(string.isascii() and string.isprintable() for string in written)
@@ -287,7 +287,7 @@ def test_a_budget_that_is_spent_and_a_java_that_is_missing_are_inconclusive(fold
     assert (done.returncode, "inconclusive: Java 17 or newer is required" in done.stdout) == (3, True)
 
 
-def test_a_timeout_ends_the_check_by_the_compiled_spec_and_tells_the_line(folder: Path) -> None:
+def test_a_timeout_ends_the_check_by_the_compiled_spec_and_names_the_line(folder: Path) -> None:
     done = lockstep("check", "--timeout", "0.000001", NAME, cwd=folder)
     assert done.returncode == 3
     assert f"{NAME}: LS401 inconclusive: the 1e-06 s of --timeout are spent at line 2" in done.stdout
@@ -436,7 +436,7 @@ def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all
 
 
 @pytest.mark.nightly
-def test_of_several_traces_one_with_a_forced_step_fails_them_all() -> None:
+def test_one_trace_with_a_forced_step_fails_all_that_are_checked_with_it() -> None:
     head = header(fault_plan("ordered", LENGTH))
     traces = [list(simulated(fault_plan("ordered", LENGTH), seed)[1]) for seed in (3, 4, 5)]
     subject = dledger_subject(head, "t")
@@ -445,7 +445,7 @@ def test_of_several_traces_one_with_a_forced_step_fails_them_all() -> None:
     assert not hold_with_tlc([opened(head, traces[0]), opened(head, forced)], subject)
 
 
-def test_of_traces_in_which_nothing_happens_nothing_is_said() -> None:
+def test_no_traces_and_an_empty_trace_are_refused() -> None:
     head = header(fault_plan("ordered", LENGTH))
     subject = dledger_subject(head, "t")
     with pytest.raises(ValueError, match="there is no trace"):
@@ -455,7 +455,7 @@ def test_of_traces_in_which_nothing_happens_nothing_is_said() -> None:
 
 
 @pytest.mark.nightly
-def test_a_property_that_fails_in_one_of_several_traces_fails_them_all() -> None:
+def test_a_property_that_fails_in_one_trace_fails_all_that_are_checked_with_it() -> None:
     head, events = scenario(figure8)
     subject = dledger_subject(head, "t")
     before_the_loss = opened(head, events[: len(events) // 2])

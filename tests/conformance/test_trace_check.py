@@ -1,4 +1,4 @@
-"""A trace is held against the spec: what conforms holds, and whatever is tampered with is refused at its line."""
+"""The check of a trace against the spec: a trace that conforms holds, and a change of it is refused at its line."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_tampered_observation_is_refused_at_its_line_and_named(name: str) -> N
     assert "the trace shows" in verdict.deviation.details[0]
 
 
-def test_every_observed_field_of_the_spec_is_tampered_with_above() -> None:
+def test_the_tampered_observations_cover_every_observed_field_of_the_spec() -> None:
     text = DLEDGER.module.read_text(encoding="utf-8")
     fields = text.partition("Observe(n) ==")[2].partition("]\n")[0]
     assert all(name in fields for name in OTHER)
@@ -90,7 +90,7 @@ def test_a_tampered_parameter_is_no_step_of_the_spec() -> None:
 
 
 def test_an_event_that_was_dropped_is_missed() -> None:
-    """The first append: what comes of it is pushed. The last may have come to nothing, and then nobody misses it."""
+    """The event is the first append, which later events push; a last append may be without consequence."""
     events = list(simulated()[1])
     del events[next(index for index, event in enumerate(events) if event.action == "AppendAsLeader")]
     assert check(events).verdict is Verdict.VIOLATED
@@ -115,14 +115,14 @@ def test_an_event_of_another_node_is_refused() -> None:
         ({"action": "Observe"}, "field `args`: Observe takes none"),
     ],
 )
-def test_what_the_spec_does_not_know_is_malformed(changes: dict[str, Any], problem: str) -> None:
+def test_a_name_that_the_spec_does_not_know_is_malformed(changes: dict[str, Any], problem: str) -> None:
     index = last(lambda event: event.action == "AppendAsLeader")
     verdict = check(tampered(index, **changes))
     assert verdict.verdict is Verdict.MALFORMED
     assert verdict.reason == f"t:{index + 2}: {problem}"
 
 
-def test_where_no_name_is_like_it_the_fields_there_are_are_listed() -> None:
+def test_an_unknown_field_that_resembles_none_is_refused_with_a_list_of_the_fields() -> None:
     verdict = check(tampered(last(lambda event: event.action == "AppendAsLeader"), shows={"zzz": 1}))
     assert "no such field: it has acknowledged, checkPoint, committedIndex, " in verdict.reason
 
@@ -253,7 +253,7 @@ def _near(location: str) -> str:
 
 
 def test_memory_is_that_of_the_state_not_of_the_trace() -> None:
-    """Events are taken one at a time: the check has judged the first before it asks for the last."""
+    """The check has judged the first event before it reads the last one."""
     head, events = simulated()
     seen: list[int] = []
 

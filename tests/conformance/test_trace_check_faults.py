@@ -1,4 +1,4 @@
-"""Whose fault it is: what cannot be compared is the trace's, what cannot be evaluated is the spec's."""
+"""The fault that is reported: a value that cannot be compared is the trace's, a formula without a value the spec's."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_an_invariant_that_fails_in_the_initial_state_is_violated_before_any_eve
     assert check([], spec=spec).verdict is Verdict.VIOLATED
 
 
-def test_what_a_property_asks_of_the_initial_state_is_checked(wrong_at_first: Spec) -> None:
+def test_a_property_of_the_initial_state_is_checked(wrong_at_first: Spec) -> None:
     verdict = check(list(simulated()[1]), spec=wrong_at_first)
     assert (verdict.violations["Started"].line, verdict.deviation) == (1, None)
 
@@ -183,7 +183,7 @@ def test_what_a_property_asks_of_the_initial_state_is_checked(wrong_at_first: Sp
 # ---- How much was compared ----
 
 
-def test_what_is_compared_is_counted_and_said() -> None:
+def test_compared_values_are_counted_and_the_count_is_printed() -> None:
     events = [
         Event(seq=0, node="n1", action="Observe", shows={"currTerm": 0, "peerWaterMarks": {"n1": -1, "n2": -1}}),
         Event(seq=1, node="n1", action="NextTerm", args={"term": 1}, shows={"log": []}, sent=()),
@@ -193,7 +193,7 @@ def test_what_is_compared_is_counted_and_said() -> None:
     assert verdict_text(verdict).endswith("(2 events, 1 step, 5 values compared)")
 
 
-def test_a_trace_that_shows_nothing_is_said_to_show_nothing() -> None:
+def test_a_trace_that_shows_nothing_gets_a_note_that_says_so() -> None:
     events = [msgspec.structs.replace(event, shows={}, sent=None) for event in simulated()[1]]
     verdict = check(events)
     assert (verdict.verdict, verdict.observed) == (Verdict.HOLDS, 0)

@@ -73,7 +73,7 @@ def interface(spec: Spec) -> Interface:
 
 
 def comes_first(threads: Sequence[Thread], one: tuple[int, int], other: tuple[int, int], slack: int) -> bool:
-    """Whether a line (thread, place) must have happened before another, which is not one of those above it."""
+    """Return whether a line (thread, place) must have happened before another."""
     (a, i), (b, j) = one, other
     if a == b:
         return i < j
@@ -89,9 +89,10 @@ def comes_first(threads: Sequence[Thread], one: tuple[int, int], other: tuple[in
 
 @dataclass
 class Everything:
-    """All behaviours that explain some logs, by trying every step that there is.
+    """All behaviours that explain some logs, found by trying every step.
 
-    Nothing is given up for something better: what was seen is what is the same in everything."""
+    No behaviour is dropped in favour of a better one.
+    """
 
     threads: Sequence[Thread]
     slack: int
@@ -177,7 +178,7 @@ def minimal(sets: set[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def assert_explains(made: MadeUp, spec: Spec, run: ExplainingRun) -> None:
-    """An explanation is a behaviour that says what the lines say, in an order that they may have, and no more."""
+    """Assert that an explanation is a behaviour with the steps of the lines, in an order that they may have."""
     start, *legs = run.whole()
     assert start.state in set(spec.initial_states())
     failed, state, order = failures(spec, start.state), start.state, []
@@ -242,7 +243,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
     chooses = random.Random(seed)
     a, b = spec.model_values["a"], spec.model_values["b"]
     slack = chooses.choice([0, 10, 30])
-    ahead = {a: 0, b: chooses.randrange(slack + 1)}
+    fast_by = {a: 0, b: chooses.randrange(slack + 1)}
     hidden = {"Send": chooses.choice([0, 1]), "Drop": chooses.choice([0, 1, 2])}
     logs: dict[Value, list[ThreadLine]] = {a: [], b: []}
     state = chooses.choice(list(spec.initial_states()))
@@ -265,7 +266,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
             readings.append((Claim("", {}, shows, node),))
         if chooses.random() < 0.2:
             readings.append((replace(claim, shows={}), Claim("Drop", {"n": Exactly("n", node)}, shows, node)))
-        stamp = None if chooses.random() < 0.2 else 10 * moment + ahead[node]
+        stamp = None if chooses.random() < 0.2 else 10 * moment + fast_by[node]
         line = ThreadLine(len(logs[node]) + 1, "", tuple(readings), stamp, chooses.choice([0, 0, 15]))
         logs[node].append(line)
     if logs[a] and logs[b] and chooses.random() < 0.3:
@@ -297,8 +298,8 @@ def explained(spec: Spec, made: MadeUp, **options: Any) -> Explanations:
 
 
 @pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
-def test_what_is_found_is_what_trying_every_behaviour_finds(count: int, relay: Spec) -> None:
-    """Some logs are explained without a failure, some with failures in every explanation, and some not at all."""
+def test_the_search_finds_what_trying_every_behaviour_finds(count: int, relay: Spec) -> None:
+    """Some logs are explained without a failure, some only with failures, and some not at all."""
     conclusions: Counter[Conclusion] = Counter()
     most = 0
     for made in all_made_up(relay, count):
@@ -336,7 +337,7 @@ def test_a_search_that_gave_up_states_concludes_nothing_from_what_it_did_not_fin
 
 @pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
 def test_a_log_that_is_cut_is_never_refuted_where_the_whole_one_is_explained(count: int, relay: Spec) -> None:
-    """Of each made-up log a copy that ends earlier; without a word on that, some are refuted that are explained."""
+    """Each made-up log is cut. If the mapping did not allow for that, logs that can be explained would be refuted."""
     false_alarms = refuted = violated = undecided = 0
     for made in all_made_up(relay, count):
         whole = explained(relay, made)
@@ -378,7 +379,7 @@ def test_a_field_that_the_spec_does_not_know_is_a_mistake_and_refutes_nothing(re
         one_line(relay, (Claim("", {}, {"count": "0"}, a),))
 
 
-def test_a_reading_whose_argument_is_no_such_thing_does_not_fit_and_another_may(relay: Spec) -> None:
+def test_a_reading_with_an_argument_of_another_kind_does_not_fit_and_another_may(relay: Spec) -> None:
     wrong = (Claim("Send", {"v": Exactly("v", "x")}),)
     right = (Claim("Send", {"v": Exactly("v", 1)}),)
     assert one_line(relay, wrong, right).conclusion is Conclusion.EXPLAINED
@@ -473,7 +474,7 @@ def test_the_variable_that_is_known_least_is_named_first(relay: Spec) -> None:
 
 
 def test_the_budget_of_hidden_steps_is_one_for_all_states_before_a_line(relay: Spec) -> None:
-    """What is looked at from each state alone is looked at from all of them at once, as far as the budget goes."""
+    """A search from all states at once looks at the same steps as one from each state, as far as the budget goes."""
     states = [Way(state) for state in relay.initial_states()]
     hidden = {"Send": 2, "Drop": 1}
     whole = tried(relay, hidden, [states])
@@ -553,7 +554,7 @@ def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
     assert {*guide.read} == {(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)}
 
 
-def test_of_too_many_states_some_of_every_order_of_the_lines_are_kept(relay: Spec) -> None:
+def test_a_search_that_drops_states_keeps_some_of_every_order_of_the_lines(relay: Spec) -> None:
     nothing = (Claim("", {}, {}, relay.model_values["a"]),)
     send = (Claim("Send"),)
     threads = [Thread(name, [ThreadLine(1, "", (send,)), ThreadLine(2, "", (nothing,))]) for name in ("a.log", "b.log")]

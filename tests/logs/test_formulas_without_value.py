@@ -1,4 +1,4 @@
-"""A property that has no value somewhere leaves out the explanations that come there, and is named."""
+"""An explanation with a state in which a property has no value is left out, and the verdict names the property."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Init == n = 0 /\\ box = <<>>
 Take(k) == n' = n + k /\\ UNCHANGED box
 Push == box' = Append(box, n) /\\ UNCHANGED n
 Next == (\\E k \\in 1..2 : Take(k)) \\/ Push
-Told == n = 2 => Head(box) < 100
+Small == n = 2 => Head(box) < 100
 Steps == [][n' = 2 => Head(box) < 100]_n
 ====
 """
@@ -38,9 +38,9 @@ action = "Push"
 """
 
 
-@pytest.fixture(params=["INVARIANT Told", "PROPERTY Steps"])
+@pytest.fixture(params=["INVARIANT Small", "PROPERTY Steps"])
 def name(request: pytest.FixtureRequest) -> str:
-    """One of two properties that ask of an empty box for what lies in front."""
+    """The name of each of two properties that take the head of an empty box."""
     return str(request.param)
 
 
@@ -63,9 +63,7 @@ def test_a_hidden_step_without_a_value_is_left_out_and_others_explain_the_lines(
     assert found.verdict is Verdict.HOLDS, found.reason
 
 
-def test_where_no_explanation_is_left_the_verdict_is_inconclusive_and_names_the_property(
-    check: Check, name: str
-) -> None:
+def test_a_log_without_an_explanation_left_is_inconclusive_and_names_the_property(check: Check, name: str) -> None:
     property_name = name.split()[1]
     for lines in ('{"e": "see", "n": 2}\n', '{"e": "take", "k": 2}\n{"e": "see", "n": 2}\n'):
         found = check(lines)
@@ -79,5 +77,5 @@ def test_an_initial_state_without_a_value_is_the_specs_fault_and_names_the_prope
     text = SHELF.replace("n = 0 /\\", "n = 2 /\\").replace("n' = 2 =>", "n = 2 =>").replace("_n", "_<<n, box>>")
     (tmp_path / "Shelf.tla").write_text(text)
     found = check('{"e": "push"}\n')
-    assert found.verdict is (Verdict.MALFORMED if "Told" in name else Verdict.INCONCLUSIVE)
+    assert found.verdict is (Verdict.MALFORMED if "Small" in name else Verdict.INCONCLUSIVE)
     assert f"{name.split()[1]} has no value: Head of the empty sequence" in found.reason

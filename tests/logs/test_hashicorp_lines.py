@@ -1,4 +1,4 @@
-"""The lines that hashicorp/raft logs through hclog, checked against the small spec of what such lines are about."""
+"""The lines that hashicorp/raft logs through hclog, checked against the small spec of the steps that they record."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def two_leaderships_of_one_election(logs: Logs) -> int:
     return added(logs, "n1", "entering leader state", "entering leader state: leader=n1")
 
 
-def a_compaction_beyond_the_snapshot(logs: Logs) -> int:
+def a_compaction_past_the_snapshot(logs: Logs) -> int:
     index = snapshot_of(logs["n3"])
     return changed(logs, "n3", "compacting logs", r"to=\d+", f"to={index + 1}")
 
@@ -212,7 +212,7 @@ LIES = [
     ("divergent", a_leader_that_nobody_elected, "n3", "EnterFollower"),
     ("quiet", no_pre_vote, "n1", "Win"),
     ("quiet", two_leaderships_of_one_election, "n1", "EnterLeader"),
-    ("snapshots", a_compaction_beyond_the_snapshot, "n3", "CompactedIsInSnapshot"),
+    ("snapshots", a_compaction_past_the_snapshot, "n3", "CompactedIsInSnapshot"),
     ("snapshots", a_snapshot_that_goes_back, "n3", "SnapshotsNeverFall"),
     ("snapshots", another_snapshot_than_was_begun, "n3", "CompleteSnapshot"),
     ("snapshots", applied_entries_that_are_cleared, "n3", "NothingAppliedIsCleared"),
@@ -262,7 +262,7 @@ def test_a_log_that_is_cut_is_refuted_or_inconclusive_and_never_passes(
 def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
     judges: Callable[..., OwnLogs], tmp_path: Path
 ) -> None:
-    """What is left of the logs begins while n2 leads term 4, before it loses its lease."""
+    """The rest of the logs begins while n2 leads term 4, before it loses its lease."""
     files = hclog_lines(recording("divergent"), tmp_path)
     for file in files:
         lines = file.read_text().splitlines(keepends=True)
@@ -308,7 +308,7 @@ def with_lines(folder: Path, at: int, text: str) -> list[Path]:
 
 @pytest.mark.parametrize("at", [0, 3, 99])
 @pytest.mark.parametrize(("text", "first"), [("started\n", "started"), (BANNER, "==> Sta"), (PANIC, "panic: log not")])
-def test_what_other_programs_write_into_a_server_s_log_is_noise(
+def test_lines_of_other_programs_in_a_server_s_log_are_noise(
     text: str, first: str, at: int, judges: Callable[..., OwnLogs], tmp_path: Path
 ) -> None:
     files = with_lines(tmp_path, at, text)

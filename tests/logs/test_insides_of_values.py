@@ -145,7 +145,7 @@ def test_an_array_may_stand_for_a_set_and_be_one_of_an_array(post: Callable[...,
     assert (found.verdict, "field `letters`: '-1' is no size" in found.reason) == (Verdict.MALFORMED, True)
 
 
-def test_what_has_no_elements_is_malformed_and_no_violation(post: Callable[..., TraceVerdict]) -> None:
+def test_a_value_without_elements_is_malformed_and_no_violation(post: Callable[..., TraceVerdict]) -> None:
     mapping = MAPPING + '[lines.odd]\nshows = { term = { parts = { b = { size = "n" } } } }\n'
     found = post(sent(), {"kind": "odd", "n": 1}, mapping=mapping)
     assert found.verdict is Verdict.MALFORMED

@@ -1,4 +1,4 @@
-"""States that differ in kind only, such as x = 1 and x = TRUE: two, for the search of what explains a log, too.
+"""States that differ in kind only, such as x = 1 and x = TRUE, are two states for the search of explanations as well.
 
 Python holds 1 and TRUE equal, so that whatever looks states up by their values alone takes them for one. Then the way
 that is given up may be the only one that explains the log, or the only one that violates nothing.

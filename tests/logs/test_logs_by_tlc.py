@@ -1,4 +1,4 @@
-"""TLC searches for the explanations of logs: it finds what the compiled search finds, refutes and sees violated."""
+"""TLC explains and refutes the logs that the compiled search explains and refutes, with the same violations."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class OwnSpec:
         return Order(logs.threads, logs.skew, logs.resolution)
 
     def explored(self, orders: Sequence[Order]) -> list[Explored]:
-        """What TLC finds, in one run."""
+        """Explore the orders by TLC, in one run."""
         return explore(self.subject, self.parsed, orders)
 
     def explained(self, order: Order) -> Explanations:
-        """What the compiled search finds."""
+        """Explain an order by the compiled search."""
         steps = LineSteps(self.subject.spec, self.subject.interface, self.subject.mapping.hidden)
         found = explain(order, steps, start_states(self.subject, steps))
         assert found.left_out == ()
@@ -84,7 +84,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> OwnSpec:
 
 
 def assert_agree(order: Order, compiled: Explanations, by_tlc: Explored) -> None:
-    """Both find the same smallest sets of properties that explanations fail, of none and of some, or the same lines."""
+    """Assert that both find the same minimal sets of properties that explanations fail, or stop at the same lines."""
     assert smallest(by_tlc.ends) == compiled.failures()
     assert smallest(by_tlc.ends - {NONE}) == smallest({run.failed for run in compiled.runs} - {NONE})
     if not by_tlc.ends:
@@ -119,12 +119,12 @@ def assert_made_up_logs_agree(post: OwnSpec, folder: Path, count: int) -> None:
     assert min(conclusions.values()) >= count // 10
 
 
-def test_tlc_finds_of_made_up_logs_what_the_compiled_search_finds(post: OwnSpec, tmp_path: Path) -> None:
+def test_tlc_and_the_compiled_search_agree_on_made_up_logs(post: OwnSpec, tmp_path: Path) -> None:
     assert_made_up_logs_agree(post, tmp_path, EVERY_RUN)
 
 
 @pytest.mark.nightly
-def test_tlc_finds_of_many_made_up_logs_what_the_compiled_search_finds(post: OwnSpec, tmp_path: Path) -> None:
+def test_tlc_and_the_compiled_search_agree_on_many_made_up_logs(post: OwnSpec, tmp_path: Path) -> None:
     assert_made_up_logs_agree(post, tmp_path, NIGHTLY)
 
 
@@ -213,7 +213,7 @@ def written(folder: Path, name: str, a: list[dict[str, Any]], b: list[dict[str, 
 
 
 def assert_each(post: OwnSpec, folder: Path, cases: Mapping[str, Any]) -> None:
-    """Both engines find just what each case must come to."""
+    """Assert that both engines find the expected result of each case."""
     orders = [post.order(written(folder, name, a, b)) for name, (a, b, _) in cases.items()]
     for (name, (_, _, expected)), order, by_tlc in zip(cases.items(), orders, post.explored(orders), strict=True):
         assert (name, list(map(set, smallest(by_tlc.ends)))) == (name, expected)
@@ -245,7 +245,7 @@ def test_tlc_lets_a_log_begin_in_the_middle_and_what_fails_there_fails(tmp_path:
 def agreed(
     folder: Path, name: str, modules: str, cfg: str, mapping: str, lines: Sequence[dict[str, Any]]
 ) -> Explanations:
-    """What both engines find of a log of a spec; `modules` has the texts of its modules."""
+    """Return the explanations that both engines find for a log of a spec; `modules` has the texts of its modules."""
     for module in re.finditer(r"---- MODULE (\w+) ----.*?====\n", modules, re.DOTALL):
         (folder / f"{module[1]}.tla").write_text(module[0])
     (folder / f"{name}.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
@@ -341,8 +341,8 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["Bakery", "DieHard", "PaxosVoting", "Philosophers", "ReadersWriters", "RingElection",
                                   "SearchTree", "Sorting", "TwoPhaseCommit"])  # fmt: skip
-def test_tlc_finds_what_the_compiled_search_finds_of_other_specs(name: str) -> None:
-    """Whatever form their actions have: each action in turn may be hidden."""
+def test_tlc_and_the_compiled_search_agree_on_logs_of_other_specs(name: str) -> None:
+    """The actions have many forms, and each in turn may be hidden."""
     tla, cfg = SPECS / "systems" / f"{name}.tla", SPECS / "systems" / f"{name}.cfg"
     system = own_system(tla, cfg)
     spec = load_own_spec(system)

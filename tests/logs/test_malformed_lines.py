@@ -1,4 +1,4 @@
-"""What a line says that the spec cannot have: the line is malformed where the lines before it are explained."""
+"""A line with a value that the spec cannot have is malformed where the lines before it are explained."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def line(event: str, who: Any, ts: int, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("odd", [line("odd", "p", 20, seen={"nonsense": 1}), line("stored", "b9", 20)])
-def test_what_cannot_be_is_malformed_where_it_is_reached_and_hides_no_refutation_before_it(
+def test_an_impossible_value_is_malformed_where_it_is_reached_and_hides_no_earlier_refutation(
     check: Check, odd: dict[str, Any]
 ) -> None:
     put = line("put", "p", 10, entry=1)
@@ -78,7 +78,7 @@ def test_a_node_that_the_spec_cannot_observe_is_malformed(check: Check, who: Any
     assert "0.log:2: " in found.reason
 
 
-def test_a_line_that_shows_what_a_node_sees_needs_one(check: Check) -> None:
+def test_a_line_that_shows_an_observation_needs_a_node(check: Check) -> None:
     lines: list[dict[str, Any]] = [{"event": "put", "ts": 1, "entry": 1}]
     found = check(lines, mapping=MAPPING)
     assert found.verdict is Verdict.MALFORMED
@@ -86,7 +86,7 @@ def test_a_line_that_shows_what_a_node_sees_needs_one(check: Check) -> None:
 
 
 @pytest.mark.parametrize("who", [{"a": 1}, ["p"], 1.5])
-def test_a_node_has_a_name(check: Check, who: Any) -> None:
+def test_a_node_that_is_no_name_is_malformed(check: Check, who: Any) -> None:
     found = check([line("put", who, 1)], mapping=f'order = "node"\n{NODES}')
     assert found.verdict is Verdict.MALFORMED
     assert "0.log:1: " in found.reason

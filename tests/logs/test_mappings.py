@@ -1,4 +1,4 @@
-"""A mistake in a mapping is reported with its line; what is right is read as the mapping says."""
+"""A mistake in a mapping is reported with its line, and a correct mapping is read as it says."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mapped(folder: Path, text: str) -> str:
         ("ignore = true\nrepeat = 2", "lines.put.repeat", 4),
     ],
 )
-def test_what_is_repeated_is_an_action(tmp_path: Path, rule: str, field: str, line: int) -> None:
+def test_repeat_stands_beside_an_action_or_is_refused(tmp_path: Path, rule: str, field: str, line: int) -> None:
     said = mapped(tmp_path, f'kind = "e"\n[lines.put]\n{rule}\n')
     assert said == f":{line}: field `{field}`: there is no `action` beside it that could be repeated"
     for allowed in (
@@ -57,7 +57,7 @@ def test_what_is_repeated_is_an_action(tmp_path: Path, rule: str, field: str, li
 
 
 @pytest.mark.parametrize("length", ["9" * 400 + " min", "1." + "0" * 400 + " s", "9223372036.9 s", "153722868 min"])
-def test_no_clocks_differ_by_centuries(tmp_path: Path, length: str) -> None:
+def test_a_length_of_time_of_centuries_is_refused(tmp_path: Path, length: str) -> None:
     for name in ("skew", "resolution"):
         said = mapped(tmp_path, f'kind = "e"\ntime = "t"\n{name} = "{length}"\n{RULE}')
         assert said == f":3: field `{name}`: it is longer than 290 years"
@@ -108,7 +108,7 @@ def test_stamps_without_a_year_go_on_over_the_end_of_one_and_know_the_29th_of_fe
     assert stamps.read("Dec 31 23:59:57", SYSLOG) == night[0] - 2 * 10**9
 
 
-def test_stamps_with_a_year_are_read_as_they_say() -> None:
+def test_stamps_with_a_year_are_read_as_they_are_written() -> None:
     stamp = Stamp(field="t", format="%Y %b %d")
     stamps = Timestamps([stamp])
     there = [stamps.read(text, stamp) for text in ("2025 Dec 31", "2025 Jan 01")]
@@ -142,7 +142,7 @@ def test_a_kind_may_be_a_number(tmp_path: Path) -> None:
         ("Midle", "the spec defines no predicate of states 'Midle'; did you mean Middle?"),
     ],
 )
-def test_logs_begin_in_a_predicate_of_states(tmp_path: Path, start: str, problem: str) -> None:
+def test_a_start_that_is_no_predicate_of_states_is_refused(tmp_path: Path, start: str, problem: str) -> None:
     (tmp_path / "mapping.toml").write_text(f'kind = "event"\nstart = "{start}"\n{RULE}')
     spec = EXAMPLE / "PrimaryBackup.tla"
     with pytest.raises(MappingError) as refused:

@@ -1,4 +1,4 @@
-"""Logs of a system as its author has them: several files, clocks that differ, steps that nobody writes a line about."""
+"""Logs of a system as its author has them: several files, clocks that differ, steps without a line."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def with_a_fast_clock(folder: Path, milliseconds: int) -> None:
 def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
     milliseconds: int, primary_backup: OwnLogs, tmp_path: Path
 ) -> None:
-    """The difference that is named is a little more than the least one; an hour is that of a wrong time zone."""
+    """The difference that is named is a little more than the least one; an hour suggests a wrong time zone."""
     logs = service(tmp_path, 1)
     with_a_fast_clock(tmp_path, milliseconds)
     found = primary_backup.all(logs)
@@ -117,7 +117,7 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
         assert judge.all(logs).verdict is verdict, skew
 
 
-def test_no_difference_of_clocks_is_tried_beyond_that_of_all_stamps() -> None:
+def test_no_difference_of_clocks_is_tried_that_exceeds_that_of_all_stamps() -> None:
     def thread(*times: int) -> Thread:
         return Thread("a.log", [ThreadLine(1, "", (), time=time * clock_skew.MILLISECOND) for time in times])
 
@@ -334,7 +334,7 @@ def line(kind: str, **fields: Any) -> dict[str, Any]:
     return {"kind": kind, **fields}
 
 
-def test_what_a_line_leaves_out_is_searched_for(queue: Callable[..., TraceVerdict]) -> None:
+def test_values_that_a_line_leaves_out_are_searched_for(queue: Callable[..., TraceVerdict]) -> None:
     """The worker that takes the job, its size and the first count are left out; the end leaves one of each."""
     lines = [line("push", who="a"), line("take"), line("finish", done=13)]
     found = queue(f'kind = "kind"\n{BASIC}', lines)
@@ -359,7 +359,7 @@ def test_each_explanation_must_violate_a_property_for_a_violation_and_some_for_a
     assert "each explanation violates Little" in sure.reason
 
 
-def test_what_is_violated_before_a_log_ends_is_violated_whatever_was_lost(queue: Callable[..., TraceVerdict]) -> None:
+def test_a_violation_before_a_log_ends_stands_whatever_was_lost(queue: Callable[..., TraceVerdict]) -> None:
     mapping = f'kind = "kind"\nfiles = "together"\nends = "anywhere"\n{BASIC}'
     twice = [line("push", who="a", size=3), line("push", who="a"), *[line("take"), line("finish")] * 2]
     never = [line("seen", waiting=9)]
@@ -608,7 +608,9 @@ def test_a_log_may_begin_in_the_middle_where_a_predicate_of_the_spec_says(queue:
     )
 
 
-def test_what_fails_where_a_log_begins_in_the_middle_fails_for_good(queue: Callable[..., TraceVerdict]) -> None:
+def test_a_property_that_fails_where_a_log_begins_in_the_middle_fails_for_good(
+    queue: Callable[..., TraceVerdict],
+) -> None:
     mapping = f'kind = "kind"\nstart = "Middle"\n{BASIC}[lines.all]\nshows = {{ done = "done" }}\n'
     found = queue(mapping, [line("all", done=20)])
     assert (found.verdict, found.reason) == (Verdict.VIOLATED, "each explanation violates Little")
@@ -753,7 +755,7 @@ def test_a_mistake_in_a_mapping_is_reported_with_its_line_before_any_log_is_read
         assert f"mapping.toml:{place}" in said
 
 
-def test_what_does_not_fit_a_mapping_is_what_msgspec_refuses() -> None:
+def test_a_mapping_is_refused_exactly_where_msgspec_refuses_it() -> None:
     """Mappings with one value replaced by one of another kind: both checks of types agree on each."""
     tree = tomllib.loads(f"""kind = "kind"\ntime = {{ field = "t", unit = "s" }}\nskew = "1 s"\n{BASIC}
 [hidden]
@@ -806,7 +808,9 @@ receives = { field = "id", optional = true }
 
 
 @pytest.mark.parametrize("name", [None, True, {"a": 1}, [1]])
-def test_what_is_no_name_of_a_message_is_reported_with_its_line(name: Any, queue: Callable[..., TraceVerdict]) -> None:
+def test_a_message_id_that_is_no_string_or_integer_is_reported_with_its_line(
+    name: Any, queue: Callable[..., TraceVerdict]
+) -> None:
     found = queue(TWO, [line("push", at=1, id=name)], [line("take", at=2, id=1)])
     assert found.verdict is Verdict.MALFORMED
     assert found.reason.partition("q0.log:")[2].startswith("1: `sends`: a message is named by a string or an integer")

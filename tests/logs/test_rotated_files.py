@@ -68,7 +68,7 @@ def test_files_of_two_folders_are_two_logs() -> None:
     assert len(logs_of([Path("n1/a.log.1"), Path("n1/a.log"), Path("n2/a.log.1"), Path("n2/a.log")])) == 2
 
 
-def test_what_has_no_order_is_refused() -> None:
+def test_files_of_one_log_without_an_order_are_refused() -> None:
     with pytest.raises(BadInputError, match=r"a\.log\.1 and a\.log\.1\.gz are the same part of one log"):
         logs_of([Path("a.log.1.gz"), Path("a.log.1"), Path("a.log")])
     with pytest.raises(BadInputError, match=r"which of them is older is not known"):
@@ -118,7 +118,7 @@ def test_the_page_has_the_names_that_are_recognised() -> None:
 
 
 def test_a_log_with_a_date_in_its_name_hides_no_false_order(tmp_path: Path) -> None:
-    """What is stored before it is put is explained only where the two files count as logs of their own."""
+    """An entry that is stored before it is put is explained only if the two files are two logs."""
     mapping = 'kind = "event"\nfiles = "together"\n[lines.put]\naction = "Put"\n[lines.stored]\naction = "Store"\n'
     (tmp_path / "mapping.toml").write_text(mapping)
     (tmp_path / "a.log").write_text('{"event": "put"}\n')

@@ -123,7 +123,7 @@ def of_nodes(folder: Path, late_ms: int) -> list[str]:
     return names
 
 
-def test_where_clocks_differ_by_more_the_message_names_a_skew_that_does(tmp_path: Path) -> None:
+def test_the_message_names_a_sufficient_skew_where_clocks_differ_by_more(tmp_path: Path) -> None:
     names = of_nodes(tmp_path, 5000)
     done = lockstep("import", *names, "-o", "t.ndjson", cwd=tmp_path)
     assert done.returncode == 3
@@ -137,7 +137,7 @@ def test_where_clocks_differ_by_more_the_message_names_a_skew_that_does(tmp_path
     assert far_less.returncode == 3
 
 
-def test_where_the_first_lines_were_rotated_away_the_message_names_what_helps(tmp_path: Path) -> None:
+def test_the_message_names_a_remedy_where_the_first_lines_were_rotated_away(tmp_path: Path) -> None:
     lines = ITS.splitlines(keepends=True)
     (tmp_path / "d.log").write_text("".join(lines[4:]))
     done = lockstep("import", "d.log", "-o", "t.ndjson", cwd=tmp_path)
@@ -151,7 +151,7 @@ def test_where_the_first_lines_were_rotated_away_the_message_names_what_helps(tm
     assert lockstep("import", "whole.log", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
 
 
-def test_a_log_of_json_alone_is_none_of_dledger(tmp_path: Path) -> None:
+def test_a_log_of_json_alone_is_no_log_of_dledger(tmp_path: Path) -> None:
     code, said = imported(tmp_path, '{"event": "put", "message": "x"}\n{"event": "put"}\n')
     assert (code, "d.log:1: the line is not of the form of the log, nor is any other" in said) == (2, True)
 

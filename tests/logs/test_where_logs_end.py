@@ -59,7 +59,7 @@ def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: FileCheck, tm
     assert judge("").all(logs).verdict is Verdict.INCONCLUSIVE
 
 
-def test_what_is_refuted_before_a_log_is_torn_stays_refuted(judge: FileCheck, tmp_path: Path) -> None:
+def test_a_refutation_before_a_log_is_torn_stands(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
     whole = judge("").all(logs)
     for log in logs:
@@ -131,7 +131,7 @@ def test_a_message_whose_sending_is_lost_is_received_all_the_same(judge: FileChe
     assert any(note.startswith("note: no line sends what ") for note in found.notes)
 
 
-def test_where_a_log_ends_says_nothing_of_one_log(judge: FileCheck, tmp_path: Path) -> None:
+def test_ends_is_refused_where_each_log_is_checked_alone(judge: FileCheck, tmp_path: Path) -> None:
     mapping = (EXAMPLE / "mapping.toml").read_text().replace('"together"', '"apart"')
     (tmp_path / "mapping.toml").write_text(f'ends = "anywhere"\n{mapping}')
     with pytest.raises(MappingError, match=r"mapping\.toml:1: field `ends`: it means nothing for one log"):
@@ -148,7 +148,7 @@ def after(moment: float, logs: Sequence[Path]) -> None:
         log.write_text("".join(f"{line}\n" for line in kept))
 
 
-def test_what_was_sent_before_the_logs_begin_is_received_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
+def test_a_message_sent_before_the_logs_begin_is_received_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--puts", "6")
     after(45, logs)
     first = {log.stem: json.loads(log.read_text().splitlines()[0]) for log in logs}

@@ -1,4 +1,4 @@
-"""A model that is explored by tables is held against the pins of TLC; a search that died is no pass."""
+"""A model that is explored by tables is compared with the pins of TLC; a search that died is no pass."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEEP = [each for each in models_of_tier("deep") if each[1].mode == "check" and (
 
 
 def printed(*words: str) -> str:
-    """What `lockstep model` prints."""
+    """Return what `lockstep model` prints."""
     return CliRunner().invoke(cli, ["model", *words]).output
 
 
@@ -53,7 +53,7 @@ def test_a_violation_is_the_pinned_one_and_as_deep() -> None:
     assert outcome(deeper).verdict is Verdict.VIOLATED
 
 
-def test_a_counterexample_is_told_with_the_arguments_of_its_steps() -> None:
+def test_a_counterexample_has_the_arguments_of_its_steps() -> None:
     behaviour = outcome(manifest().model("late_truncate_bug")).counterexample
     assert behaviour is not None
     assert len(behaviour.steps) == manifest().model("late_truncate_bug").depth
@@ -63,7 +63,7 @@ def test_a_counterexample_is_told_with_the_arguments_of_its_steps() -> None:
         assert (other.action, other.args, spec.state(other.state)) in list(spec.successors(spec.state(one.state)))
 
 
-def test_the_command_takes_the_engine_of_the_manifest_or_the_one_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_uses_the_engine_of_the_manifest_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_tables(files: SpecFiles, engine: Engine, *_: object) -> SearchResult:
         return SearchResult(spec="", engine=engine, verdict=Verdict.INCONCLUSIVE, reason=f"asked {engine}")
 
@@ -144,11 +144,13 @@ def test_a_model_outside_the_language_is_an_error_and_no_pass(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("more", "field"), [("mode='simulate'", "engine"), ("witness=true", "engine")])
-def test_what_tables_cannot_do_is_refused_in_the_manifest(tmp_path: Path, more: str, field: str) -> None:
+def test_the_manifest_refuses_the_engine_tables_for_what_tables_cannot_do(
+    tmp_path: Path, more: str, field: str
+) -> None:
     (tmp_path / "M.tla").write_text("---- MODULE M ----\n====\n")
-    told = {"mode": "'check'", "result": "'violated'", "property": "'P'"}
-    told |= dict([tuple(more.split("="))])
-    lines = "\n".join(f"{name}={value}" for name, value in told.items())
+    entry = {"mode": "'check'", "result": "'violated'", "property": "'P'"}
+    entry |= dict([tuple(more.split("="))])
+    lines = "\n".join(f"{name}={value}" for name, value in entry.items())
     simulation = "[model.simulation]\nbehaviours=1\n" if "simulate" in more else ""
     head = "[[model]]\nname='m'\nmodule='M'\nengine='tables'\ntier='quick'\nbudget_seconds=60\n"
     (tmp_path / "manifest.toml").write_text(f"{head}{lines}\n{simulation}")
@@ -158,15 +160,15 @@ def test_what_tables_cannot_do_is_refused_in_the_manifest(tmp_path: Path, more: 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("entry", BY_TABLES, ids=lambda each: each.name)
-def test_what_verify_explores_by_tables_tlc_finds_as_pinned(entry: ModelEntry) -> None:
-    """TLC is the authority: in `make verify` it does not see these models."""
+def test_tlc_finds_the_pinned_results_of_models_that_verify_explores_by_tables(entry: ModelEntry) -> None:
+    """TLC is the authority, and `make verify` does not run it on these models."""
     assert outcome(entry, Engine.TLC).verdict is outcome(entry).verdict is Verdict.HOLDS
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("pinned", "entry"), [pytest.param(*each, id=each[1].name) for each in DEEP])
 def test_a_deep_model_is_as_pinned(pinned: Manifest, entry: ModelEntry) -> None:
-    """Whoever changes the spec sees in `make verify` what becomes of the quick models, and nothing of these."""
+    """`make verify` runs the quick models alone, and would not show that a change of the spec affects the deep ones."""
     (found,) = run_models([(pinned, entry)], parallel=1, engine=Engine.TABLES)
     assert found.mismatches == ()
     assert found.verdict is Verdict.HOLDS

@@ -1,4 +1,4 @@
-"""A counterexample tells each step with its arguments and what it changed, whoever found it and of whatever spec."""
+"""A counterexample shows each step with its arguments and what it changed, by every engine and for every spec."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAMPLE = ("Philosophers",)
 
 
 def run(*words: object) -> str:
-    """What a command prints."""
+    """Return what a command prints."""
     done = CliRunner().invoke(cli, [str(word) for word in words], standalone_mode=False)
     assert done.exception is None
     return done.stdout
@@ -73,22 +73,22 @@ The counterexample, step by step:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_reader_s_own_spec_is_told_with_arguments_and_changes(engine: str, broken: Path) -> None:
+def test_a_counterexample_of_a_user_s_spec_shows_arguments_and_changes(engine: str, broken: Path) -> None:
     assert run("model", "--spec", broken, "--engine", engine).endswith(SHOWN)
     whole = run("model", "--spec", broken, "--engine", engine, "--full")
     assert whole.endswith(SHOWN + "         queue = <<a>>\n         token = 0\n")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_json_tells_the_same(engine: str, broken: Path) -> None:
-    told = json.loads(run("model", "--spec", broken, "--engine", engine, "--format", "json"))
-    first, second = told["counterexample"]
+def test_a_counterexample_in_json_has_arguments_and_changes(engine: str, broken: Path) -> None:
+    printed = json.loads(run("model", "--spec", broken, "--engine", engine, "--format", "json"))
+    first, second = printed["counterexample"]
     place = {"place": "LockService.tla:24:1"}
     change = {"path": "queue", "old": [], "new": ["a"]}
     state = {"queue": [], "token": 0}
     assert first == {"step": 1, "action": "Init", "args": {}, "place": "", "changed": [], "state": state}
     assert second == {"step": 2, "action": "Lock", "args": {"c": "a"}, "changed": [change], **place}
-    assert told["back_to"] is None
+    assert printed["back_to"] is None
 
 
 @pytest.mark.parametrize("command", ["model", "graph"])
@@ -104,30 +104,30 @@ def test_a_behaviour_is_written_as_itf(command: str, broken: Path, tmp_path: Pat
     ]
 
 
-def test_where_nothing_is_violated_no_itf_is_written(tmp_path: Path) -> None:
+def test_no_itf_is_written_where_nothing_is_violated(tmp_path: Path) -> None:
     path = tmp_path / "none.itf.json"
     done = CliRunner().invoke(cli, ["model", "--spec", str(LOCK_SERVICE), "--itf", str(path)], standalone_mode=False)
     assert (done.return_value, path.exists()) == (0, False)
     assert f"there is no counterexample, so {path} is not written" in done.stderr
 
 
-def test_a_graph_tells_the_steps_that_it_draws(broken: Path, tmp_path: Path) -> None:
+def test_a_graph_prints_the_steps_that_it_draws(broken: Path, tmp_path: Path) -> None:
     picture = tmp_path / "g.svg"
     assert run("graph", "--spec", broken, "-o", picture).endswith(SHOWN)
-    told = json.loads(run("graph", "--spec", broken, "-o", picture, "--format", "json"))
-    assert (told["property"], told["counterexample"][1]["args"]) == ("TokenRisesProp", {"c": "a"})
+    printed = json.loads(run("graph", "--spec", broken, "-o", picture, "--format", "json"))
+    assert (printed["property"], printed["counterexample"][1]["args"]) == ("TokenRisesProp", {"c": "a"})
 
 
-def test_a_model_of_the_manifest_is_told_with_the_fields_that_changed() -> None:
+def test_a_counterexample_of_a_model_of_the_manifest_shows_the_fields_that_changed() -> None:
     said = run("model", "witness_leader")
     assert "    2  ElectLeader(n = n1, voters = {n1, n2})  RoleElections.tla:" in said
     assert '\n         node[n1].role: "CANDIDATE" -> "LEADER"\n' in said
-    (told,) = json.loads(run("model", "witness_leader", "--format", "json"))
-    assert told["counterexample"][1]["args"] == {"n": "n1", "voters": {"#set": ["n1", "n2"]}}
+    (printed,) = json.loads(run("model", "witness_leader", "--format", "json"))
+    assert printed["counterexample"][1]["args"] == {"n": "n1", "voters": {"#set": ["n1", "n2"]}}
 
 
 def taken_again(spec: Spec, behaviour: Behaviour) -> list[bool]:
-    """Of each step after the first, whether the spec takes it with the arguments told, and changes what is told."""
+    """Return for each step after the first whether the spec takes it with its arguments and its changes."""
     states = [spec.state(step.state) for step in behaviour.steps]
     assert states[0] in list(spec.initial_states())
     found = []
@@ -144,7 +144,7 @@ def taken_again(spec: Spec, behaviour: Behaviour) -> list[bool]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("module", sampled(VIOLATED, SAMPLE))
-def test_the_spec_takes_every_step_as_it_is_told(module: str, engine: str) -> None:
+def test_the_spec_takes_every_step_of_a_counterexample_with_its_arguments(module: str, engine: str) -> None:
     files = SPECS / "systems" / f"{module}.tla", SPECS / "systems" / f"{VIOLATED[module]}.cfg"
     _, behaviour = found_by(engine, *files)
     again = taken_again(load_spec(*files), behaviour)
@@ -153,12 +153,12 @@ def test_the_spec_takes_every_step_as_it_is_told(module: str, engine: str) -> No
 
 
 @pytest.mark.nightly
-def test_the_spec_takes_every_step_that_tlc_tells_under_symmetry() -> None:
+def test_the_spec_takes_every_step_that_tlc_prints_under_symmetry() -> None:
     module, cfg = manifest().files(manifest().model("witness_append"))
     spec = load_spec(module, cfg, search_path=manifest().library)
-    told = json.loads(run("model", "witness_append", "--format", "json", "--full"))[0]["counterexample"]
-    assert len(told) > 2
-    for before, step in itertools.pairwise(told):
+    steps = json.loads(run("model", "witness_append", "--format", "json", "--full"))[0]["counterexample"]
+    assert len(steps) > 2
+    for before, step in itertools.pairwise(steps):
         names = set(spec.model_values)
         state = spec.state({name: from_itf(value, names) for name, value in before["state"].items()})
         after = spec.step(state, step["action"], {name: from_itf(each, names) for name, each in step["args"].items()})
@@ -166,7 +166,7 @@ def test_the_spec_takes_every_step_that_tlc_tells_under_symmetry() -> None:
         assert after.as_dict() == {name: from_itf(value, names) for name, value in step["state"].items()}
 
 
-def test_a_behaviour_without_end_tells_where_it_goes_back_to() -> None:
+def test_a_behaviour_without_end_shows_where_it_goes_back_to() -> None:
     folder = SPECS / "tlc"
     _, round_and_round = found_by("tlc", folder / "Lasso.tla", folder / "Lasso.cfg")
     assert steps_text(round_and_round).endswith("place: 1 -> 2\n       and back to step 2 by Back, for ever")
@@ -176,7 +176,7 @@ def test_a_behaviour_without_end_tells_where_it_goes_back_to() -> None:
     assert itf(stopped, "Lasso.tla", "Arrives")["loop"] == 1
 
 
-def test_where_a_spec_cannot_be_compiled_the_steps_of_tlc_are_told_without_arguments(broken: Path) -> None:
+def test_steps_of_a_spec_that_cannot_be_compiled_have_no_arguments(broken: Path) -> None:
     """JavaTime is no function of the spec: TLC alone explores this one."""
     text = broken.read_text().replace("Init == ", "Init == {JavaTime} # {} /\\ ")
     broken.write_text(text.replace("EXTENDS ", "EXTENDS TLC, "))
@@ -197,7 +197,7 @@ Next == \\E by \\in {2} : Up(by)
 """
 
 
-def test_a_deadlock_is_told_to_its_last_state(tmp_path: Path) -> None:
+def test_the_counterexample_of_a_deadlock_ends_in_the_deadlocked_state(tmp_path: Path) -> None:
     """A step that changes nothing says so."""
     spec = tmp_path / "Stop.tla"
     spec.write_text(STOPS)
@@ -213,7 +213,7 @@ A, B = ModelValue("a"), ModelValue("b")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "listed"),
     [
         (Fcn({A: Fcn({"n": 1, "m": 2}), B: 3}), Fcn({A: Fcn({"n": 5, "m": 2}), B: 3}), [("x[a].n", 1, 5)]),
         ((1, 2, 3), (1, 7, 8), [("x[2]", 2, 7), ("x[3]", 3, 8)]),
@@ -225,7 +225,7 @@ A, B = ModelValue("a"), ModelValue("b")
         (frozenset({1}), frozenset({1}), []),
     ],
 )
-def test_a_change_is_told_at_the_place_of_the_value(old: Any, new: Any, told: list[tuple[str, Any, Any]]) -> None:
+def test_a_change_is_reported_at_the_place_of_the_value(old: Any, new: Any, listed: list[tuple[str, Any, Any]]) -> None:
     found = [(each.path, each.old, each.new) for each in changes({"x": old, "y": 0}, {"x": new, "y": 0})]
-    assert found == told
-    assert [type(new) for _, _, new in found] == [type(new) for _, _, new in told]
+    assert found == listed
+    assert [type(new) for _, _, new in found] == [type(new) for _, _, new in listed]

@@ -1,4 +1,4 @@
-"""A search that nobody limits takes three quarters of the memory that is free, in a container of what that may take."""
+"""A search without a limit may use three quarters of the free memory, or of the memory that its container has left."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from tests.support.places import SPECS
 
 
 def group(folder: Path, most: str) -> Path:
-    """What a container says that uses 3,000 bytes, 1,000 of them for files."""
-    told = {"max": most, "current": "3000", "stat": "anon 2000\ninactive_file 1000\n"}
-    for name, text in told.items():
+    """Write the files of a container that uses 3,000 bytes, 1,000 of them for files, and return their folder."""
+    files = {"max": most, "current": "3000", "stat": "anon 2000\ninactive_file 1000\n"}
+    for name, text in files.items():
         (folder / f"memory.{name}").write_text(text)
     return folder
 
 
-def test_a_container_may_take_what_it_does_not_use_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_memory_budget_is_what_the_container_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "10000\n"))
     assert memory_budget.default_memory_budget() == 6000
     monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "max\n"))
@@ -33,7 +35,7 @@ def test_a_container_may_take_what_it_does_not_use_yet(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("engine", [Engine.COMPILED, Engine.TABLES])
-def test_a_search_without_a_budget_takes_no_more_than_that(
+def test_a_search_without_a_memory_budget_gets_the_default_one(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budgets = []

@@ -2,7 +2,7 @@
 
 Each mutant is one edit of a module of the spec, with the model and the property that fails there. A rule that no
 property needs could be wrong without anyone knowing. `make test` has the compiled spec find one of each chapter;
-`make nightly` has it find all of them, and TLC as well. The few rules that no property can see say why.
+`make nightly` has it find all of them, and TLC as well. Each of the few rules that no property can see has its reason.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ MUTANTS = [
         "AnswersAreToTheRound",
     ),
     Mutant(
-        "asks_for_votes_before_it_goes_to_a_term_it_was_told_of",
+        "asks_for_votes_before_it_goes_to_a_term_it_has_heard_of",
         "MessageElections",
         "        /\\ ~node[n].election.needIncrease\n",
         "",
@@ -521,7 +521,7 @@ def mutated(mutant: Mutant | Unseen, folder: Path) -> Manifest:
 
 
 def checking(copy: Manifest, model: str, name: str | None) -> Path:
-    """Write a cfg beside the model's own, in the copy, that checks one property and no other: so TLC can name it."""
+    """Write a cfg beside the model's own, in the copy, that checks one property alone, so that TLC names that one."""
     _, cfg = copy.files(copy.model(model))
     text = cfg.read_text(encoding="utf-8")
     alone = re.split("^(?:INVARIANT|PROPERT)", text, maxsplit=1, flags=re.MULTILINE)[0]
@@ -602,12 +602,12 @@ OF_RULES = (properties("MCDLedger") | properties("MCRules") | properties("MCElec
 
 
 def test_every_property_is_seen_to_fail() -> None:
-    """Else it could be true of anything."""
+    """A property that no mutant and no model violates could be true of anything."""
     seen = {each.violates for each in MUTANTS} | {each.violates for each in manifest().models}
     assert {*CODES, *OF_RULES} - seen == {"TypeOK"}
 
 
-def test_the_readme_of_the_spec_tells_which_models_check_what_a_rule_is_for() -> None:
+def test_the_readme_of_the_spec_lists_the_models_that_check_what_a_rule_is_for() -> None:
     text = (spec_dir() / "dledger" / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| .+ \| ((?:`\w+`(?:, )?)+) \|$", text, re.MULTILINE))
     pinned = manifest()

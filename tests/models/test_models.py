@@ -1,7 +1,8 @@
-"""The models of the manifest: complete, told the truth about, and held against their pins."""
+"""The models of the manifest: every cfg has an entry and a true header, and every result is compared with its pin."""
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from lockstep.trace.trace_reader import Trace
 from raftref.dledger.choices import Flaw
 
 MODELS = spec_dir() / "dledger" / "models"
+MANIFEST = manifest()
 
 
 def header_of(name: str) -> str:
@@ -31,25 +33,26 @@ def header_of(name: str) -> str:
     return "\n".join(line for line in lines if line.startswith("\\*"))
 
 
+@functools.cache
 def cfg_text(name: str) -> str:
-    return manifest().files(manifest().model(name))[1].read_text(encoding="utf-8")
+    return MANIFEST.files(MANIFEST.model(name))[1].read_text(encoding="utf-8")
 
 
 def test_every_cfg_is_a_model_of_the_manifest_and_every_model_has_its_cfg() -> None:
-    assert {path.stem for path in MODELS.rglob("*.cfg")} == {entry.name for entry in manifest().models}
+    assert {path.stem for path in MODELS.rglob("*.cfg")} == {entry.name for entry in MANIFEST.models}
 
 
 @pytest.mark.parametrize(("folder", "least"), [("green", 40), ("bugs", 10), ("witnesses", 60)])
 def test_a_cfg_lies_in_the_folder_of_what_its_model_must_find(folder: str, least: int) -> None:
     names = {path.stem for path in (MODELS / folder).glob("*.cfg")}
     assert len(names) >= least
-    for entry in (each for each in manifest().models if each.name in names):
+    for entry in (each for each in MANIFEST.models if each.name in names):
         assert (entry.result == "holds", entry.witness) == (folder == "green", folder == "witnesses"), entry.name
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in manifest().models])
+@pytest.mark.parametrize("name", [entry.name for entry in MANIFEST.models])
 def test_the_header_of_a_cfg_says_how_to_run_it_and_what_to_expect(name: str) -> None:
-    entry, text = manifest().model(name), header_of(name)
+    entry, text = MANIFEST.model(name), header_of(name)
     assert f"lockstep model {name}" in text
     if entry.result == "holds":
         assert "Green" in text
@@ -69,13 +72,13 @@ def published(name: str) -> set[str]:
     return set(re.findall(r'"(\w+)"', "".join(re.findall(r"^  Flaws = (.*)$", cfg_text(name), re.MULTILINE))))
 
 
-SENSITIVE = [each for each in manifest().models if each.switch is not None]
+SENSITIVE = [each for each in MANIFEST.models if each.switch is not None]
 
 
 @pytest.mark.parametrize("entry", SENSITIVE, ids=lambda each: each.name)
 def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry) -> None:
     assert entry.twin is not None
-    assert manifest().model(entry.twin).result == "holds"
+    assert MANIFEST.model(entry.twin).result == "holds"
     assert published(entry.name) - published(entry.twin) == {entry.switch}
     assert published(entry.twin) <= published(entry.name)
     assert settings(entry.name) == settings(entry.twin)
@@ -100,30 +103,30 @@ def test_every_flaw_switch_has_a_green_model_that_it_alone_makes_fail() -> None:
 
 
 def test_a_green_model_in_which_a_flaw_is_published_says_so() -> None:
-    for entry in manifest().models:
+    for entry in MANIFEST.models:
         if entry.result == "holds" and published(entry.name):
             assert "as published" in " ".join(header_of(entry.name).split())
 
 
-def test_the_readme_of_the_spec_tells_the_sensitivity_of_every_switch() -> None:
+def test_the_readme_of_the_spec_lists_the_sensitivity_of_every_switch() -> None:
     text = (spec_dir() / "dledger" / "README.md").read_text(encoding="utf-8")
     for each in SENSITIVE:
         assert f"| `{each.switch}` | `{each.twin}` | `{each.name}` | `{each.violates}` | {each.depth} |" in text
 
 
-FLAWS = [each for each in manifest().models if each.result == "violated"]
+FLAWS = [each for each in MANIFEST.models if each.result == "violated"]
 
 
 @pytest.mark.parametrize("entry", FLAWS, ids=lambda each: each.name)
-def test_what_a_flaw_violates_a_green_model_checks(entry: ModelEntry) -> None:
+def test_a_green_model_checks_every_property_that_a_flaw_violates(entry: ModelEntry) -> None:
     """A property that no green model has could fail everywhere."""
-    greens = [each for each in manifest().models if each.result == "holds"]
+    greens = [each for each in MANIFEST.models if each.result == "holds"]
     checked_in = [each.name for each in greens if re.search(rf"^  {entry.violates}$", cfg_text(each.name), re.M)]
     assert checked_in or entry.witness
 
 
 def outcome(name: str) -> ModelOutcome:
-    (found,) = run_models([(manifest(), manifest().model(name))], parallel=1)
+    (found,) = run_models([(MANIFEST, MANIFEST.model(name))], parallel=1)
     return found
 
 
@@ -138,20 +141,20 @@ def test_an_expected_violation_counts_as_expected() -> None:
 
 
 def test_a_changed_pin_is_unexpected_and_no_pass() -> None:
-    entry = msgspec.structs.replace(manifest().model("unordered"), distinct=454)
-    (found,) = run_models([(manifest(), entry)], parallel=1)
+    entry = msgspec.structs.replace(MANIFEST.model("unordered"), distinct=454)
+    (found,) = run_models([(MANIFEST, entry)], parallel=1)
     assert found.verdict is Verdict.VIOLATED
     assert found.found.startswith("UNEXPECTED: ")
 
 
 @pytest.mark.nightly
 def test_a_model_whose_budget_is_spent_is_inconclusive() -> None:
-    entry = msgspec.structs.replace(manifest().model("two_messages"), budget_seconds=3)
-    (found,) = run_models([(manifest(), entry)], parallel=1)
+    entry = msgspec.structs.replace(MANIFEST.model("two_messages"), budget_seconds=3)
+    (found,) = run_models([(MANIFEST, entry)], parallel=1)
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
-def test_the_whole_is_as_bad_as_its_worst_part_and_nothing_checked_is_no_pass() -> None:
+def test_the_verdict_on_several_models_is_the_worst_and_on_none_inconclusive() -> None:
     assert worst([]) is Verdict.INCONCLUSIVE
     assert worst([Verdict.HOLDS, Verdict.INCONCLUSIVE]) is Verdict.INCONCLUSIVE
     assert worst([Verdict.INCONCLUSIVE, Verdict.VIOLATED, Verdict.HOLDS]) is Verdict.VIOLATED
@@ -169,14 +172,14 @@ def checked(recording: Recording) -> TraceVerdict:
     return check_trace(trace, spec, system.interface(spec))
 
 
-#: What `verify` tells of every recording these tell of some; the others at night.
+#: Recordings that every run checks; the others are for the night, and `verify` checks them all.
 SAMPLE = (
     *("figure8, its log alone", "restarts, repaired spec", "fault_free, 0.3.1.2"),
     *("raft, torn_vote, repaired spec", "raft, snapshot_loop"),
 )
 
 
-def test_the_sample_is_of_recordings_that_there_are() -> None:
+def test_every_recording_of_the_sample_is_in_the_manifest() -> None:
     assert {*SAMPLE} < {each.name for each in RECORDINGS}
 
 
@@ -187,31 +190,31 @@ def test_the_sample_is_of_recordings_that_there_are() -> None:
         for each in RECORDINGS
     ],
 )
-def test_a_recording_of_the_real_system_gets_the_verdict_the_manifest_tells(recording: object) -> None:
+def test_a_recording_of_the_real_system_gets_the_verdict_that_the_manifest_pins(recording: object) -> None:
     each = next(one for one in RECORDINGS if one is recording)
     assert mismatches(each, checked(each)) == []
 
 
-def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
-    told = next(each for each in RECORDINGS if each.name == "figure8")
-    found = checked(told)
-    silent = msgspec.structs.replace(told, violates={})
+def test_a_recording_with_another_verdict_than_pinned_is_no_pass() -> None:
+    pinned = next(each for each in RECORDINGS if each.name == "figure8")
+    found = checked(pinned)
+    silent = msgspec.structs.replace(pinned, violates={})
     assert mismatches(silent, found)
-    assert mismatches(msgspec.structs.replace(told, verdict="holds"), found)
-    assert mismatches(told, replace(found, verdict=Verdict.INCONCLUSIVE, reason="died")) == ["died"]
+    assert mismatches(msgspec.structs.replace(pinned, verdict="holds"), found)
+    assert mismatches(pinned, replace(found, verdict=Verdict.INCONCLUSIVE, reason="died")) == ["died"]
 
 
-def test_every_recording_of_the_folder_is_told_of() -> None:
+def test_every_recording_of_the_folder_is_in_the_manifest() -> None:
     files = {path.name for path in (traces_dir() / "captured").glob("*/*") if path.suffix != ".md"}
     assert {Path(each.file).name for each in RECORDINGS} == files
 
 
-def test_the_page_tells_where_recordings_leave_the_repaired_spec() -> None:
+def test_the_page_lists_where_recordings_leave_the_repaired_spec() -> None:
     page = (traces_dir() / "captured" / "hashicorp" / "README.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(\w+)` \| `(\w+)`, line (\d+) \|", page, re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \| `(\w+)`, line (\d+) \|", page, re.MULTILINE)
     repaired = [each for each in RECORDINGS if each.name.startswith("raft, ") and each.variant == "repaired"]
     left = [(each.name.split(", ")[1], each.leaves.action, str(each.leaves.line)) for each in repaired if each.leaves]
-    assert sorted(told) == sorted(left)
+    assert sorted(listed) == sorted(left)
     holding = {each.name.split(", ")[1] for each in repaired if each.verdict == "holds"}
     assert holding == set(re.findall(r"`(\w+)`", page[page.index("In `quiet`") :]))
 
@@ -220,7 +223,7 @@ ENTRY = '[[recording]]\nname = "x"\nfile = "captured/x.ndjson"\nverdict = "holds
 
 
 def recordings(folder: Path, text: str, *files: str) -> Path:
-    """A manifest of recordings in a folder that has these."""
+    """Write a manifest of recordings into a folder with these files."""
     (folder / "captured").mkdir()
     for file in (*files, "README.md"):
         (folder / "captured" / file).touch()
@@ -261,5 +264,5 @@ def test_the_counts_that_the_docs_show_are_those_that_are_pinned() -> None:
     shown = re.findall(r"^  (\w+) +([\d,]+) +([\d,]+) +[\d.]+ s +holds$", text.partition("\nLemmas")[0], re.M)
     assert len(shown) > 5
     for name, *counts in shown:
-        entry = manifest().model(name)
+        entry = MANIFEST.model(name)
         assert [int(count.replace(",", "")) for count in counts] == [entry.distinct, entry.generated], name

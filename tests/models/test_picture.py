@@ -1,4 +1,4 @@
-"""The shortest violation of any spec is drawn: under SYMMETRY, beyond a constraint, from any initial state."""
+"""The shortest violation of any spec is drawn: under SYMMETRY, outside a constraint, from any initial state."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def own(folder: Path, name: str, body: str, cfg: str) -> Path:
 
 
 def drawn(spec: Path) -> tuple[Result, list[str]]:
-    """What `lockstep graph` says of a spec, and the texts of its picture."""
+    """Return the result of `lockstep graph` for a spec, and the texts of its picture."""
     picture = spec.with_suffix(".svg")
     said = CliRunner().invoke(cli, ["graph", "--spec", str(spec), "-o", str(picture)], standalone_mode=False)
     assert said.exception is None
@@ -67,7 +67,7 @@ def test_a_violation_under_symmetry_is_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("wrong", "steps"), [(3, 3), (12, 2), (10, 0)])
 def test_a_violation_is_drawn_wherever_it_is(wrong: int, steps: int, tmp_path: Path) -> None:
-    """3 is beyond the constraint, 12 too and reached from the second initial state alone, which 10 is itself."""
+    """3 and 12 are outside the constraint, and 12 is reached from the second initial state alone, which is 10."""
     said, texts = drawn(own(tmp_path, "Count", COUNTED % wrong, COUNTED_CFG))
     assert f"Low is violated in step {steps + 1}" in said.output
     assert f"{steps + 1}  {'Up()' if steps else 'Init'}" in texts
@@ -80,7 +80,7 @@ def test_a_deadlock_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> None:
-    """Unless something else is violated, which is drawn."""
+    """If another property is violated, that violation is drawn."""
     body = COUNTED + "Reaches == \\EE z : [](z = x)\n"
     spec = own(tmp_path, "Count", body % 99, f"{COUNTED_CFG}PROPERTY Reaches\n")
     words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]
@@ -93,7 +93,7 @@ def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> 
     assert "Low is violated in step 4" in said.output
 
 
-def test_what_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
+def test_a_spec_that_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
     spec = own(tmp_path, "Count", f"{COUNTED % 3}ASSUME 1 = 2\n", COUNTED_CFG)
     words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]
     error = CliRunner().invoke(cli, words, standalone_mode=False).exception
@@ -103,7 +103,7 @@ def test_what_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
     assert (searched.verdict, searched.reason) == (Verdict.VIOLATED, "the ASSUME at Count.tla:9:1 is false")
 
 
-def test_every_state_is_of_one_level(tmp_path: Path) -> None:
+def test_every_state_is_counted_at_one_level(tmp_path: Path) -> None:
     spec = own(tmp_path, "Count", COUNTED % 99, COUNTED_CFG)
     found = explore(load_spec(spec, spec.with_suffix(".cfg")))
     assert found.levels == [2, 2, 1, 0]

@@ -114,7 +114,7 @@ def dumped(name: str) -> TlcGraph:
 
 @functools.cache
 def numbered(name: str) -> dict[int, int]:
-    """TLC's states as numbers of ours: TLC keeps one state of those that SYMMETRY makes the same."""
+    """Number TLC's states by ours; TLC keeps one of the states that SYMMETRY makes the same."""
     spec, found = compiled(name)
     same = state_equivalence(spec)
     numbers = {key: number for number, state in enumerate(found.states) for key in same.keys(state)}
@@ -188,7 +188,7 @@ def test_a_named_step_leads_where_the_search_went(name: str) -> None:
 
 @pytest.mark.nightly
 def test_every_action_of_hashicorp_raft_has_an_edge_in_a_compared_graph() -> None:
-    """Between them these models have all: their edges are compared above."""
+    """The models whose edges are compared above have every action between them."""
     assert {*RAFT_ACTIONS} <= {*LARGE, *OF_RAFT}
     assert taken(*RAFT_ACTIONS) == set(compiled("raft_prevote")[0].actions)
 

@@ -1,4 +1,4 @@
-"""By tables the larger models have the state graphs that TLC finds, up to a million states.
+"""A search by tables finds the state graphs that TLC finds, up to a million states.
 
 Smaller ones are compared with TLC's in test_spec_equality, state by state, and by tables with these in test_tables.
 """
@@ -18,7 +18,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
-from tests.scripts.sensitivity import asking
+from tests.scripts.sensitivity import cfg_checking
 from tests.support.tla.whole_graphs import Numbered, graph_differences, of_tables, of_tlc
 
 #: TLC had not written the states of this one after 37 minutes.
@@ -36,13 +36,13 @@ LARGER = [
 
 @functools.lru_cache(maxsize=1)
 def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
-    """What a search by tables finds, its graph, and TLC's."""
+    """Return what a search by tables finds, its graph, and TLC's."""
     manifest, entry = model_named(name)
     module, cfg = manifest.files(entry)
     actions: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         if name in WITHOUT_PROPERTIES:
-            bare = asking(cfg.read_text(encoding="utf-8"))
+            bare = cfg_checking(cfg.read_text(encoding="utf-8"))
             cfg = Path(folder, cfg.name)
             cfg.write_text(bare, encoding="utf-8")
         spec = load_spec(module, cfg, search_path=[manifest.path.parent / each for each in manifest.library])
@@ -64,7 +64,7 @@ def test_tables_have_exactly_the_states_and_steps_that_tlc_finds_with_their_acti
     assert graph_differences(ours, theirs) == []
 
 
-def test_whatever_differs_between_two_state_graphs_is_told() -> None:
+def test_every_difference_between_two_state_graphs_is_reported() -> None:
     _, ours, theirs = both("ordered")
     assert graph_differences(ours, theirs) == []
     states, steps, initial = ours.states.copy(), ours.steps.copy(), ours.initial.copy()
@@ -73,8 +73,8 @@ def test_whatever_differs_between_two_state_graphs_is_told() -> None:
     for end in range(3):  # another source, another action, another target
         other = steps.copy()
         other[11, end] = next(each for each in np.unique(steps[:, end]).tolist() if each != steps[11, end])
-        (told,) = graph_differences(replace(ours, steps=other), theirs)
-        assert told.startswith("steps: ")
+        (difference,) = graph_differences(replace(ours, steps=other), theirs)
+        assert difference.startswith("steps: ")
     initial[5] = not initial[5]
     assert graph_differences(replace(ours, initial=initial), theirs)[0].startswith("initial states: ")
     fewer = f"{(len(states), len(steps) - 1)} states and steps, and {(len(states), len(steps))}"

@@ -142,7 +142,7 @@ def test_witnesses_of_other_constants_are_run_by_themselves(witnesses: Write) ->
 
 
 def test_a_witness_with_more_than_its_name_in_the_cfg_is_run_by_itself(witnesses: Write) -> None:
-    """Such as a constraint, which the run of a group would leave out."""
+    """The run of a group would leave out a constraint, for instance."""
     assert groups(witnesses({"NeverTwo": 4, "NeverThree": 4}, lists="CONSTRAINT NeverNine\n")) == [
         ["NeverTwo"],
         ["NeverThree"],

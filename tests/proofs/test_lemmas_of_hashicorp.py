@@ -1,4 +1,4 @@
-"""The lemmas of hashicorp/raft: they speak of what spec and reference do, and a wrong rule in its place is refuted."""
+"""The lemmas of hashicorp/raft state rules of the spec and the reference, and are refuted for a wrong rule."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def found(proof: Proof) -> Any:
 
 
 def reached_by(matched: list[int], count: int) -> int:
-    """The largest index that so many voters have reached."""
+    """Return the largest index that `count` voters have reached."""
     return max(index for index in matched if sum(other >= index for other in matched) >= count)
 
 
@@ -86,7 +86,7 @@ def test_half_is_wrong_for_each_even_number_of_voters(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 7, 9])
-def test_and_right_for_each_odd_one(size: int) -> None:
+def test_half_is_right_for_each_odd_number_of_voters(size: int) -> None:
     assert quorum_match_index(node_counts=[size], position=lambda n: n // 2).verdict is ProofVerdict.PROVED
 
 
@@ -103,7 +103,7 @@ PLANS = ("raft_snapshots", "raft_stores", "raft_five")
 
 
 def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) -> ServerIndexes:
-    """What a server shows, as a state of the machine."""
+    """Return the observation of a server as a state of the machine."""
     leads = shown["role"] == "Leader" and shown["loop"] == "SELECT"
     marks = shown["leaderState"]["matchIndexes"]
     others = [marks[voter] for voter in voters if voter != node]
@@ -195,21 +195,21 @@ def test_a_machine_without_one_of_its_steps_does_not_explain_a_cluster(monkeypat
     assert set(unexplained("raft_snapshots", 1)) == {"ProcessLogs"}
 
 
-def test_what_a_follower_commits_beyond_the_request_leaves_the_order_alone() -> None:
-    """CommitUnverified breaks AppliedIsCommitted, and not this."""
+def test_a_follower_that_commits_past_the_request_keeps_the_order() -> None:
+    """CommitUnverified violates AppliedIsCommitted, and not this order."""
     assert applied_order_inductive(node_counts=[3], variant=ServerVariant(commit_unverified=True)).verdict is (
         ProofVerdict.PROVED
     )
 
 
 @pytest.mark.parametrize("dropped", RANGES)
-def test_without_a_range_the_order_is_lost_in_one_step(dropped: str) -> None:
+def test_the_order_is_lost_in_one_step_without_a_range(dropped: str) -> None:
     kept = tuple(name for name in RANGES if name != dropped)
     values = found(applied_order_inductive(node_counts=[2], variant=replace(LEMMA, ranges=kept)))
     assert values["action"] in ACTIONS
 
 
-def test_of_the_flaws_of_the_library_the_one_that_breaks_the_order_is_refuted_as_tlc_refutes_it() -> None:
+def test_the_one_flaw_of_the_library_that_breaks_the_order_is_refuted_as_by_tlc() -> None:
     values = found(applied_order_inductive(node_counts=[3], variant=SNAPSHOT_REGRESS))
     before, after = values["before"], values["after"]
     assert values["action"] == "PersistSnapshot"

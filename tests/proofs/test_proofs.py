@@ -1,6 +1,6 @@
-"""What z3 is said to prove it proves, and a wrong rule in its place it refutes.
+"""z3 proves every lemma, and refutes it for a wrong rule.
 
-Every counterexample is put through the rule once more here, in plain Python.
+Every counterexample is checked with the rule once more here, in plain Python.
 """
 
 from collections.abc import Callable, Sequence
@@ -123,13 +123,13 @@ def test_when_time_runs_out_the_verdict_is_unknown_and_never_a_pass() -> None:
     assert "9 nodes" in proof.reason
 
 
-def test_no_question_proves_nothing() -> None:
+def test_a_proof_without_a_formula_is_unknown() -> None:
     proof = prove("empty", "Nothing.", [], [], DEFAULT_TIMEOUT_MS)
     assert proof.verdict is ProofVerdict.UNKNOWN
     assert proof.reason == "there was no question to ask"
 
 
-def test_what_follows_only_from_a_contradiction_is_not_proved() -> None:
+def test_a_claim_that_follows_only_from_a_contradiction_is_not_proved() -> None:
     x = z3.Int("x")
     question = small_question(lambda x: x == 0, x > 1, x < 1)
     proof = prove("vacuous", "Anything.", [1], [question], DEFAULT_TIMEOUT_MS)

@@ -1,6 +1,6 @@
-"""The lemma on the order of the indexes states the leader's rules in z3's terms: they are the spec's.
+"""The rules of the leader in z3's terms, in the lemma on the order of the indexes, are the spec's rules.
 
-Each small state is put before both: the machine of the lemma with numbers for variables, and the compiled spec.
+Each small state is given to both: the machine of the lemma with numbers for variables, and the compiled spec.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def by_lemma(indexes: Indexes, action: str, **choices: int) -> Indexes:
     )
 
 
-def test_a_pass_of_the_quorum_checker_is_the_spec_s() -> None:
+def test_the_lemma_s_pass_of_the_quorum_checker_is_the_spec_s() -> None:
     for indexes in states():
         assert by_lemma(indexes, "firstWrite") == by_spec(indexes, "QuorumAckChecker"), indexes
 
 
-def test_an_append_is_the_spec_s_where_the_own_watermark_is_within_the_log() -> None:
+def test_the_lemma_s_append_is_the_spec_s_where_the_own_watermark_is_within_the_log() -> None:
     """A watermark only grows; the lemma writes the end over it, which is the same while none is past the end."""
     for indexes in states():
         marks, _, end, *_ = indexes
@@ -114,7 +114,7 @@ def test_an_append_is_the_spec_s_where_the_own_watermark_is_within_the_log() -> 
 
 
 @pytest.mark.parametrize(("peer", "index"), [(1, 0), (1, 1), (2, 0), (2, 1)])
-def test_an_ack_is_the_spec_s(peer: int, index: int) -> None:
+def test_the_lemma_s_ack_is_the_spec_s(peer: int, index: int) -> None:
     for indexes in states():
         end = indexes[2]
         if index > end:
@@ -141,7 +141,7 @@ def test_an_ack_is_the_spec_s(peer: int, index: int) -> None:
         assert found == by_lemma(indexes, "ack", peer=peer, index=index)[0], indexes
 
 
-def test_the_quorum_index_of_groups_of_every_size_is_the_spec_s() -> None:
+def test_the_lemma_s_quorum_index_is_the_spec_s_for_groups_of_every_size() -> None:
     for size in range(1, 6):
         for marks in itertools.product(range(-1, 2), repeat=size):
             by_node = Fcn({f"n{number}": mark for number, mark in enumerate(marks)})

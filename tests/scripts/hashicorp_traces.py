@@ -41,7 +41,7 @@ FIRST = {
     Flaw.REPLAY_UNCOMMITTED: ("raft_whole", 1, 16),
     Flaw.MATCH_WITHOUT_RECALCULATE: ("raft_whole", 4, 50),
 }
-#: So many events of each cluster are looked at for the first.
+#: Number of events of each cluster in which the first one is looked for.
 EVENTS_OF_FIRST = 400
 
 
@@ -62,19 +62,19 @@ def checked(plan: str, seed: int, events: int) -> TraceVerdict:
 
 
 def cluster_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, list[Event]]:
-    """A cluster of a plan whose servers have one flaw and no other, told truly."""
-    header, run = asked_with(flaw, plan, seed, events)
+    """Return the events of a cluster whose servers have one flaw and no other, and a header that says so."""
+    header, run = probed_with(flaw, plan, seed, events)
     return header, [event for event, _ in run]
 
 
-def asked_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, ProbedRun]:
-    """The same, of which every action can be tried after each event."""
+def probed_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, ProbedRun]:
+    """Return the header and the run of such a cluster; every action can be tried after each event of the run."""
     chosen = replace(fault_plan(plan, events), flaws=frozenset({flaw}))
     return REFERENCE.header(plan, chosen, seed), REFERENCE.run(seed, chosen)
 
 
 def run_with(flaws: frozenset[Flaw], plan: str, seed: int, events: int) -> Iterator[Any]:
-    """What happens in a cluster of a plan whose servers have these flaws and no others."""
+    """Yield the events of a cluster of a plan whose servers have these flaws and no others."""
     return islice(simulate(seed, replace(fault_plan(plan, events), flaws=flaws)), events)
 
 
@@ -83,7 +83,7 @@ def claiming_repaired(header: Header, flaw: Flaw) -> Header:
 
 
 def makes_a_difference(flaw: Flaw, plan: str, seed: int, events: int) -> bool:
-    """Tell whether a cluster whose servers have the flaw ever does otherwise than one of repaired servers."""
+    """Return whether a cluster whose servers have the flaw ever differs from one of repaired servers."""
     pairs = zip(*(run_with(each, plan, seed, events) for each in (frozenset({flaw}), frozenset())), strict=False)
     return any(flawed != repaired for flawed, repaired in pairs)
 

@@ -93,15 +93,15 @@ def _place(name: str) -> int:
 
 
 def _value(name: str, line: Mapping[str, Any]) -> str:
-    told = line["args"][name]
-    if name in ROLES and told == {}:
+    value = line["args"][name]
+    if name in ROLES and value == {}:
         return _quoted(f"Node at {line['node']} [{ROLES[name]}]")
     if name in DURATIONS:
-        return _quoted(_duration(told))
-    if isinstance(told, dict):  # of the type Server
-        suffrage = ("Voter", "Nonvoter", "Staging")[told["Suffrage"]]
-        return _quoted(f"{{{suffrage} {told['ID']} {told['Address']}}}")
-    return _quoted(str(told))
+        return _quoted(_duration(value))
+    if isinstance(value, dict):  # of the type Server
+        suffrage = ("Voter", "Nonvoter", "Staging")[value["Suffrage"]]
+        return _quoted(f"{{{suffrage} {value['ID']} {value['Address']}}}")
+    return _quoted(str(value))
 
 
 def _quoted(text: str) -> str:
@@ -112,7 +112,7 @@ def _quoted(text: str) -> str:
 
 
 def _duration(nanoseconds: int) -> str:
-    """What Go's Duration.String says of a time from a microsecond to a minute."""
+    """Format a time from a microsecond to a minute as Go's Duration.String does."""
     unit, size = ("s", 10**9) if nanoseconds >= 10**9 else ("ms", 10**6) if nanoseconds >= 10**6 else ("µs", 10**3)
     return f"{nanoseconds // size}.{nanoseconds % size:0{len(str(size)) - 1}d}".rstrip("0").rstrip(".") + unit
 

@@ -27,7 +27,7 @@ from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
 from raftref.dledger.simulation import FaultPlan, simulate
 from tests.support.logs.logger_lines import split_by_node
 from tests.support.logs.planted_lines import LIES, planted
-from tests.support.logs.simulated_logs import Clock, Said, log_of, merged
+from tests.support.logs.simulated_logs import Clock, LoggedLine, log_of, merged
 from tests.support.systems.dledger import check_dledger
 from tests.support.systems.simulated_traces import as_event, check, header
 
@@ -52,17 +52,17 @@ PLANS = (
 )
 #: The plans whose messages come twice, as over TCP they do not: no reader of DLedger's logs looks for that.
 _DOUBLED = ("late_truncate", "commit_past_end")
-#: In so many clusters processes die often; in the others seldom or never, since they are short.
+#: Share of clusters in which processes die often; in the others they die seldom or never, since these are short.
 OFTEN, DEATHS = 0.4, {"crash": 0.012, "crash_in_persist": 0.004, "shutdown": 0.004, "power_loss": 0.001, "restart": 0.1}
 #: Steps of a cluster, at least and at most; milliseconds from one to the next.
 EVENTS, STEP_MS = (60, 140), (20.0, 80.0)
-#: Of how many logs are there a file for each node, whose clocks differ; and of how many are the first lines missing.
+#: Share of logs with a file for each node, whose clocks differ; and of logs whose first lines are missing.
 APART, CUT = 0.4, 0.15
-MOST_SKEW_MS = 8
+MAX_SKEW_MS = 8
 
 
 class Outcome(StrEnum):
-    """What is said of a log: the first three are no claim that its nodes did wrong."""
+    """The verdict on a log; the first three do not claim that its nodes did wrong."""
 
     HOLDS = "holds"
     INCONCLUSIVE = "inconclusive"
@@ -89,8 +89,8 @@ class Trial:
     skew_ms: int | None
     cut: float
 
-    def told(self) -> str:
-        """Say it in a line."""
+    def summary(self) -> str:
+        """Describe the trial in a line."""
         layout = "one file" if self.skew_ms is None else f"a file each, skew {self.skew_ms} ms"
         rules = "repaired" if self.repaired else self.version
         return f"{self.seed} {self.name} {rules}, {self.plan.events} events, {layout}, cut {self.cut:.0%}"
@@ -117,7 +117,7 @@ def trial(seed: int) -> Trial:
     plan = replace(plan, **DEATHS) if often else plan
     later = later or plan.has(Feature.NOT_FOLLOWER)
     plan = replace(plan, features=plan.features | {Feature.NOT_FOLLOWER}) if later else plan
-    skew = chance.randint(0, MOST_SKEW_MS) if chance.random() < APART else None
+    skew = chance.randint(0, MAX_SKEW_MS) if chance.random() < APART else None
     return Trial(
         seed=seed,
         name=name,
@@ -133,7 +133,7 @@ def trial(seed: int) -> Trial:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was said of a log, and why; which properties are said to fail, and which of the cluster do."""
+    """The verdict on a log and its reason; the properties that it says fail, and those that fail in the cluster."""
 
     outcome: Outcome
     why: str
@@ -148,7 +148,7 @@ class Found:
 
 
 def run(tried: Trial, folder: Path) -> Found:
-    """Simulate a cluster, log it, and judge its log; its trace is asked only where the log is blamed."""
+    """Simulate a cluster, log it, and judge its log; its trace is checked only if the log is blamed."""
     events = list(simulate(tried.seed, tried.plan))
     said = log_of(events, tried.plan, tried.clock)
     found = judged(write(tried, said, folder), tried)
@@ -159,7 +159,7 @@ def run(tried: Trial, folder: Path) -> Found:
     return replace(found, violates=frozenset(own.violations))
 
 
-def write(tried: Trial, said: Sequence[Said], folder: Path) -> list[Path]:
+def write(tried: Trial, said: Sequence[LoggedLine], folder: Path) -> list[Path]:
     """Write a log as the trial says, and return its files."""
     text = merged(said[int(len(said) * tried.cut) :])
     if tried.skew_ms is None:
@@ -172,7 +172,7 @@ def write(tried: Trial, said: Sequence[Said], folder: Path) -> list[Path]:
 
 
 def judged(paths: list[Path], tried: Trial) -> Found:
-    """Say of the files of a group what `lockstep import` and `lockstep check` say."""
+    """Return the verdict of `lockstep import` and `lockstep check` on the files of a group."""
     try:
         found = import_log(paths, tried.version, trace_spec, skew=(tried.skew_ms or 0) * 1_000_000)
     except UnexplainedError as error:
@@ -189,7 +189,7 @@ def judged(paths: list[Path], tried: Trial) -> Found:
 
 
 def lied(tried: Trial, lie: str, folder: Path) -> Found | None:
-    """Plant a lie in a trial's log and judge that; None where no line can tell it."""
+    """Plant a lie in a trial's log and judge that; None where no line of the log can be changed so."""
     said = log_of(simulate(tried.seed, tried.plan), tried.plan, tried.clock)
     lines = planted(said, lie, tried.seed)
     return None if lines is None else judged(write(tried, lines, folder), tried)
@@ -213,7 +213,7 @@ def table(seeds: range, *, each: bool) -> Iterator[str]:
         seconds.append(took)
         outcome = "false alarm" if found.is_false_alarm else found.outcome.value
         if each or found.is_false_alarm:
-            yield f"{tried.told()}: {outcome} {found.why} {took:.1f} s"
+            yield f"{tried.summary()}: {outcome} {found.why} {took:.1f} s"
         for key in tried.groups():
             rows.setdefault(key, Counter())[outcome] += 1
         if found.why:

@@ -46,14 +46,14 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a command printed, and its exit code."""
+class CommandOutput:
+    """The text that a command printed, and its exit code."""
 
     exit_code: int
     text: str
 
 
-def run(case: Case, folder: Path) -> Said:
+def run(case: Case, folder: Path) -> CommandOutput:
     """Run the command of a case in a folder, in this process."""
     for name, content in case.files.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def run(case: Case, folder: Path) -> Said:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
     text = (err.getvalue() + out.getvalue()).replace(f"{folder}{os.sep}", "").strip()
-    return Said(code, text)
+    return CommandOutput(code, text)
 
 
 @contextlib.contextmanager
@@ -182,7 +182,7 @@ TRACES = [
     event("an observation below -1", shows={"committedIndex": -2}),
     event("a fraction", shows={"currTerm": 1.5}),
     trace("a number of many digits", HEADER, lines(EVENT).replace(b'"term": 1', b'"term": ' + b"9" * 400), END),
-    event("a number beyond 64 bits", args={"term": 2**63}),
+    event("a number of more than 64 bits", args={"term": 2**63}),
     event("a name of many letters", action="A" * 1000),
     event("nested deeply", shows={"log": nested(40)}),
     trace("nested very deeply", HEADER, lines(EVENT).replace(b'"sent": []', b'"sent": ' + b"[" * 100_000), END),
@@ -204,36 +204,37 @@ TRACES = [
 
 
 def recording(name: str, change: Callable[[list[dict[str, Any]]], Any]) -> Case:
-    told = [json.loads(text) for text in (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_text().splitlines()]
-    changed = change(told)
-    content = changed if isinstance(changed, bytes) else lines(*told)
+    recorded = [json.loads(text) for text in (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_text().splitlines()]
+    changed = change(recorded)
+    content = changed if isinstance(changed, bytes) else lines(*recorded)
     return Case("Recordings", name, {"r.ndjson": content}, ("import", "r.ndjson", "-o", "t.ndjson"))
 
 
-def first(told: list[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
-    return next(line for line in told if wanted.items() <= line.items())
+def first(recorded: list[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
+    return next(line for line in recorded if wanted.items() <= line.items())
 
 
 RECORDINGS = [
-    recording("an empty recording", lambda told: b""),
-    recording("a recording that is cut", lambda told: lines(*told)[:50_000]),
-    recording("a line that is missing", lambda told: told.pop(7)),
-    recording("a version that the spec does not know", lambda told: told[0].update(version="0.4.0")),
-    recording("another recording format", lambda told: told[0].update(format="dledger-capture/2")),
-    recording("an unknown kind of line", lambda told: first(told, kind="start").update(kind="begin")),
-    recording("an unknown field of a line", lambda told: first(told, kind="store").update(colour="red")),
-    recording("a field of a line that is missing", lambda told: first(told, kind="send_push").pop("disp")),
-    recording("an index of many digits", lambda told: first(told, kind="store").update(index=10**30)),
-    recording("a node that the header does not name", lambda told: first(told, kind="role").update(node="n7")),
-    recording("an answer to no request", lambda told: first(told, kind="resp_push").update(mid=99_999)),
-    recording("a log that contradicts itself", lambda told: first(told, kind="store")["pre"].update(end=5)),
-    recording("the end counts other lines", lambda told: told[-1]["counts"].update(store=1)),
+    recording("an empty recording", lambda recorded: b""),
+    recording("a recording that is cut", lambda recorded: lines(*recorded)[:50_000]),
+    recording("a line that is missing", lambda recorded: recorded.pop(7)),
+    recording("a version that the spec does not know", lambda recorded: recorded[0].update(version="0.4.0")),
+    recording("another recording format", lambda recorded: recorded[0].update(format="dledger-capture/2")),
+    recording("an unknown kind of line", lambda recorded: first(recorded, kind="start").update(kind="begin")),
+    recording("an unknown field of a line", lambda recorded: first(recorded, kind="store").update(colour="red")),
+    recording("a field of a line that is missing", lambda recorded: first(recorded, kind="send_push").pop("disp")),
+    recording("an index of many digits", lambda recorded: first(recorded, kind="store").update(index=10**30)),
+    recording("a node that the header does not name", lambda recorded: first(recorded, kind="role").update(node="n7")),
+    recording("an answer to no request", lambda recorded: first(recorded, kind="resp_push").update(mid=99_999)),
+    recording("a log that contradicts itself", lambda recorded: first(recorded, kind="store")["pre"].update(end=5)),
+    recording("the end counts other lines", lambda recorded: recorded[-1]["counts"].update(store=1)),
     recording(
-        "a state that contradicts the lines above", lambda told: first(told, kind="recv_push")["st"].update(term=9)
+        "a state that contradicts the lines above",
+        lambda recorded: first(recorded, kind="recv_push")["st"].update(term=9),
     ),
-    recording("a time that falls", lambda told: told[7].update(t_ms=0.0)),
-    recording("a line of another life of its node", lambda told: first(told, kind="role").update(inc=2)),
-    recording("a trace, which needs no import", lambda told: WHOLE),
+    recording("a time that falls", lambda recorded: recorded[7].update(t_ms=0.0)),
+    recording("a line of another life of its node", lambda recorded: first(recorded, kind="role").update(inc=2)),
+    recording("a trace, which needs no import", lambda recorded: WHOLE),
     Case("Recordings", "a trace over its recording", {"t.ndjson": b""}, ("import", "t.ndjson", "-o", "t.ndjson")),
 ]
 
@@ -249,7 +250,7 @@ PLANS = [
     plan("a plan that is no JSON", "nodes = 3\n", "plan.json"),
     plan("an unknown field of a plan", "speed = 3\n"),
     plan("too many nodes", "nodes = 9\n"),
-    plan("a probability beyond 1", "loss = 1.5\n"),
+    plan("a probability above 1", "loss = 1.5\n"),
     plan("a probability that is none", 'loss = "often"\n'),
     plan("probabilities that make more than 1", "client = 0.9\ncrash = 0.9\n"),
     plan("a flaw that a plan does not know", 'flaws = ["Speed"]\n'),
@@ -378,11 +379,11 @@ LOGS = [
         said(b"VoteResponse@357f43fb\n", b"VoteRes"),
     ),
     log("a time that is none", said(b"980.786 seq<27 [n2/1]", b"2026-02-30 10:00:00 [n2/1]")),
-    log("a log of two nodes that does not tell them apart", re.sub(rb"\[n\d/\d\] ", b"", LOG)),
+    log("a log of two nodes that does not distinguish them", re.sub(rb"\[n\d/\d\] ", b"", LOG)),
     log("a log that is not UTF-8", said(b"[INCREASE_TERM]", b"[INCREASE\xff]")),
     log("a log of no node", b"1.0 seq<1 [-] INFO [main] Main - hello\n"),
     log("a log that begins after a restart", LOG[LOG.index(b"7727.732 ") :]),
-    log("a member of whom the log does not tell", said(b"memberNum=3", b"memberNum=5")),
+    log("a member that the log does not mention", said(b"memberNum=3", b"memberNum=5")),
     log("a term of many digits", said(b"from 0 to 1", b"from 0 to 1" + b"0" * 30)),
     log("a log of an unknown version", LOG, "--logged-version", "0.1"),
     log(
@@ -409,7 +410,7 @@ AUTHORS = [
 CASES = [*TRACES, *RECORDINGS, *LOGS, *PLANS, *OWN, *AUTHORS, *MANIFESTS]
 
 
-def told() -> list[Said]:
+def all_outputs() -> list[CommandOutput]:
     """Run every case, each in a folder of its own."""
     found = []
     for case in CASES:
@@ -418,7 +419,7 @@ def told() -> list[Said]:
     return found
 
 
-def page(found: Sequence[Said]) -> str:
+def page(found: Sequence[CommandOutput]) -> str:
     """Return docs/errors.md."""
     lines_ = [*PREFACE.splitlines(), "", *contents(found), ""]
     group = ""
@@ -432,7 +433,7 @@ def page(found: Sequence[Said]) -> str:
     return "\n".join(lines_).rstrip() + "\n"
 
 
-def contents(found: Sequence[Said]) -> list[str]:
+def contents(found: Sequence[CommandOutput]) -> list[str]:
     """The sections of the page by the codes of the messages in them."""
     sections: dict[str, list[str]] = {}
     for case, said in zip(CASES, found, strict=True):
@@ -457,4 +458,4 @@ step that it does not allow is a violation.
 """
 
 if __name__ == "__main__":
-    sys.stdout.write(page(told()))
+    sys.stdout.write(page(all_outputs()))

@@ -1,4 +1,4 @@
-"""What clusters of hashicorp/raft reach: `python -m tests.scripts.raft_coverage` prints what coverage.md has of it."""
+"""The coverage by clusters of hashicorp/raft: `python -m tests.scripts.raft_coverage` prints a part of coverage.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def everything() -> set[Reached]:
 
 
 def coverage() -> Coverage:
-    """What the clusters of all plans reach, as many of each as verify runs of two."""
+    """Return the coverage of clusters of all plans, as many of each plan as verify runs of two."""
     found = Coverage()
     for plan in PLANS:
         for seed in range(1, FEW_CLUSTERS + 1):
@@ -32,16 +32,16 @@ def coverage() -> Coverage:
 
 
 def why_not(what: Reached) -> str:
-    """Why no cluster reached something: what rules it out in every plan, or why it is seldom in those that could."""
-    beyond = [unreachable(plan, spec_of(plan)).get(what) for plan in PLANS]
-    if None not in beyond:
-        return f"unreachable: {beyond[0]}"
-    rare = [seldom_parts(plan, SELDOM).get(what) for plan, why in zip(PLANS, beyond, strict=True) if why is None]
+    """Return why no cluster reached something: every plan rules it out, or it is seldom in those that do not."""
+    ruled_out = [unreachable(plan, spec_of(plan)).get(what) for plan in PLANS]
+    if None not in ruled_out:
+        return f"unreachable: {ruled_out[0]}"
+    rare = [seldom_parts(plan, SELDOM).get(what) for plan, why in zip(PLANS, ruled_out, strict=True) if why is None]
     return f"seldom: {rare[0]}" if None not in rare else "MUST BE REACHED"
 
 
 def never(found: Coverage) -> Iterator[tuple[str, str, str]]:
-    """What was never reached, and why."""
+    """Yield everything that was never reached, with the reason."""
     for kind, name in sorted(everything() - found.times.keys()):
         yield kind, name, why_not((kind, name))
 

@@ -1,4 +1,4 @@
-"""What is noticed of a recording: each field of each kind of line, changed in one line at a time.
+"""The fields of a recording whose change is noticed: each field of each kind of line, changed in one line at a time.
 
 `python -m tests.scripts.recorded_fields` prints a section of docs/measured/tampering.md; it takes some minutes.
 """
@@ -82,7 +82,7 @@ def found(lines: Sequence[Json]) -> tuple[object, ...]:
 
 
 def places(lines: Sequence[Json], noise: set[str]) -> dict[Place, list[tuple[int, Path]]]:
-    """Where each field is, of the lines that tell of a step or of something within one."""
+    """Return the places of each field, in lines that record a step or something within one."""
     every: dict[Place, list[tuple[int, Path]]] = {}
     for number, line in enumerate(lines):
         for path in leaves(line) if label(line) not in noise else ():

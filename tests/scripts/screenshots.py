@@ -21,7 +21,7 @@ FOLDER = ROOT / "docs" / "pictures"
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A screenshot: the name of the trace, of which recording, so high, what stands on it, and the spec's variant."""
+    """A screenshot: the names of the trace and its recording, the height, the text on it, and the spec's variant."""
 
     name: str
     recording: str

@@ -1,7 +1,7 @@
 """Which properties each flaw violates: `python -m tests.scripts.sensitivity DLedger|HashicorpRaft` prints the tables.
 
 Every model of the manifest that names a flaw is searched to its end, whatever fails on the way, and so is its green
-twin; every property that the spec has is asked of every state and of every step. docs/measured/sensitivity.md has the
+twin; every property of the spec is evaluated in every state and on every step. docs/measured/sensitivity.md has the
 tables.
 """
 
@@ -33,12 +33,12 @@ OF_BEHAVIOURS = "temporal property"
 
 _INVARIANTS, _PROPERTIES = ("INVARIANT", "INVARIANTS"), ("PROPERTY", "PROPERTIES")
 _SYMMETRY = re.compile(r"^SYMMETRY\b.*\n", re.MULTILINE)
-_ASKED = re.compile(r"^(?:INVARIANTS?|PROPERTY|PROPERTIES)\b.*\n(?:[ \t]+.*\n)*", re.MULTILINE)
+_CHECKED = re.compile(r"^(?:INVARIANTS?|PROPERTY|PROPERTIES)\b.*\n(?:[ \t]+.*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of a model: invariants, properties of steps, and properties of whole behaviours, by name."""
+class CheckedProperties:
+    """The names of the properties that are checked in a model: invariants, properties of steps and of behaviours."""
 
     states: tuple[str, ...]
     steps: tuple[str, ...]
@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search of a whole graph found: its distinct states, and all that is violated somewhere in it.
+    """The result of a search of a whole graph: its distinct states, and all that is violated somewhere in it.
 
     A graph that is too large was not searched to its end; it has no states.
     """
@@ -68,10 +68,10 @@ def cfg_of(system: str, name: str) -> str:
 
 
 @functools.cache
-def asked_of(system: str, name: str) -> Asked:
-    """Return what is asked of a model: what a trace is checked for, and what the system's models name besides.
+def checked_properties(system: str, name: str) -> CheckedProperties:
+    """Return the properties that are checked in a model: those of traces, and those that any model of a flaw names.
 
-    A property of whole behaviours is asked of the models that name it alone: the others say nothing of fairness.
+    A property of whole behaviours is checked only in the models that name it: the others do not assume fairness.
     """
     trace = SYSTEMS[system].trace_cfg.read_text(encoding="utf-8")
     models = [cfg_of(system, each.name) for each in flawed(system)]
@@ -80,49 +80,51 @@ def asked_of(system: str, name: str) -> Asked:
     own = cfg_section(cfg_of(system, name), *_PROPERTIES)
     behaviours = tuple(each for each in own if each not in steps)
     assert len(behaviours) <= 1, "a search ends at the first that is violated"
-    return Asked(tuple(states), tuple(steps), behaviours)
+    return CheckedProperties(tuple(states), tuple(steps), behaviours)
 
 
-def asking(cfg: str, states: Sequence[str] = (), properties: Sequence[str] = ()) -> str:
-    """Return a cfg that asks for these properties, in place of its own."""
+def cfg_checking(cfg: str, states: Sequence[str] = (), properties: Sequence[str] = ()) -> str:
+    """Return a cfg with these properties in place of its own."""
     wanted = (("INVARIANTS", states), ("PROPERTIES", properties))
     sections = [f"{kind}\n" + "".join(f"  {each}\n" for each in names) for kind, names in wanted if names]
-    return _ASKED.sub("", cfg) + "".join(sections)
+    return _CHECKED.sub("", cfg) + "".join(sections)
 
 
 def search(system: str, name: str, largest: int = LARGEST) -> Found:
-    """Search the whole graph of a model, and ask each of its states and steps for every property.
+    """Search the whole graph of a model, and check every property in each state and on each step.
 
-    SYMMETRY is left out: of a step it keeps no more than a state that is like its end.
+    SYMMETRY is left out, since it replaces the end of a step by a state that is like it.
 
     Args:
         system: The name of the spec.
         name: The model; it has no CONSTRAINT.
         largest: The most distinct states that are searched.
     """
-    models, asked = manifest(system), asked_of(system, name)
+    models, checked = manifest(system), checked_properties(system, name)
     module, cfg = models.files(models.model(name))[0], _SYMMETRY.sub("", cfg_of(system, name))
     assert not cfg_section(cfg, "CONSTRAINT", "CONSTRAINTS", "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS", "VIEW")
     with tempfile.TemporaryDirectory() as folder:
 
         def load(states: Sequence[str] = (), properties: Sequence[str] = ()) -> Spec:
             path = Path(folder, f"{name}.cfg")
-            path.write_text(asking(cfg, states, properties), encoding="utf-8")
+            path.write_text(cfg_checking(cfg, states, properties), encoding="utf-8")
             return load_spec(module, path)
 
-        spec = load(asked.states, [*asked.steps, *asked.behaviours])
+        spec = load(checked.states, [*checked.steps, *checked.behaviours])
         found = explore(spec, SearchOptions(check_deadlock=False, max_states=largest))
-        if found.violation is None or found.violation.kind == OF_BEHAVIOURS:  # which is asked at the end
+        # A property of behaviours is checked when all states are known.
+        if found.violation is None or found.violation.kind == OF_BEHAVIOURS:
             return ended(found)
         graph = explore(load(), SearchOptions(keep_edges=True, check_deadlock=False, max_states=largest))
         violated = violated_in(spec, graph) if graph.complete else frozenset()
-        if asked.behaviours and graph.complete:
-            violated |= ended(explore(load(properties=asked.behaviours), SearchOptions(check_deadlock=False))).violated
+        if checked.behaviours and graph.complete:
+            of_behaviours = load(properties=checked.behaviours)
+            violated |= ended(explore(of_behaviours, SearchOptions(check_deadlock=False))).violated
     return Found(graph.distinct if graph.complete else 0, violated)
 
 
 def ended(found: Exploration) -> Found:
-    """Return what a search found that no state and no step has stopped; it asks for one of behaviours at most."""
+    """Return the result of a search that no state and no step has stopped; it checks at most one of behaviours."""
     if not found.complete:
         return Found(0, frozenset())
     return Found(found.distinct, frozenset() if found.violation is None else frozenset({found.violation.name}))
@@ -148,21 +150,21 @@ def searched(system: str, names: Iterable[str] = ()) -> Iterator[tuple[ModelEntr
 
 # ---- What is printed ----
 
-VIOLATED, HOLDS, NOT_ASKED, NOT_SEARCHED = "x", ".", "", "?"
+VIOLATED, HOLDS, NOT_CHECKED, NOT_SEARCHED = "x", ".", "", "?"
 
 
 def row(number: int, entry: ModelEntry, found: Found, twin: Found) -> tuple[object, ...]:
-    """Return what is told of one flaw."""
+    """Return the row of one flaw."""
     sizes = (f"{each.states:,}" if each.states else f"> {LARGEST:,}" for each in (found, twin))
     violated = ", ".join(sorted(twin.violated)) or ("nothing" if twin.states else NOT_SEARCHED)
     return (number, entry.switch, entry.name, *sizes, violated)
 
 
 def cell(system: str, prop: str, entry: ModelEntry, found: Found) -> str:
-    """Return what is told of one flaw and one property."""
-    asked = asked_of(system, entry.name)
-    if prop not in (*asked.states, *asked.steps, *asked.behaviours):
-        return NOT_ASKED
+    """Return the cell of one flaw and one property."""
+    checked = checked_properties(system, entry.name)
+    if prop not in (*checked.states, *checked.steps, *checked.behaviours):
+        return NOT_CHECKED
     if not found.states:
         return VIOLATED if prop == entry.violates else NOT_SEARCHED
     return VIOLATED if prop in found.violated else HOLDS
@@ -170,7 +172,7 @@ def cell(system: str, prop: str, entry: ModelEntry, found: Found) -> str:
 
 def section(system: str, results: Sequence[tuple[ModelEntry, Found, Found]]) -> str:
     """Return the two tables: the models, and their flaws by properties."""
-    kinds = [asked_of(system, entry.name) for entry, _, _ in results]
+    kinds = [checked_properties(system, entry.name) for entry, _, _ in results]
     properties = dict.fromkeys(each for one in kinds for each in (*one.states, *one.steps))
     properties |= dict.fromkeys(each for one in kinds for each in one.behaviours)
     models = [row(number, *each) for number, each in enumerate(results, 1)]

@@ -1,4 +1,4 @@
-"""What a trace may say: every action with its arguments, and every field of Observe, from the spec itself.
+"""The vocabulary of traces: every action with its arguments, and every field of Observe, from the spec itself.
 
 `python -m tests.scripts.vocabulary DLedger` prints docs/traces/actions.md, with HashicorpRaft docs/traces/hashicorp.md.
 """
@@ -67,7 +67,7 @@ class Vocabulary:
 
     @functools.cached_property
     def about(self) -> dict[str, str]:
-        """What the spec says of each action."""
+        """The comment of the spec on each action."""
         found = (each for text in self.texts.values() for each in _ABOUT.findall(text))
         return {name: " ".join(said.replace("\\*", " ").split()) for name, said in found}
 
@@ -84,7 +84,7 @@ class Vocabulary:
             args = ", ".join(f"`{each}`" for each in action.params[1:])
             yield f"`{name}`", args, self.conditions(body), self.about[name]
 
-    def told_arguments(self) -> Iterator[tuple[str, str]]:
+    def argument_rows(self) -> Iterator[tuple[str, str]]:
         names = dict.fromkeys(name for action in self.spec.actions.values() for name in action.params[1:])
         yield from ((f"`{name}`", self.arguments[name]) for name in names)
 
@@ -103,7 +103,7 @@ class Vocabulary:
             short = [example for example in by_length if len(example) <= LONG]
             yield f"`{name}`", f"`{short[-1] if short else by_length[0]}`"
 
-    def told_messages(self) -> Iterator[tuple[str, str]]:
+    def message_rows(self) -> Iterator[tuple[str, str]]:
         """The fields of each message, as clusters sent it."""
         found: dict[str, str] = {}
         for plan in (self.whole, *self.examples):
@@ -114,7 +114,7 @@ class Vocabulary:
         yield from sorted(found.items())
 
     def _messages(self) -> str:
-        return table(("message", "its own fields"), self.told_messages())
+        return table(("message", "its own fields"), self.message_rows())
 
     def text(self) -> str:
         """Return the page."""
@@ -123,7 +123,7 @@ class Vocabulary:
             + "## Actions\n\n"
             + table(("action", "args", "features", "what happens"), self.actions())
             + "\n## Arguments\n\n"
-            + table(("argument", "what it is"), self.told_arguments())
+            + table(("argument", "what it is"), self.argument_rows())
             + f"\n## What a node shows\n\n{self.shown} Examples:\n\n"
             + table(("field", "such as"), self.fields())
             + (self.messages and f"\n## Messages\n\n{self.messages}\n\n" + self._messages())

@@ -1,1 +1,1 @@
-"""What tests share, by what it is about."""
+"""Code that tests share, a package for each subject."""

@@ -1,11 +1,15 @@
-"""A fixed sample of a test's parameters in every run, and the others at night."""
+"""The seed of what tests draw, and the parameters that every run takes, while the others are for the night."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+
+#: Seed of what tests draw at random; another one in the environment draws other terms, models and specs.
+SEED = int(os.environ.get("LOCKSTEP_SEED", "0"))
 
 
 def sampled(parameters: Iterable[Any], sample: Collection[Any]) -> list[Any]:

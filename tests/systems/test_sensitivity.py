@@ -7,7 +7,17 @@ import re
 
 import pytest
 
-from tests.scripts.sensitivity import HOLDS, VIOLATED, Found, asked_of, asking, cell, flawed, row, search
+from tests.scripts.sensitivity import (
+    HOLDS,
+    VIOLATED,
+    Found,
+    cell,
+    cfg_checking,
+    checked_properties,
+    flawed,
+    row,
+    search,
+)
 from tests.support.places import ROOT
 from tests.support.sampling import sampled
 
@@ -70,9 +80,9 @@ def test_a_property_that_is_not_asked_of_a_model_is_neither_violated_nor_held() 
 
 
 def test_every_property_of_a_trace_is_asked_and_no_other_is_left_in_the_cfg() -> None:
-    asked = asked_of(SYSTEM, "longer_log_bug")
-    assert {"TypeOK", "CommittedIsStored"} < set(asked.states)
-    assert "VoteOncePerTermProp" in asked.steps
-    assert asked.behaviours == ("SomebodyLeads",)
+    checked = checked_properties(SYSTEM, "longer_log_bug")
+    assert {"TypeOK", "CommittedIsStored"} < set(checked.states)
+    assert "VoteOncePerTermProp" in checked.steps
+    assert checked.behaviours == ("SomebodyLeads",)
     cfg = "SPECIFICATION Spec\nINVARIANTS\n  A\n  B\nPROPERTIES\n  C\nCONSTANT X = 1\n"
-    assert asking(cfg, ["D"], ["E"]) == "SPECIFICATION Spec\nCONSTANT X = 1\nINVARIANTS\n  D\nPROPERTIES\n  E\n"
+    assert cfg_checking(cfg, ["D"], ["E"]) == "SPECIFICATION Spec\nCONSTANT X = 1\nINVARIANTS\n  D\nPROPERTIES\n  E\n"

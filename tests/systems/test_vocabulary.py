@@ -30,11 +30,11 @@ def test_the_spec_says_of_every_action_what_happens(of: Vocabulary) -> None:
 
 @EACH
 def test_the_page_lists_the_arguments_of_the_actions_and_no_others(of: Vocabulary) -> None:
-    assert of.arguments.keys() == {name.strip("`") for name, _ in of.told_arguments()}
+    assert of.arguments.keys() == {name.strip("`") for name, _ in of.argument_rows()}
 
 
 def test_the_page_lists_every_message_of_hashicorp_raft() -> None:
-    listed = {name for name, _ in OF_HASHICORP.told_messages()}
+    listed = {name for name, _ in OF_HASHICORP.message_rows()}
     assert listed == {f"`{each.value}`, {kind}" for each in RpcType for kind in ("request", "response")}
 
 

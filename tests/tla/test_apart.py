@@ -1,4 +1,4 @@
-"""Records that differ in a field can be compared: that shapes alone show it is never wrong."""
+"""Records that differ in a field can be compared: what shapes alone show is never wrong."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ def test_each_way_to_make_a_function_true_is_a_successor(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", sampled(COMPLETE, ["what each element says after the first"]))
-def test_once_all_is_assigned_a_conjunct_has_one_way_to_hold(name: str, tmp_path: Path) -> None:
+def test_a_conjunct_has_one_way_to_hold_once_all_variables_are_assigned(name: str, tmp_path: Path) -> None:
     is_as_tlc_has_it(*COMPLETE[name], tmp_path)
 
 
@@ -375,7 +375,7 @@ EXPLAINED = (
 
 
 @pytest.mark.parametrize("name", sampled([*ASSIGNING, "a function that assigns, passed to a definition"], EXPLAINED))
-def test_a_step_by_such_a_function_is_one_and_is_explained(name: str, tmp_path: Path) -> None:
+def test_a_step_by_a_function_that_assigns_is_taken_and_explained(name: str, tmp_path: Path) -> None:
     spec = load_spec(*project(tmp_path, MODULES[name]), cache_dir=tmp_path / "cache")
     (start,) = set(spec.initial_states())
     found = list(spec.successors(start))

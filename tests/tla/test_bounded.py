@@ -35,7 +35,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     return module, cfg
 
 
-def test_within_enough_memory_it_finds_what_a_search_without_a_bound_finds(files: tuple[Path, Path]) -> None:
+def test_a_search_with_enough_memory_finds_what_one_without_a_bound_finds(files: tuple[Path, Path]) -> None:
     spec = load_spec(*files, cache_dir=files[0].parent)
     looks: list[int] = []
     found = explore(spec, SearchOptions(memory_budget=10**6, on_progress=lambda each: looks.append(each.distinct)))
@@ -43,7 +43,7 @@ def test_within_enough_memory_it_finds_what_a_search_without_a_bound_finds(files
     assert sorted({*looks}) == list(range(100, 2_001, 100))
 
 
-def test_beyond_its_memory_it_gives_up(files: tuple[Path, Path]) -> None:
+def test_a_search_that_needs_more_memory_gives_up(files: tuple[Path, Path]) -> None:
     spec = load_spec(*files, cache_dir=files[0].parent)
     options = SearchOptions(memory_budget=1_000, states_before_tables=10**6)
     for search in (explore, explore_compiled):
@@ -57,13 +57,13 @@ def test_initial_states_that_take_too_much_memory_end_a_search_by_tables(files: 
         explore_by_tables(spec, SearchOptions(memory_budget=500))
 
 
-def test_where_tables_cannot_be_used_the_search_keeps_to_its_memory_and_tells_how_far_it_is(
+def test_a_search_without_tables_keeps_to_its_memory_and_reports_its_progress(
     files: tuple[Path, Path],
 ) -> None:
     files[0].write_text(files[0].read_text().replace("x <= 1000", 'TLCGet("level") > 0 /\\ x <= 1000'))
-    told: list[SearchProgress] = []
-    found = explore_spec(SpecFiles(*files), Engine.TABLES, SearchOptions(on_progress=told.append))
+    reports: list[SearchProgress] = []
+    found = explore_spec(SpecFiles(*files), Engine.TABLES, SearchOptions(on_progress=reports.append))
     assert any("state by state, not by tables" in note for note in found.notes)
-    assert (found.distinct, told[-1].distinct, told[-1].lookups) == (2_000, 2_000, 0)
+    assert (found.distinct, reports[-1].distinct, reports[-1].lookups) == (2_000, 2_000, 0)
     with pytest.raises(GaveUpError, match=GIVEN_UP):
         explore_spec(SpecFiles(*files), Engine.TABLES, SearchOptions(memory_budget=1_000))

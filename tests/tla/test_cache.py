@@ -109,7 +109,7 @@ def test_a_damaged_parse_is_made_again(tmp_path: Path) -> None:
     assert kept.read_bytes() == whole
 
 
-def test_where_nothing_can_be_kept_a_spec_is_compiled_all_the_same(tmp_path: Path) -> None:
+def test_a_spec_is_compiled_though_the_cache_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     assert load(tmp_path / "file" / "cache").name == "DieHard"
 
@@ -119,7 +119,7 @@ def test_the_cache_is_where_the_user_s_system_keeps_caches(tmp_path: Path, monke
     assert cache_folder() == tmp_path / "lockstep"
 
 
-def test_what_a_killed_process_has_half_written_is_removed(tmp_path: Path) -> None:
+def test_a_file_that_a_killed_process_has_half_written_is_removed(tmp_path: Path) -> None:
     old, new = tmp_path / "old.tmp", tmp_path / "new.tmp"
     for part in (old, new):
         part.write_text("half")

@@ -65,13 +65,13 @@ def test_long_sets_and_sequences_have_the_bytes_of_plain_ones() -> None:
     assert decoded(encoded(GrowingSeq(list(entries), 1500))) == tuple(entries[:1500])
 
 
-def test_what_cannot_be_listed_has_no_bytes() -> None:
+def test_a_set_that_cannot_be_listed_has_no_bytes() -> None:
     with pytest.raises(TlaError):
         encoded((1, NAT))
 
 
 @pytest.mark.parametrize("text", [b"", b"\xc1", b"\xc0", b"\x80", b"\xcb" + bytes(8), b"\xc7\x00\x09", b"\x92\x01"])
-def test_other_bytes_are_refused(text: bytes) -> None:
+def test_bytes_that_no_value_has_are_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match="not the bytes of a value"):
         decoded(text)
 

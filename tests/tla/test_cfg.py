@@ -70,12 +70,12 @@ def test_init_and_next_are_read() -> None:
         ("CHECK_DEADLOCK\nmaybe", 2, "maybe"),
     ],
 )
-def test_what_is_unknown_is_refused_with_file_and_line(text: str, line: int, said: str) -> None:
+def test_unknown_statements_are_refused_with_file_and_line(text: str, line: int, said: str) -> None:
     with pytest.raises(CfgError, match=rf"^model\.cfg:{line}:\d+: LS602 ") as caught:
         parse_cfg(text, "model.cfg")
     assert said in str(caught.value)
 
 
-def test_what_is_missing_between_the_elements_of_a_set_is_named() -> None:
+def test_a_missing_comma_between_elements_of_a_set_is_named() -> None:
     with pytest.raises(CfgError, match=r"expected ',', found 'b'; commas stand between the elements of a set"):
         parse_cfg("CONSTANT Client = {a b}\n", "My.cfg")

@@ -182,7 +182,7 @@ NO_CONSTANTS = [
 
 
 @pytest.mark.parametrize("entry", sampled(NO_CONSTANTS, ["CONSTRAINT Small"]))
-def test_what_is_false_in_every_state_and_no_constant_of_tlc_is_looked_at_in_states(entry: str, tmp_path: Path) -> None:
+def test_an_entry_that_is_false_in_every_state_is_evaluated_in_states(entry: str, tmp_path: Path) -> None:
     (tmp_path / "Base.tla").write_text(BASE)
     (tmp_path / "Root.tla").write_text(FALSE_IN_STATES)
     (tmp_path / "Root.cfg").write_text(f"{START}CONSTANT Max = 3\n{entry}\n")

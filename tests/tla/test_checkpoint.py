@@ -48,7 +48,7 @@ def post(folder: Path, *lines: str) -> Spec:
     return load_spec(SPECS / "tables" / "Post.tla", cfg_of(folder, *lines), cache_dir=folder)
 
 
-def told(found: TableExploration) -> list[Any]:
+def counts(found: TableExploration) -> list[Any]:
     names = ("distinct", "generated", "depth", "levels", "violation", "complete")
     return [getattr(found, name) for name in names]
 
@@ -64,11 +64,11 @@ class _InterruptedError(Exception):
 
 
 def _interrupt_at(level: int) -> Callable[[SearchProgress], None]:
-    def tell(far: SearchProgress) -> None:
+    def interrupt(far: SearchProgress) -> None:
         if far.depth == level:
             raise _InterruptedError
 
-    return tell
+    return interrupt
 
 
 @pytest.mark.parametrize("what", CFGS)
@@ -84,7 +84,7 @@ def test_a_search_goes_on_from_its_checkpoint(
     begun: list[SearchProgress] = []
     found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=begun.append))
     assert begun[0].depth == 5
-    assert told(found) == told(explore_by_tables(spec))
+    assert counts(found) == counts(explore_by_tables(spec))
 
 
 #: A search that is killed at a level, while it expands or while it writes its file.
@@ -102,7 +102,7 @@ def die():
     print(depth, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
-def tell(far):
+def note_depth(far):
     global depth
     depth = far.depth
     if depth == int(level) and when == "expanding":
@@ -115,7 +115,7 @@ def fsync(number):
 table_search._REPORT_SECONDS = 0.0
 if when == "writing":
     os.fsync = fsync
-table_options = SearchOptions(checkpoint=Path(file), checkpoint_seconds=0, on_progress=tell)
+table_options = SearchOptions(checkpoint=Path(file), checkpoint_seconds=0, on_progress=note_depth)
 table_search.explore_by_tables(load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), table_options)
 """
 
@@ -124,7 +124,7 @@ table_search.explore_by_tables(load_spec(Path(module), Path(cfg), cache_dir=Path
 def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     when: str, what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python hashes otherwise in each process, so that sets, and the parts of states, have another order."""
+    """Python's hashes differ in each process, so that sets, and the parts of states, have another order."""
     spec = post(tmp_path, *CFGS[what])
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "6", when]
     command = [sys.executable, "-c", KILLED, *map(str, words)]
@@ -134,12 +134,12 @@ def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
     found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=begun.append))
     assert begun[0].depth == 6
-    assert told(found) == told(explore_by_tables(spec))
+    assert counts(found) == counts(explore_by_tables(spec))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
 
 
 def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: the file has the first states of the level alone."""
+    """The file is made to have only the first states of the level."""
     spec = post(tmp_path)
     right = Frontier.parts
     monkeypatch.setattr(Expander, "size", 5)
@@ -174,7 +174,7 @@ def test_a_search_whose_file_cannot_be_written_goes_on_and_says_so(
     assert [each.read_bytes() for each in file.parent.iterdir()] == [before]
     monkeypatch.undo()
     again = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0))
-    assert (told(again), again.unsaved) == (told(found), "")
+    assert (counts(again), again.unsaved) == (counts(found), "")
 
 
 def _full(*_: object) -> None:
@@ -216,7 +216,7 @@ def test_a_checkpoint_is_held_once_and_again_when_it_is_left(file: Path, monkeyp
 
 
 def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each would write over what the other kept."""
+    """Each of the two would overwrite the other's file."""
     spec = post(tmp_path)
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "0", "expanding"]
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
@@ -236,7 +236,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
     said = f"{file}: another search is using this checkpoint"
     assert [each.stderr.splitlines()[-1].partition(": ")[2] for each in others] == [said, said]
     assert [each.name for each in file.parent.iterdir()] == [file.name]
-    assert told(explore_by_tables(spec, SearchOptions(checkpoint=file))) == told(found)
+    assert counts(explore_by_tables(spec, SearchOptions(checkpoint=file))) == counts(found)
 
 
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a step asks for several times is computed once, and what it is given is taken for the spec's own object."""
+"""A step computes once what it uses several times, and uses the spec's own object in place of an equal argument."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_search_computes_them_once_for_each_successor(spec: Spec, monkeypatch:
         ("Both", [(4, 9), (4, 10)]),
     ],
 )
-def test_what_reads_the_next_state_is_computed_where_that_is_known(
+def test_a_formula_that_reads_the_next_state_is_computed_where_that_is_known(
     spec: Spec, action: str, found: list[tuple[int, int]]
 ) -> None:
     state = spec.state({"x": 3, "y": 0})
@@ -104,10 +104,10 @@ def test_what_reads_the_next_state_is_computed_where_that_is_known(
 
 
 @pytest.mark.parametrize(("action", "times"), [("OfOne", 1), ("LetOfOne", 1), ("LetOfArgument", 2)])
-def test_what_prints_is_computed_as_often_as_tlc_computes_it(
+def test_a_formula_that_prints_is_computed_as_often_as_by_tlc(
     action: str, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An argument once, and a LET of an action at each of its two uses."""
+    """TLC computes an argument once, and a LET of an action at each of its two uses."""
     body = BODY.replace("EXTENDS Naturals", "EXTENDS Naturals, TLC").replace(
         "[a |-> v + 1", '[a |-> IF PrintT("printed") THEN v + 1 ELSE 0'
     )

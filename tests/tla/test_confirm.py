@@ -1,4 +1,4 @@
-"""A count is confirmed by searches that share nothing but the spec; what makes one of them differ is told."""
+"""A count is confirmed by searches that share nothing but the spec; if one of them differs, the reason is printed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def post(folder: Path, *lines: str, most: int = 1) -> tuple[Path, Path]:
 
 
 def lopsided(folder: Path) -> tuple[Path, Path]:
-    """A spec that has a SYMMETRY and is not symmetric."""
+    """Write a spec that has a SYMMETRY and is not symmetric."""
     module, cfg = folder / "Lopsided.tla", folder / "Lopsided.cfg"
     module.write_text(LOPSIDED)
     constants = "CONSTANT Station = {a, b, c} Favourite = a"
@@ -76,7 +76,7 @@ def test_orbits_are_counted_under_constraints_too(tmp_path: Path) -> None:
     assert (found.doubt, len(found.confirmed)) == ("", 2)
 
 
-def test_too_many_states_without_symmetry_are_not_explored_and_that_is_told(tmp_path: Path) -> None:
+def test_too_many_states_without_symmetry_are_not_explored_and_a_confirmation_says_so(tmp_path: Path) -> None:
     found = explore_until_confirmed(
         loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path), SearchOptions(), max_without_symmetry=10
     )
@@ -94,7 +94,9 @@ def test_a_violation_is_confirmed(tmp_path: Path) -> None:
 
 def test_fingerprints_that_collide_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = fingerprints.FingerprintFunction.__call__
-    monkeypatch.setattr(fingerprints.FingerprintFunction, "__call__", lambda self, *told: right(self, *told) & 0xFF)
+    monkeypatch.setattr(
+        fingerprints.FingerprintFunction, "__call__", lambda self, *columns: right(self, *columns) & 0xFF
+    )
     found = explore_until_confirmed(loaded(post(tmp_path), tmp_path), SearchOptions())
     assert found.confirmed == ()
     assert "functions 0 and 1 of fingerprints: distinct: " in found.doubt
@@ -117,7 +119,7 @@ def test_the_command_confirms_or_is_inconclusive(tmp_path: Path) -> None:
     assert (refused.returncode, "go with --spec and --engine tables" in refused.stderr) == (2, True)
 
 
-def test_what_tables_cannot_explore_is_not_confirmed(tmp_path: Path) -> None:
+def test_a_spec_that_tables_cannot_explore_is_not_confirmed(tmp_path: Path) -> None:
     module, cfg = tmp_path / "Prints.tla", tmp_path / "Prints.cfg"
     module.write_text(
         "---- MODULE Prints ----\nEXTENDS Naturals, TLC\nVARIABLE x\nInit == x = 0\n"

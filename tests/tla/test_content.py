@@ -1,4 +1,4 @@
-"""What fingerprints are made of is the same for equal values, however they came about, and another for all others."""
+"""The content that fingerprints are made of is the same for equal values, however they were made, and for no others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_two_values_are_written_alike_if_and_only_if_tla_holds_them_equal(left: 
     assert (content(left) == content(right)) == (format_value(left) == format_value(right))
 
 
-def test_the_order_in_which_a_record_or_set_was_made_is_not_in_it() -> None:
+def test_the_content_of_a_record_or_set_does_not_depend_on_the_order_it_was_made_in() -> None:
     pairs = [("term", 1), ("type", "Noop"), ("a", frozenset({3, 1, 2}))]
     assert len({content(Fcn(dict(each))) for each in itertools.permutations(pairs)}) == 1
     assert content(frozenset([("x",), ("y", 1)])) == content(frozenset([("y", 1), ("x",)]))
@@ -48,5 +48,5 @@ def test_the_order_in_which_a_record_or_set_was_made_is_not_in_it() -> None:
     ],
     ids=["kinds", "nothing", "words", "words as they are written", "numbers", "records"],
 )
-def test_what_looks_alike_when_it_is_written_is_told_apart(values: tuple[Value, ...]) -> None:
+def test_values_that_look_alike_have_different_contents(values: tuple[Value, ...]) -> None:
     assert len({content(each) for each in values}) == len(values)

@@ -1,4 +1,4 @@
-"""How many states are generated where a search ends at a deadlock, beside TLC."""
+"""The number of states that a search generates before it ends at a deadlock, compared with TLC's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from lockstep.models.search_result import Engine, SpecFiles
 from lockstep.models.spec_search import explore_spec
+from tests.support.sampling import sampled
 
 BRANCHES = """VARIABLE x
 Init == x \\in {0, 1, 2}
@@ -93,33 +94,46 @@ Next == \\/ Allowed /\\ x < 2 /\\ x' = x + 1
         \\/ Either /\\ x < 2 /\\ x' = x + 2
         \\/ (Limit > 1 \\/ Limit > 0) /\\ x < 2 /\\ x' = 3"""
 
+#: A spec, entries of its cfg besides INIT and NEXT, and TLC's counts: distinct and generated states, depth.
 DEADLOCKS = {
-    "in an initial state": ("VARIABLE x\nInit == x \\in 0..2\nNext == x > 5 /\\ x' = x", ()),
-    "in a repeated initial state": ("VARIABLE x\nInit == x = 0 \\/ x = 0 \\/ x = 1\nNext == x > 5 /\\ x' = x", ()),
-    "behind several actions": (BRANCHES, ()),
-    "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",)),
-    "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",)),
-    "behind guards that are arguments": (ARGUMENTS, ()),
-    "behind arguments that are evaluated in one branch": (ONE_BRANCH, ()),
-    "behind arguments that are conjuncts twice": (AS_CONJUNCTS, ()),
-    "behind arguments that are computed before": (COMPUTED_BEFORE, ()),
-    "behind arguments of whole actions": (WHOLE_ACTION, ()),
-    "behind arguments of the initial predicate": (IN_THE_FIRST_STATE, ()),
-    "behind a guard without variables": (CONSTANT_GUARD, ()),
-    "behind guards with several witnesses": (WITNESSES, ()),
+    "in an initial state": ("VARIABLE x\nInit == x \\in 0..2\nNext == x > 5 /\\ x' = x", (), (3, 3, 1)),
+    "in a repeated initial state": (
+        "VARIABLE x\nInit == x = 0 \\/ x = 0 \\/ x = 1\nNext == x > 5 /\\ x' = x",
+        (),
+        (2, 3, 1),
+    ),
+    "behind several actions": (BRANCHES, (), (7, 11, 2)),
+    "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",), (5, 8, 2)),
+    "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",), (6, 11, 2)),
+    "behind guards that are arguments": (ARGUMENTS, (), (5, 12, 3)),
+    "behind arguments that are evaluated in one branch": (ONE_BRANCH, (), (3, 6, 2)),
+    "behind arguments that are conjuncts twice": (AS_CONJUNCTS, (), (4, 27, 2)),
+    "behind arguments that are computed before": (COMPUTED_BEFORE, (), (7, 16, 2)),
+    "behind arguments of whole actions": (WHOLE_ACTION, (), (2, 10, 2)),
+    "behind arguments of the initial predicate": (IN_THE_FIRST_STATE, (), (2, 8, 2)),
+    "behind a guard without variables": (CONSTANT_GUARD, (), (4, 10, 2)),
+    "behind guards with several witnesses": (WITNESSES, (), (8, 18, 4)),
 }
+#: Specs whose counts TLC confirms in every run; it confirms the others at night.
+CONFIRMED = ("within a CONSTRAINT", "behind arguments that are computed before", "behind arguments of whole actions")
+
+
+def files(folder: Path, name: str) -> SpecFiles:
+    text, cfg, _ = DEADLOCKS[name]
+    module, config = folder / "M.tla", folder / "M.cfg"
+    module.write_text(f"---- MODULE M ----\nEXTENDS Naturals, FiniteSets\n{text}\n====\n")
+    config.write_text("\n".join(["INIT Init", "NEXT Next", *cfg, ""]))
+    return SpecFiles(module, config)
 
 
 @pytest.mark.parametrize("name", DEADLOCKS)
 def test_a_deadlock_is_found_after_as_many_states_as_tlc_generates(name: str, tmp_path: Path) -> None:
-    text, cfg = DEADLOCKS[name]
-    module, config = tmp_path / "M.tla", tmp_path / "M.cfg"
-    module.write_text(f"---- MODULE M ----\nEXTENDS Naturals, FiniteSets\n{text}\n====\n")
-    config.write_text("\n".join(["INIT Init", "NEXT Next", *cfg, ""]))
-    ours, tables, theirs = (
-        explore_spec(SpecFiles(module, config), each) for each in (Engine.LITERAL, Engine.TABLES, Engine.TLC)
-    )
-    assert theirs.property == "deadlock"
-    counts = theirs.property, theirs.distinct, theirs.generated, theirs.depth
-    assert (ours.property, ours.distinct, ours.generated, ours.depth) == counts
-    assert (tables.property, tables.distinct, tables.generated, tables.depth) == counts
+    for engine in (Engine.LITERAL, Engine.TABLES):
+        found = explore_spec(files(tmp_path, name), engine)
+        assert (found.property, (found.distinct, found.generated, found.depth)) == ("deadlock", DEADLOCKS[name][2])
+
+
+@pytest.mark.parametrize("name", sampled(DEADLOCKS, CONFIRMED))
+def test_the_counts_at_a_deadlock_are_those_of_tlc(name: str, tmp_path: Path) -> None:
+    found = explore_spec(files(tmp_path, name), Engine.TLC)
+    assert (found.property, (found.distinct, found.generated, found.depth)) == ("deadlock", DEADLOCKS[name][2])

@@ -1,7 +1,7 @@
-"""Where a search ends at an edge of the model, both engines say the same: counts, depth, verdict and what is violated.
+"""Both engines agree where a search ends at an edge of the model: on counts, depth, verdict and what is violated.
 
-At the edge: a violation that closes a circle, lies beyond a CONSTRAINT, or in a state that VIEW or SYMMETRY takes for a
-known one; an initial state that violates several things; no state at all.
+At the edge: a violation that closes a circle, lies outside a CONSTRAINT, or in a state that VIEW or SYMMETRY takes for
+a known one; an initial state that violates several things; no state at all.
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ EDGES = (
         "Up",
     ),
     Edge(
-        "an invariant of a state beyond the CONSTRAINT",
+        "an invariant of a state outside the CONSTRAINT",
         _LINE + "Few == x < 3\nInv == x < 3\n",
         _START + "CONSTRAINT Few\nINVARIANT Inv\n",
         "Inv",
     ),
     Edge(
-        "a step property of a step beyond the CONSTRAINT",
+        "a step property of a step outside the CONSTRAINT",
         _LINE + "Few == x < 3\nLow == [][x' < 3]_x\n",
         _START + "CONSTRAINT Few\nPROPERTY Low\n",
         "Low",
     ),
     Edge(
-        "an invariant of a state beyond the ACTION_CONSTRAINT",
+        "an invariant of a state outside the ACTION_CONSTRAINT",
         _LINE + "Few == x' < 3\nInv == x < 3\n",
         _START + "ACTION_CONSTRAINT Few\nINVARIANT Inv\n",
         "Inv",
@@ -101,7 +101,7 @@ EDGES = (
         "deadlock",
     ),
     Edge(
-        "a deadlock that lies beyond the CONSTRAINT",
+        "a deadlock that lies outside the CONSTRAINT",
         _COUNTER + "Next == x < 4 /\\ x' = x + 1\nFew == x < 3\n",
         _START + "CONSTRAINT Few\n",
         "nothing",
@@ -114,13 +114,13 @@ EDGES = (
         "nothing",
     ),
     Edge(
-        "an invariant of a state that a VIEW takes for another, beyond the CONSTRAINT",
+        "an invariant of a state that a VIEW takes for another, outside the CONSTRAINT",
         _PAIR + 'Few == ~(s = 3 /\\ t = "b")\n',
         _START + "VIEW Seen\nINVARIANT NotB\nCONSTRAINT Few\n",
         "NotB",
     ),
     Edge(
-        "an invariant of a state that a VIEW takes for another, beyond the ACTION_CONSTRAINT",
+        "an invariant of a state that a VIEW takes for another, outside the ACTION_CONSTRAINT",
         _PAIR + "Few == t' = t\n",
         _START + "VIEW Seen\nINVARIANT NotB\nACTION_CONSTRAINT Few\n",
         "NotB",
@@ -174,7 +174,7 @@ EDGES = (
         "First",
     ),
     Edge(
-        "an initial state that violates an initial property beyond the CONSTRAINT",
+        "an initial state that violates an initial property outside the CONSTRAINT",
         _TWO + "First == x < 7\nFew == x < 4\n",
         _START + "PROPERTY First\nCONSTRAINT Few\n",
         "First",
@@ -186,7 +186,7 @@ EDGES = (
         "nothing",
     ),
     Edge(
-        "an initial state that violates an invariant beyond the CONSTRAINT, alone",
+        "an initial state that violates an invariant outside the CONSTRAINT, alone",
         _LINE + "Few == x > 5\nInv == x # 0\n",
         _START + "CONSTRAINT Few\nINVARIANT Inv\n",
         "Inv",
@@ -206,7 +206,7 @@ OFTEN = tuple(
     for each in EDGES
     if each.name
     in (
-        "an invariant of a state that a VIEW takes for another, beyond the CONSTRAINT",
+        "an invariant of a state that a VIEW takes for another, outside the CONSTRAINT",
         "an initial state that violates an invariant and an initial property",
     )
 )
@@ -246,4 +246,4 @@ def test_the_compiled_search_finds_what_the_table_names(edge: Edge, tmp_path: Pa
     verdicts = {"nothing": Verdict.HOLDS, "": Verdict.INCONCLUSIVE}
     assert found.verdict is verdicts.get(edge.found, Verdict.VIOLATED), found.reason
     assert found.property == (None if edge.found in verdicts else edge.found)
-    assert (found.distinct == 0) == (edge.found == "" or "beyond the CONSTRAINT, alone" in edge.name)
+    assert (found.distinct == 0) == (edge.found == "" or "outside the CONSTRAINT, alone" in edge.name)

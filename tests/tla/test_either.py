@@ -1,4 +1,4 @@
-"""A search begins state by state and goes on by tables, and comes to what either of the two comes to."""
+"""A search that begins state by state and goes on by tables finds what each of the two finds alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def post(cache: Path, *lines: str) -> Spec:
     return load_spec(POST, cfg(cache, *lines), cache_dir=cache)
 
 
-def told(found: Exploration | TableExploration) -> list[Any]:
+def counts(found: Exploration | TableExploration) -> list[Any]:
     return [getattr(found, name) for name in COUNTS]
 
 
@@ -56,11 +56,11 @@ def told(found: Exploration | TableExploration) -> list[Any]:
     ],
     ids=["holds", "violated", "symmetry", "a behaviour", "a deadlock"],
 )
-def test_it_makes_no_difference_when_tables_begin(few: int, lines: tuple[str, ...], cache: Path) -> None:
+def test_the_result_does_not_depend_on_when_tables_begin(few: int, lines: tuple[str, ...], cache: Path) -> None:
     spec = post(cache, *lines)
     theirs = explore(spec)
     ours = explore_compiled(spec, SearchOptions(states_before_tables=few))
-    assert told(ours) == told(theirs)
+    assert counts(ours) == counts(theirs)
     if few != 20:
         assert isinstance(ours, TableExploration) is (few == 1)
     assert (
@@ -108,7 +108,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spec_that_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TLCSet would be evaluated twice, and Print would print twice."""
     module, config = tmp_path / "Counting.tla", tmp_path / "Counting.cfg"
     module.write_text(
@@ -126,7 +126,7 @@ def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatc
     assert (small.distinct, small.notes) == (31, ())  # so small a search asks for no tables
 
 
-def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_numpy_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = post(cache, "CHECK_DEADLOCK FALSE")
     searches = counted(monkeypatch)
     # An import puts another package here, and that would stay for the tests that come after.
@@ -140,7 +140,7 @@ def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatc
     assert "numpy" in found.notes[0]
 
 
-def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
+def test_every_state_is_found_one_by_one_where_tables_gain_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, config = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"

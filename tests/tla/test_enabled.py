@@ -1,4 +1,4 @@
-"""ENABLED within an INSTANCE is asked of the module's own variables (Specifying Systems, 17.8), as TLC does."""
+"""ENABLED within an INSTANCE is about the module's own variables (Specifying Systems, 17.8), as in TLC."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_every_action_has_an_edge_in_a_compared_graph(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sampled(HOLDING, COMPARED))
-def test_every_system_has_a_type_and_something_to_keep(module: str) -> None:
+def test_every_system_has_a_type_invariant_and_another_invariant(module: str) -> None:
     assert "TypeOK" in compiled(module).invariants
     assert len(compiled(module).invariants) > 1
 
@@ -128,7 +128,7 @@ def test_a_violation_has_the_name_that_tlc_gives_and_the_length_of_its_shortest_
 
 
 def kind_and_name(result: TlcResult, cfg: Path) -> tuple[str, str]:
-    """What TLC says was violated; an action property that an INSTANCE brings in it names by its line alone."""
+    """Return the kind and name of TLC's violation; it names an action property of an INSTANCE by its line alone."""
     violation = result.violation
     assert violation is not None
     if violation.kind is PropertyKind.ACTION and violation.name is None:
@@ -150,7 +150,7 @@ def test_a_counterexample_is_a_behaviour_that_ends_in_the_violation(module: str,
 
 
 @pytest.mark.parametrize(("module", "variant"), sampled(VIOLATED, SAMPLE))
-def test_what_is_violated_is_what_the_table_names(module: str, variant: str) -> None:
+def test_the_violated_property_is_the_one_that_the_table_names(module: str, variant: str) -> None:
     found, _ = checked(module, variant)
     assert found.violation is not None
     assert found.violation.name == VIOLATED[module, variant]

@@ -1,4 +1,4 @@
-"""Formulas of every odd form, on walks through states: what a change is said not to concern, it has not changed.
+"""Formulas of every odd form, on walks through states: a formula that a change does not affect has not changed.
 
 The modules of specs/footprints have a property for each form that a formula may take; none of their actions matters. A
 walk changes a variable or two at random, and both ways of evaluation judge each step. A step that a property forbids is
@@ -165,17 +165,17 @@ def walks(spec: Spec, steps: int, seed: int) -> None:
     assert len(forbidding) > len(spec.parts) * 0.6
 
 
-def test_what_no_change_concerns_has_not_changed(spec: Spec) -> None:
+def test_a_formula_that_no_change_affects_has_not_changed(spec: Spec) -> None:
     walks(spec, 200, seed=1)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2, 8))
-def test_what_no_change_concerns_has_not_changed_on_long_walks(spec: Spec, seed: int) -> None:
+def test_a_formula_that_no_change_affects_has_not_changed_on_long_walks(spec: Spec, seed: int) -> None:
     walks(spec, 1500, seed)
 
 
-def test_what_indexes_a_record_is_in_the_footprint_of_its_fields(tmp_path: Path) -> None:
+def test_the_index_of_a_record_is_in_the_footprint_of_its_fields(tmp_path: Path) -> None:
     """I4 == node[cur] \\in Rec"""
     spec = load_spec(MODULES / "One.tla", MODULES / "One.cfg", cache_dir=tmp_path)
     assert len(spec.parts["I4"]) == 4
@@ -202,7 +202,7 @@ def test_a_conjunct_over_too_many_elements_is_one_part(tmp_path: Path) -> None:
 
 
 def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_changes_too(tmp_path: Path) -> None:
-    """[][A]_v whose A is false where r stands still: a step of q alone breaks it."""
+    """A step of q alone violates [][A]_v, since A is false where r does not change."""
     module = (
         "EXTENDS Integers\nVARIABLES r, q\nvars == <<r, q>>\nInit == r = 0 /\\ q = 0\n"
         "Next == r' = r + 1 /\\ q' = q + 1\nRises == [][\\A S \\in SUBSET (1..13) : r' > r \\/ S = {}]_vars"

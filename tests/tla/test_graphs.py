@@ -116,7 +116,7 @@ def test_step_reaches_exactly_the_successors_that_were_generated(model: tuple[Sp
                 assert spec.explain(state, action, args).enabled
 
 
-def test_what_is_not_enabled_has_no_step_and_an_explanation(model: tuple[Spec, Exploration, Dump]) -> None:
+def test_a_disabled_action_has_no_step_and_an_explanation(model: tuple[Spec, Exploration, Dump]) -> None:
     spec, found, _tlc = model
     seen: dict[str, list[dict[str, Value]]] = {}
     for edge in found.edges:

@@ -52,7 +52,7 @@ def entry(index: int, value: object = "v") -> Fcn:
     return Fcn({"index": index, "value": value})
 
 
-MANY = frozenset(entry(index) for index in range(2000))
+LONG = frozenset(entry(index) for index in range(2000))
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def grown(index: int) -> GrowingSet:
     """Return the long set with one more element."""
-    member(entry(-1), MANY)  # so it is known that all are of one make
-    found = cup(MANY, frozenset({entry(index)}))
+    member(entry(-1), LONG)  # so it is known that all are of one make
+    found = cup(LONG, frozenset({entry(index)}))
     assert isinstance(found, GrowingSet)
     return found
 
@@ -93,11 +93,11 @@ def test_two_sets_made_of_the_same_one_do_not_see_each_other_s_elements() -> Non
     assert not member(entry(7000), left)
     assert not member(entry(6000), right)
     assert not eq(left, right)
-    assert eq(right, MANY | {entry(5000), entry(7000)})
+    assert eq(right, LONG | {entry(5000), entry(7000)})
 
 
 def test_a_growing_set_is_equal_to_the_plain_one_and_has_its_hash() -> None:
-    plain = MANY | {entry(5000)}
+    plain = LONG | {entry(5000)}
     found = grown(5000)
     assert eq(found, plain)
     assert eq(plain, found)
@@ -114,7 +114,7 @@ def test_adding_what_is_there_is_the_same_set() -> None:
 
 
 def test_sets_that_share_elements_are_each_listed_in_the_order_of_any_set() -> None:
-    """The order of one is kept for the next: with few elements more, with many more, and asked of an older one."""
+    """The order of one set is kept for the next, which has a few elements more or many, and for an older one."""
     sets = [grown(5000)]
     for more in (frozenset({entry(-7), entry(2500)}), frozenset(map(entry, range(-900, -400))), frozenset({entry(-8)})):
         sets.append(cup(sets[-1], more))
@@ -131,7 +131,7 @@ def test_listing_a_set_is_not_disturbed_by_listing_one_made_of_it() -> None:
     assert [*begin, *listed] == list(equality.ordered(first.force()))
 
 
-def test_what_was_added_since_an_older_set_is_known_where_one_was_made_of_the_other() -> None:
+def test_elements_added_since_an_older_set_are_known_where_one_was_made_of_the_other() -> None:
     first = grown(5000)
     second = cup(cup(first, frozenset({entry(6000)})), frozenset({entry(7000), entry(8000)}))
     third = cup(second, frozenset({entry(9000)}))
@@ -150,8 +150,8 @@ def test_an_element_of_another_kind_is_refused_as_in_any_set() -> None:
 
 def test_the_other_operators_take_a_growing_set_as_a_plain_one() -> None:
     found = grown(5000)
-    assert eq(minus(found, MANY), frozenset({entry(5000)}))
-    assert eq(cup(frozenset({entry(9000)}), found), MANY | {entry(5000), entry(9000)})
+    assert eq(minus(found, LONG), frozenset({entry(5000)}))
+    assert eq(cup(frozenset({entry(9000)}), found), LONG | {entry(5000), entry(9000)})
 
 
 LOG = tuple(entry(index) for index in range(2000))
@@ -237,14 +237,14 @@ def test_the_other_operators_take_a_growing_sequence_as_a_plain_one() -> None:
     assert except_(found, (2,), lambda _old: entry(7)) == (LOG[0], entry(7), *plain[2:])
     assert except_(found, (2, "value"), lambda _old: "w") == (LOG[0], entry(1, "w"), *plain[2:])
     assert merge(found, plain) == plain
-    assert member(found, SeqSet(MANY | {entry(5000)}))
-    assert not member(append(found, entry(6000)), SeqSet(MANY | {entry(5000)}))
-    assert member(found, FcnSet(frozenset(range(1, 2002)), MANY | {entry(5000)}))
+    assert member(found, SeqSet(LONG | {entry(5000)}))
+    assert not member(append(found, entry(6000)), SeqSet(LONG | {entry(5000)}))
+    assert member(found, FcnSet(frozenset(range(1, 2002)), LONG | {entry(5000)}))
     one, other = ModelValue("a"), ModelValue("b")
     assert Images({one: other}).image(append((one,) * 2000, one)) == (other,) * 2001
 
 
-def test_what_has_no_listing_makes_no_sequence_grow() -> None:
+def test_a_set_without_a_listing_makes_no_sequence_grow() -> None:
     """Append(log, Nat) is a sequence as long as no state has it."""
     odd = append(LOG, NAT)
     assert apply(odd, 2001) is NAT
@@ -253,7 +253,7 @@ def test_what_has_no_listing_makes_no_sequence_grow() -> None:
         frozen(odd)
 
 
-def test_what_a_long_sequence_was_made_of_is_known_and_cut_back_to_as_it_was() -> None:
+def test_the_sequence_that_a_long_one_was_made_of_is_known_and_cut_back_to_as_it_was() -> None:
     log = tuple(entry(index) for index in range(100))
     longer = append(log, entry(100))
     assert added_to(log, longer) == (entry(100),)
@@ -325,7 +325,7 @@ def test_memory_is_that_of_the_state_and_not_of_the_trace() -> None:
 
 
 def peak_of(head: Header, spec: Spec, count: int) -> int:
-    """Return the bytes in use at most while a trace of checkpoints is checked, which change nothing."""
+    """Return the peak of memory, in bytes, while a trace of checkpoints is checked; these change nothing."""
     events = (Event(seq, "n1", "PersistCheckPoint", {}, {"checkPoint": -1}) for seq in range(count))
     tracemalloc.start()
     try:

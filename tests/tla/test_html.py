@@ -1,4 +1,4 @@
-"""What a notebook shows of states, behaviours, verdicts and traces: tables in which every text is text."""
+"""The tables that a notebook shows for states, behaviours, verdicts and traces, in which every text is escaped."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_very_long_text_is_cut() -> None:
     assert (len(value), value[-1]) == (LONG, "…")
 
 
-def test_what_the_functions_at_the_top_return_is_shown() -> None:
+def test_the_results_of_the_functions_at_the_top_are_shown() -> None:
     service = ROOT / "docs" / "lock_service"
     spec = lockstep.load_spec(service / "LockService.tla", service / "LockService.cfg")
     assert cells_of(next(spec.initial_states()))[3:] == ["queue", "<<>>", "token", "0"]

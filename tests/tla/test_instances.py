@@ -1,4 +1,4 @@
-"""INSTANCE: what it brings in means what TLC says, whatever names are shared and however deep it is nested."""
+"""Definitions that INSTANCE brings in have TLC's meaning, whatever names are shared and however deep it is nested."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError
 from lockstep.tla.values.kinds import format_value
 from tests.support.sampling import sampled
-from tests.support.tla.tla_instances import Maker, TooLongError, told_by_tlc, told_by_us
+from tests.support.tla.tla_instances import Maker, TooLongError, values_by_search, values_by_tlc
 
-SAMPLE, MANY = 1, 300
+IN_EVERY_RUN, AT_NIGHT = 1, 300
 
 INNER = """---- MODULE C ----
 EXTENDS Naturals
@@ -128,7 +128,7 @@ Deep(k) == IF k = 0 THEN c ELSE Deep(k - 1) + 1
     root = OF_A_LET % " /\\ ".join(f'PrintT(<<"{name}", {name}>>)' for name in names)
     written(tmp_path, L=inner, R=root)
     (tmp_path / "R.cfg").write_text("INIT Init\nNEXT Next\n")
-    theirs = told_by_tlc(tmp_path / "R.tla")
+    theirs = values_by_tlc(tmp_path / "R.tla")
     assert list(theirs) == names
     spec = load_spec(tmp_path / "R.tla", tmp_path / "R.cfg", cache_dir=tmp_path / "cache")
     values = {name: format_value(spec.evaluate(name, spec.state({"x": 1}))) for name in names}
@@ -137,15 +137,15 @@ Deep(k) == IF k = 0 THEN c ELSE Deep(k - 1) + 1
 
 
 def compared(seed: int, folder: Path) -> tuple[int, int]:
-    """Hold made-up modules against TLC; return how many expressions and steps were compared."""
+    """Compare made-up modules with TLC; return how many expressions and steps were compared."""
     maker = Maker(seed, levels=1 + seed % 3)
     root = maker.write(folder)
-    theirs = told_by_tlc(root)
+    theirs = values_by_tlc(root)
     if not theirs:  # SANY refuses what was made up, and so it does for us
         with pytest.raises(SanyError):
-            told_by_us(root, maker)
+            values_by_search(root, maker)
         return 0, 0
-    assert told_by_us(root, maker) == theirs
+    assert values_by_search(root, maker) == theirs
     return sum(name[0] == "E" for name in theirs), sum(name[0] == "A" for name in theirs)
 
 
@@ -166,12 +166,12 @@ def compare_all(seeds: range, folder: Path) -> None:
 
 
 def test_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
-    compare_all(range(SAMPLE), tmp_path)
+    compare_all(range(IN_EVERY_RUN), tmp_path)
 
 
 @pytest.mark.nightly
 def test_hundreds_of_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
-    compare_all(range(SAMPLE, SAMPLE + MANY), tmp_path)
+    compare_all(range(IN_EVERY_RUN, IN_EVERY_RUN + AT_NIGHT), tmp_path)
 
 
 ADDING = """---- MODULE Adding ----

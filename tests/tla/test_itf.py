@@ -1,4 +1,4 @@
-"""What is no ITF value is refused with a ValueError, whatever is wrong with it."""
+"""A tree that is no ITF value is refused with a ValueError, whatever is wrong with it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("tree", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_no_itf_value_is_refused(tree: Any) -> None:
+def test_a_tree_that_is_no_itf_value_is_refused(tree: Any) -> None:
     for wrapped in (tree, [tree], {"a": tree}):
         with pytest.raises(ValueError, match=r"ITF|#"):
             from_itf(wrapped)
@@ -59,7 +59,7 @@ def test_a_tree_that_is_nested_too_deeply_is_refused() -> None:
         from_itf(deep)
 
 
-def test_what_is_an_itf_value_is_read() -> None:
+def test_an_itf_value_is_read() -> None:
     assert from_itf({"#set": ["n0", "n1"]}) == frozenset({"n0", "n1"})
     assert from_itf({"#tup": [1, 2]}) == (1, 2)
     assert from_itf({"#bigint": "-36893488147419103232"}) == -(2**65)

@@ -44,11 +44,11 @@ def load(folder: Path, definitions: str) -> Spec:
     modules.mkdir(exist_ok=True)
     (modules / "Json.tla").write_text(JSON)
     (modules / "IOUtils.tla").write_text(IO_UTILS)
-    head = "---- MODULE Told ----\nEXTENDS Naturals, Sequences, Json, IOUtils\nCONSTANTS n1, n2\nVARIABLE x\n"
+    head = "---- MODULE Values ----\nEXTENDS Naturals, Sequences, Json, IOUtils\nCONSTANTS n1, n2\nVARIABLE x\n"
     body = f"J == INSTANCE Json\nInit == x = 1\nNext == UNCHANGED x\n{definitions}\n====\n"
-    (folder / "Told.tla").write_text(head + body)
-    (folder / "Told.cfg").write_text(CFG)
-    return load_spec(folder / "Told.tla", folder / "Told.cfg", search_path=[modules], cache_dir=folder / "cache")
+    (folder / "Values.tla").write_text(head + body)
+    (folder / "Values.cfg").write_text(CFG)
+    return load_spec(folder / "Values.tla", folder / "Values.cfg", search_path=[modules], cache_dir=folder / "cache")
 
 
 #: What TLC prints with the modules' Java; see docs/own_spec.md.
@@ -157,8 +157,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("expression", "said"), REFUSED.items(), ids=list(REFUSED))
-def test_what_does_more_than_having_a_value_is_refused_by_its_place(expression: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(CompileError, match=rf"Told\.tla:8: {said}"):
+def test_an_operator_with_an_effect_is_refused_by_its_place(expression: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=rf"Values\.tla:8: {said}"):
         load(tmp_path, f"Inv == {expression} = TRUE")
 
 

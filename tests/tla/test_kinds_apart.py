@@ -18,6 +18,7 @@ from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tlc import PropertyKind, run_tlc
+from tests.support.sampling import sampled
 from tests.support.tla.tables import differences
 
 SYMMETRIC = ("SYMMETRY Same", "CONSTANT P = {p, q}")
@@ -81,6 +82,26 @@ Same == Permutations(P)""",
     ),
 }
 
+#: Verdict, distinct and generated states, and depth, by TLC.
+COUNTS: dict[str, tuple[object, ...]] = {
+    "an initial integer and an initial boolean": ("holds", 2, 4, 1),
+    "the same initial state twice between others": ("holds", 2, 6, 1),
+    "successors": ("holds", 3, 7, 2),
+    "variables that are exchanged": ("holds", 4, 6, 2),
+    "sets": ("holds", 2, 4, 1),
+    "sets of sets": ("holds", 2, 4, 1),
+    "sequences": ("holds", 2, 4, 1),
+    "records": ("holds", 2, 4, 1),
+    "domains": ("holds", 2, 4, 1),
+    "a domain that becomes another": ("violated", 7, 11, 4),
+    "elements of a quantifier's set": ("holds", 8, 25, 3),
+    "states outside the model": ("holds", 4, 15, 2),
+    "states under SYMMETRY": ("holds", 2, 10, 2),
+    "sets of sets under SYMMETRY": ("holds", 4, 22, 2),
+}
+#: Specs whose counts TLC confirms in every run; it confirms the others at night.
+CONFIRMED = ("successors", "a domain that becomes another", "sets of sets under SYMMETRY")
+
 FAILS = {
     "a set of both": "VARIABLE x\nInit == x \\in {FALSE, 0}\nNext == x' = x",
     "a set of both, the integer first": "VARIABLE x\nInit == x \\in {1, TRUE}\nNext == x' = x",
@@ -106,8 +127,9 @@ def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:
     return module, config
 
 
-def result(found: SearchResult) -> tuple[object, ...]:
-    return found.verdict, found.property, found.distinct, found.generated, found.depth
+def counts(found: SearchResult) -> tuple[object, ...]:
+    assert found.property == (None if found.verdict is Verdict.HOLDS else "deadlock")
+    return found.verdict.value, found.distinct, found.generated, found.depth
 
 
 def said_by_tlc(module: Path, cfg: Path) -> str:
@@ -120,29 +142,34 @@ def said_by_tlc(module: Path, cfg: Path) -> str:
 def test_states_that_differ_in_kind_only_are_two_as_for_tlc(name: str, tmp_path: Path) -> None:
     text, cfg = APART[name]
     files = written(tmp_path, text, *cfg)
-    theirs = explore_spec(SpecFiles(*files), Engine.TLC)
-    assert theirs.distinct is not None and theirs.distinct >= 2
-    assert (
-        result(explore_spec(SpecFiles(*files), Engine.LITERAL))
-        == result(explore_spec(SpecFiles(*files), Engine.TABLES))
-        == result(theirs)
-    )
+    for engine in (Engine.LITERAL, Engine.TABLES):
+        assert counts(explore_spec(SpecFiles(*files), engine)) == COUNTS[name]
+
+
+@pytest.mark.parametrize("name", sampled(APART, CONFIRMED))
+def test_the_counts_of_states_that_differ_in_kind_only_are_those_of_tlc(name: str, tmp_path: Path) -> None:
+    text, cfg = APART[name]
+    assert counts(explore_spec(SpecFiles(*written(tmp_path, text, *cfg)), Engine.TLC)) == COUNTS[name]
 
 
 @pytest.mark.parametrize("name", [name for name in APART if "quantifier" not in name])
-def test_tables_themselves_keep_them_apart_and_find_the_same_states(name: str, tmp_path: Path) -> None:
-    """No other search stands in for the tables here."""
+def test_tables_themselves_keep_states_that_differ_in_kind_only_apart(name: str, tmp_path: Path) -> None:
+    """The search by tables is called directly, so that no search state by state replaces it."""
     text, cfg = APART[name]
-    spec = load_spec(*written(tmp_path, text, *cfg), cache_dir=tmp_path / "cache")
+    spec = load_spec(*written(tmp_path, text, *cfg))  # compiled by the test above
     by_tables, state_by_state = explore_by_tables(spec), explore(spec)
     assert by_tables.distinct == state_by_state.distinct >= 2
     assert differences(spec) == []
 
 
+@pytest.mark.parametrize("name", sampled(FAILS, ["a set of both", "an action that compares them"]))
+def test_tlc_cannot_compare_values_of_two_kinds(name: str, tmp_path: Path) -> None:
+    assert "Attempted to c" in said_by_tlc(*written(tmp_path, FAILS[name]))
+
+
 @pytest.mark.parametrize("name", FAILS)
 def test_values_that_tlc_cannot_compare_end_every_search(name: str, tmp_path: Path) -> None:
     files = written(tmp_path, FAILS[name])
-    assert "Attempted to c" in said_by_tlc(*files)
     for engine in (Engine.LITERAL, Engine.TABLES):
         found = explore_spec(SpecFiles(*files), engine)
         assert found.verdict is Verdict.MALFORMED
@@ -150,14 +177,14 @@ def test_values_that_tlc_cannot_compare_end_every_search(name: str, tmp_path: Pa
 
 
 def test_images_of_one_state_that_differ_in_kind_only_end_every_search(tmp_path: Path) -> None:
-    """TLC looks for the least image of a state, and compares them for it."""
+    """TLC compares the images of a state to find the least one."""
     files = written(tmp_path, OWN_IMAGES, *SYMMETRIC)
     assert "Attempted to compare boolean TRUE with non-boolean: 1" in said_by_tlc(*files)
     for engine in (Engine.LITERAL, Engine.TABLES):
         assert "two images of a state differ in kind only" in explore_spec(SpecFiles(*files), engine).reason
 
 
-def test_a_lasso_leads_from_one_of_them_to_the_other(tmp_path: Path) -> None:
+def test_a_lasso_leads_from_a_state_to_one_that_differs_in_kind_only(tmp_path: Path) -> None:
     text = """VARIABLE x
 Init == x = 1
 Next == IF ToString(x) = "1" THEN x' = TRUE ELSE x' = x

@@ -1,4 +1,4 @@
-"""To ask about each element of a long function or set takes linear time: no set is made, and nothing is sorted."""
+"""A test of each element of a long function or set takes linear time: no set is made, and nothing is sorted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_message_is_looked_up_in_a_bag_without_making_its_domain(monkeypatch: 
     assert not in_domain(message(100), BAG)
 
 
-def test_what_cannot_be_an_argument_of_a_bag_is_an_error_still() -> None:
+def test_a_value_that_cannot_be_an_argument_of_a_bag_is_an_error() -> None:
     with pytest.raises(TlaTypeError):
         in_domain("a string", BAG)
     with pytest.raises(TlaTypeError):

@@ -14,11 +14,11 @@ from lockstep.base.verdict import Verdict
 from lockstep.models.search_result import Engine, SearchResult, SpecFiles
 from lockstep.models.spec_search import explore_spec
 from lockstep.tla.search_options import SearchOptions
+from tests.support.sampling import SEED
 from tests.support.tla.tla_models import Maker
-from tests.support.tla.tla_terms import SEED
 
-#: How many models every run compares, how many the nightly one does besides, and how many of these are one test.
-FEW, MANY, BATCH = 2, 2_000, 50
+#: Number of models that every run compares, that are compared at night besides, and that one nightly test compares.
+IN_EVERY_RUN, AT_NIGHT, BATCH = 2, 2_000, 50
 
 
 def of_behaviours(found: SearchResult) -> bool:
@@ -26,7 +26,7 @@ def of_behaviours(found: SearchResult) -> bool:
 
 
 def compare(seed: int, folder: Path) -> Verdict:
-    """Ask both engines about a made-up model; answer the verdict of both."""
+    """Compare both engines on a made-up model; return the verdict of both."""
     maker = Maker(seed)
     files, deadlock = maker.write(folder), maker.random.random() < 0.6
     ours = explore_spec(SpecFiles(*files), Engine.COMPILED, SearchOptions(check_deadlock=deadlock, max_states=3_000))
@@ -38,7 +38,7 @@ def compare(seed: int, folder: Path) -> Verdict:
         (ours.depth, theirs.depth),
     ):
         assert other in (one, None)  # TLC counts nothing where it stops at an initial state
-    if of_behaviours(theirs):  # of which TLC does not say which it is, nor finds the same lasso
+    if of_behaviours(theirs):  # TLC does not name the property, and its lasso may be another
         assert of_behaviours(ours)
         return ours.verdict
     assert (ours.reason, ours.property) == (theirs.reason, theirs.property)
@@ -47,18 +47,18 @@ def compare(seed: int, folder: Path) -> Verdict:
     return ours.verdict
 
 
-@pytest.mark.parametrize("seed", range(FEW))
+@pytest.mark.parametrize("seed", range(IN_EVERY_RUN))
 def test_both_engines_say_the_same_of_a_made_up_model(seed: int, tmp_path: Path) -> None:
     compare(seed, tmp_path)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("first", range(FEW, FEW + MANY, BATCH))
+@pytest.mark.parametrize("first", range(IN_EVERY_RUN, IN_EVERY_RUN + AT_NIGHT, BATCH))
 def test_both_engines_say_the_same_of_thousands_of_made_up_models(first: int, tmp_path: Path) -> None:
     """`LOCKSTEP_SEED` gives other models than those of every night."""
     found = []
     for seed in range(first, first + BATCH):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        found.append(compare(SEED * MANY + seed, folder))
+        found.append(compare(SEED * AT_NIGHT + seed, folder))
     assert {Verdict.HOLDS, Verdict.VIOLATED} <= {*found}

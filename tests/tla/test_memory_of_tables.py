@@ -1,4 +1,4 @@
-"""Without enough memory a search by tables comes to no verdict."""
+"""A search by tables without enough memory is inconclusive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_command_takes_no_more_memory_than_its_option_allows(tmp_path: Path)
         assert (refused.returncode, "Invalid value for '--memory'" in refused.stderr) == (2, True)
 
 
-def test_what_is_kept_for_properties_of_behaviours_counts(tmp_path: Path) -> None:
+def test_memory_for_properties_of_behaviours_counts_towards_the_budget(tmp_path: Path) -> None:
     cfg = tmp_path / "Post.cfg"
     cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\nPROPERTY Ends\n")
     spec = load_spec(SPECS / "tables" / "Post.tla", cfg, cache_dir=tmp_path)

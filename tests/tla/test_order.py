@@ -195,7 +195,7 @@ COUNTED = (
 )
 
 
-def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) -> None:
+def test_an_element_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) -> None:
     """TLC keeps a union as what it was made of, unless all of that is listed, or its elements were counted."""
     counted = [
         f"Cardinality(Counted{number}) > 2 /\\ \\E s \\in Counted{number} : x' = <<{number + 90}, s>>"

@@ -1,4 +1,4 @@
-"""Strings, model values and the fields of records come in TLC's order, that in which it reads them first."""
+"""Strings, model values and the fields of records are in TLC's order: the order in which it first reads them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_sets_of_numbers_need_no_names() -> None:
 def test_a_set_of_integers_is_sorted_once_however_often_a_quantifier_ranges_over_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A nested quantifier ranges over the very set again and again: it was half the time of a search for quicksort."""
+    """A nested quantifier ranges over the same set again and again."""
     names, sorted_ = NameOrder({}), Counter[frozenset[Value]]()
     plain = NameOrder.sorted
 

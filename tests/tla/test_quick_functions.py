@@ -1,4 +1,4 @@
-"""What takes for granted that it is given records says of anything else what the plain function says, and where."""
+"""A function that expects records has the value of the plain function, or its error and place, for anything else."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def test_membership_of_a_domain_is_decided_without_listing_it(
 
 
 @pytest.mark.parametrize(("value", "function"), [("a", (7,)), (True, (7,)), (1, NODE), ("f", Fcn({2: 0})), (1, 5)])
-def test_what_cannot_be_compared_with_a_domain_is_an_error(spec: Spec, value: Value, function: Value) -> None:
+def test_a_value_that_cannot_be_compared_with_a_domain_is_an_error(spec: Spec, value: Value, function: Value) -> None:
     with pytest.raises(TlaError):
         spec.evaluate("Has", None, value, function)
 
 
-def test_what_is_computed_on_demand_is_written_plainly(spec: Spec) -> None:
+def test_a_value_computed_on_demand_is_written_plainly(spec: Spec) -> None:
     (state,) = spec.initial_states()
     assert spec.evaluate("Lazy", state) is True
     assert "Filter__plain" not in spec._module
@@ -128,6 +128,6 @@ def test_what_is_computed_on_demand_is_written_plainly(spec: Spec) -> None:
         5 in spec.evaluate("Filter", None, 3)  # noqa: B015 - it is asked only now
 
 
-def test_what_calls_itself_is_written_once(spec: Spec) -> None:
+def test_a_recursive_definition_is_written_once(spec: Spec) -> None:
     assert spec.evaluate("Depth", None, Fcn({"d": Fcn({"d": ()})})) == 2
     assert "Depth__plain" not in spec._module

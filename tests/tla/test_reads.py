@@ -1,4 +1,4 @@
-"""What an action reads: states alike in that have the same steps, and what it does not read it leaves as it is."""
+"""An action has the same steps in states that agree on what it reads, and leaves alone what it does not read."""
 
 from __future__ import annotations
 

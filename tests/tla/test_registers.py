@@ -1,4 +1,4 @@
-"""TLCGet and TLCSet: what TLC prints of them with one worker, a search of the compiled spec prints, too."""
+"""TLCGet and TLCSet: a search of the compiled spec prints the values that TLC prints with one worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.sampling import sampled
 
 HEAD = """EXTENDS Naturals, Sequences, TLC
 VARIABLE x
-Tell(where) ==
+Report(where) ==
     PrintT(<<where, x, TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter"), TLCGet(1)>>)
 Counted == TLCGet(1) + 1
 Count == TLCSet(1, Counted)
@@ -26,30 +26,30 @@ Count == TLCSet(1, Counted)
 SPECS = {
     "counters, wherever something is evaluated": (
         """ASSUME TLCSet(1, 0) /\\ PrintT(<<TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter")>>)
-Init == x \\in {0, 10} /\\ Tell("Init")
-Add == x < 4 /\\ \\E d \\in {1, 2} : x' = x + d /\\ Count /\\ Tell("Add")
-Drop == x > 9 /\\ x' = x - 9 /\\ Tell("Drop")
-Next == Add \\/ Drop \\/ (x > 3 /\\ Tell("stay") /\\ UNCHANGED x)
-Inv == Tell("Inv") /\\ Count
-Con == Tell("Con") /\\ x < 5 /\\ Count
-ACon == Tell("ACon") /\\ x' # 10""",
+Init == x \\in {0, 10} /\\ Report("Init")
+Add == x < 4 /\\ \\E d \\in {1, 2} : x' = x + d /\\ Count /\\ Report("Add")
+Drop == x > 9 /\\ x' = x - 9 /\\ Report("Drop")
+Next == Add \\/ Drop \\/ (x > 3 /\\ Report("stay") /\\ UNCHANGED x)
+Inv == Report("Inv") /\\ Count
+Con == Report("Con") /\\ x < 5 /\\ Count
+ACon == Report("ACon") /\\ x' # 10""",
         "INVARIANT Inv\nCONSTRAINT Con\nACTION_CONSTRAINT ACon\n",
     ),
     "a register that decides what is enabled": (
         """ASSUME TLCSet(1, 0)
 Init == x = 0
-Next == \\/ TLCGet(1) < 5 /\\ Count /\\ x' = x + 1 /\\ Tell("up")
-        \\/ TLCGet(1) >= 3 /\\ x' = 0 /\\ Tell("back")
+Next == \\/ TLCGet(1) < 5 /\\ Count /\\ x' = x + 1 /\\ Report("up")
+        \\/ TLCGet(1) >= 3 /\\ x' = 0 /\\ Report("back")
         \\/ UNCHANGED x
-Inv == TLCGet("level") < 9 /\\ Tell("Inv")""",
+Inv == TLCGet("level") < 9 /\\ Report("Inv")""",
         "INVARIANT Inv\n",
     ),
     "a register that is read late": (
         """ASSUME TLCSet(1, 0)
 Init == x = 0
 After(n) == Count /\\ x' = n
-Next == \\/ x < 3 /\\ LET n == TLCGet(1) IN Count /\\ x' = n /\\ Tell("let")
-        \\/ x < 3 /\\ After(TLCGet(1) + 1) /\\ Tell("argument")
+Next == \\/ x < 3 /\\ LET n == TLCGet(1) IN Count /\\ x' = n /\\ Report("let")
+        \\/ x < 3 /\\ After(TLCGet(1) + 1) /\\ Report("argument")
         \\/ x >= 3 /\\ UNCHANGED x
 Inv == LET seen == TLCGet(2) IN TLCSet(2, Append(IF x = 0 THEN <<>> ELSE seen, x)) /\\ PrintT(TLCGet(2))""",
         "INVARIANT Inv\nCONSTRAINT Few\n",
@@ -67,59 +67,58 @@ Init == x = 0
 Got == TLCGet(1)
 """
 
-#: Where a name stands for TLCGet(1). TLC computes a LET of an action anew at each use, an argument once for all uses,
-#: and a LET of a value when it is first asked for.
+#: Where a name stands for TLCGet(1): definitions, the next-state relation, and TLC's counts (distinct, generated,
+#: depth). TLC computes a LET of an action anew at each use, an argument once for all uses, and a LET of a value when it
+#: is first used.
 NAMES = {
-    "a LET of an action": ("", r"LET old == TLCGet(1) IN TLCSet(1, old + 1) /\ x' = old /\ TLCGet(1) < 6", 6),
-    "a LET of a LET": ("", r"LET old == Got n == old + 1 IN TLCSet(1, n) /\ x' = n /\ TLCGet(1) < 6", 6),
+    "a LET of an action": ("", r"LET old == TLCGet(1) IN TLCSet(1, old + 1) /\ x' = old /\ TLCGet(1) < 6", (6, 6, 6)),
+    "a LET of a LET": ("", r"LET old == Got n == old + 1 IN TLCSet(1, n) /\ x' = n /\ TLCGet(1) < 6", (6, 6, 6)),
     "a LET with a quantifier within": (
         "",
         r"LET old == TLCGet(1) IN \E i \in {old, old + 1} : TLCSet(1, i + 1) /\ x' = old /\ Got < 6",
-        6,
+        (6, 6, 3),
     ),
     "a LET that is a function": (
         "",
         r"LET f == [i \in {0, 1} |-> Got] IN TLCSet(1, f[0] + 1) /\ x' = f[0] /\ TLCGet(1) < 6",
-        6,
+        (6, 6, 6),
     ),
     "a LET of several actions": (
         "A(n) == n < 6 /\\ TLCSet(1, n + 1) /\\ x' = n\nB(n) == x' = n /\\ x < n",
         r"LET old == TLCGet(1) IN A(old) \/ B(old)",
-        7,
+        (7, 13, 7),
     ),
     "a LET of a value": (
         "",
         r"(LET old == TLCGet(1) IN TLCSet(1, old + 1) /\ Got = old + 1 /\ old < 6) = TRUE /\ x' = Got",
-        7,
+        (7, 7, 7),
     ),
-    "a LET of a value, asked for late": (
+    "a LET of a value, used late": (
         "",
         r"(LET old == TLCGet(1) IN TLCSet(1, Got + 1) /\ old = Got /\ old < 6) = TRUE /\ x' = Got",
-        6,
+        (6, 6, 6),
     ),
-    "an argument": ("After(n) == TLCSet(1, n + 1) /\\ x' = n /\\ TLCGet(1) < 6", "After(TLCGet(1))", 1),
-    "an argument that is a LET": (
-        "After(n) == TLCSet(1, n + 1) /\\ x' = n /\\ TLCGet(1) < 6",
-        "LET old == Got IN After(old)",
-        1,
-    ),
-    "an argument, asked for late": ("After(n) == TLCSet(1, Got + 1) /\\ x' = n /\\ n < 6", "After(Got)", 6),
+    "an argument": ("After(n) == TLCSet(1, n + 1) /\\ x' = n /\\ TLCGet(1) < 6", "After(TLCGet(1))", (1, 2, 1)),
+    "an argument that is a LET": ("", "LET old == Got IN After(old)", (1, 2, 1)),
+    "an argument, used late": ("Late(n) == TLCSet(1, Got + 1) /\\ x' = n /\\ n < 6", "Late(Got)", (6, 6, 6)),
     "an argument of an argument": (
-        "Set(n) == LET q == n IN TLCSet(1, q + 1) /\\ x' = q /\\ Got < 6\nAfter(n) == Set(n)",
-        "After(TLCGet(1))",
-        1,
+        "Set(n) == LET q == n IN TLCSet(1, q + 1) /\\ x' = q /\\ Got < 6\nPassed(n) == Set(n)",
+        "Passed(TLCGet(1))",
+        (1, 2, 1),
     ),
 }
-FEW = "Few == x < 6\n"
-#: What counts; the others at night.
+#: Names that TLC confirms in every run; it confirms the others at night.
+CONFIRMED = ("a LET of several actions", "a LET of a value, used late", "an argument, used late")
+CONSTRAINT = "Few == x < 6\n"
+#: Parameters of every run; the others are for the night.
 SAMPLE = ("counters, wherever something is evaluated",)
 
 
 def write(folder: Path, definitions: str, cfg: str) -> tuple[Path, Path]:
-    text = f"---- MODULE Told ----\n{HEAD}{FEW}{definitions}\n====\n"
-    (folder / "Told.tla").write_text(text)
-    (folder / "Told.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
-    return folder / "Told.tla", folder / "Told.cfg"
+    text = f"---- MODULE Registers ----\n{HEAD}{CONSTRAINT}{definitions}\n====\n"
+    (folder / "Registers.tla").write_text(text)
+    (folder / "Registers.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
+    return folder / "Registers.tla", folder / "Registers.cfg"
 
 
 @pytest.mark.parametrize("name", sampled(SPECS, SAMPLE))
@@ -139,15 +138,30 @@ def test_a_search_prints_what_tlc_prints(name: str, tmp_path: Path, capfd: pytes
     assert again.states == found.states
 
 
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """The module with a next-state relation for each of NAMES, and their cfgs."""
+    folder = tmp_path_factory.mktemp("names")
+    text = "".join(f"{each}\nNext{number} == {step}\n" for number, (each, step, _) in enumerate(NAMES.values()))
+    module, _ = write(folder, HELD + text, "")
+    cfgs = [folder / f"Next{number}.cfg" for number in range(len(NAMES))]
+    for cfg in cfgs:
+        cfg.write_text(f"INIT Init\nNEXT {cfg.stem}\n")
+    return {name: (module, cfg) for name, cfg in zip(NAMES, cfgs, strict=True)}
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_of_a_register_is_computed_when_tlc_computes_it(name: str, tmp_path: Path) -> None:
-    definitions, successors, distinct = NAMES[name]
-    files = write(tmp_path, f"{HELD}{definitions}\nNext == {successors}", "")
-    by_tlc = run_tlc(*files, TlcOptions(is_short=True, deadlock_check=False))
-    found = explore(load_spec(*files, cache_dir=tmp_path / "cache"), SearchOptions(check_deadlock=False))
-    counts = by_tlc.distinct, by_tlc.generated, by_tlc.depth
-    assert (found.distinct, found.generated, found.depth) == counts
-    assert found.distinct == distinct
+def test_a_name_of_a_register_is_computed_when_tlc_computes_it(name: str, names: dict[str, tuple[Path, Path]]) -> None:
+    module, cfg = names[name]
+    spec = load_spec(module, cfg, cache_dir=module.parent / "cache")
+    found = explore(spec, SearchOptions(check_deadlock=False))
+    assert (found.distinct, found.generated, found.depth) == NAMES[name][2]
+
+
+@pytest.mark.parametrize("name", sampled(NAMES, CONFIRMED))
+def test_the_counts_with_names_of_registers_are_those_of_tlc(name: str, names: dict[str, tuple[Path, Path]]) -> None:
+    found = run_tlc(*names[name], TlcOptions(is_short=True, deadlock_check=False))
+    assert (found.distinct, found.generated, found.depth) == NAMES[name][2]
 
 
 def test_a_register_has_no_meaning_outside_a_search(tmp_path: Path) -> None:
@@ -162,14 +176,16 @@ def test_a_register_has_no_meaning_outside_a_search(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    'TLCGet("duration")': r'Told.tla:13: TLCGet\("duration"\) is not supported; there are numbered registers,',
+    'TLCGet("duration")': r'Registers.tla:13: TLCGet\("duration"\) is not supported; there are numbered registers,',
     'TLCGet("generated")': r"is not supported",
     'TLCSet("exit", TRUE)': r'TLCSet\("exit"\) is not supported; there are numbered registers$',
 }
 
 
 @pytest.mark.parametrize(("expression", "said"), REFUSED.items(), ids=list(REFUSED))
-def test_what_is_no_function_of_the_search_is_refused_by_its_place(expression: str, said: str, tmp_path: Path) -> None:
+def test_a_register_that_is_no_function_of_the_search_is_refused_by_its_place(
+    expression: str, said: str, tmp_path: Path
+) -> None:
     definitions = f"Init == x = 0\nNext == UNCHANGED x\nInv ==\n  /\\ TRUE\n  /\\ {expression} = 1"
     with pytest.raises(CompileError, match=said):
         load_spec(*write(tmp_path, definitions, "INVARIANT Inv\n"), cache_dir=tmp_path / "cache")
@@ -183,7 +199,7 @@ def test_what_is_no_function_of_the_search_is_refused_by_its_place(expression: s
         ('TLCGet("lev" \\o "els") = 1', r'TLCGet\("levels"\) is not supported'),
     ],
 )
-def test_a_register_that_is_none_is_an_error(expression: str, said: str, tmp_path: Path) -> None:
+def test_a_register_of_no_value_or_no_number_is_an_error(expression: str, said: str, tmp_path: Path) -> None:
     definitions = f"Init == x = 0\nNext == UNCHANGED x\nInv == {expression}"
     spec = load_spec(*write(tmp_path, definitions, "INVARIANT Inv\n"), cache_dir=tmp_path / "cache")
     with pytest.raises(TlaError, match=said):

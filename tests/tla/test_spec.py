@@ -94,7 +94,7 @@ def test_an_argument_that_cannot_be_compared_with_its_domain_is_named(
     ],
     ids=["no value", "no set", "no limit", "no test", "the body"],
 )
-def test_what_is_wrong_in_the_specification_is_never_called_the_argument_s_fault(body: str, tmp_path: Path) -> None:
+def test_a_mistake_of_the_specification_is_never_called_the_argument_s_fault(body: str, tmp_path: Path) -> None:
     spec = load(tmp_path, f"EXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0\n{body}\nNext == Go")
     (start,) = spec.initial_states()
     with pytest.raises(TlaError) as caught:
@@ -214,7 +214,7 @@ def test_a_let_that_reads_the_next_state_is_computed_anew_in_every_branch(tmp_pa
         ("Next == x' = 1.5", 4, "DecimalNode"),
     ],
 )
-def test_what_is_not_supported_is_named_with_module_and_line(
+def test_an_unsupported_construct_is_named_with_module_and_line(
     definition: str, line: int, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(CompileError, match=f"Small.tla:{line}:.* .*{said}"):
@@ -374,10 +374,10 @@ def test_constants_are_given_besides_the_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("features", "value"), [('{"a", "b"}', (1, 4)), ('{"a"}', (1, 4)), ("{}", (2, 4))])
-def test_what_the_members_of_a_constant_set_decide_is_decided_once(
+def test_a_formula_over_the_members_of_a_constant_set_is_decided_once(
     features: str, value: tuple[int, int], tmp_path: Path
 ) -> None:
-    """Also in an instance, where the set is another."""
+    """The same holds in an instance, where the set is another."""
     inner = 'CONSTANT Features\nHasA == "a" \\in Features\nLacksA == ~HasA\nShown == IF LacksA THEN 4 ELSE 3'
     (tmp_path / "Inner.tla").write_text(f"---- MODULE Inner ----\n{inner}\n====\n")
     body = 'CONSTANT Features\nHasA == "a" \\in Features\nLess == Features \\ {"a"}\n'
@@ -481,7 +481,7 @@ def test_the_arguments_of_an_action_are_what_its_quantifiers_bind_enabled_or_not
 
 
 def test_every_enabled_step_has_its_arguments_among_those_of_its_action(bag: Spec) -> None:
-    """What a search of the model enables, all of it."""
+    """Every step that is enabled in a state of the search has arguments from the domains of its action."""
     for state in explore(bag, SearchOptions(max_states=60)).states:
         for action, args in bag.enabled(state):
             assert args in list(bag.arguments(state, action)), action

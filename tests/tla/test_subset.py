@@ -1,4 +1,4 @@
-"""What the compiler leaves out it refuses, by module and line; nothing is passed over in silence."""
+"""The compiler refuses what it does not compile, by module and line; it passes over nothing in silence."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_assumption_outside_the_subset_is_refused_by_module_and_line(tmp_path
         load(tmp_path, "ASSUME \\A v : v = v")
 
 
-def test_what_is_refused_in_another_module_is_named_by_that_module(tmp_path: Path) -> None:
+def test_an_expression_refused_in_another_module_is_reported_with_that_module(tmp_path: Path) -> None:
     (tmp_path / "Deep.tla").write_text(
         "---- MODULE Deep ----\nEXTENDS Reals\nCONSTANT K\nFine == K\n\nHalf == K / 2\n====\n"
     )
@@ -146,7 +146,7 @@ def test_what_is_refused_in_another_module_is_named_by_that_module(tmp_path: Pat
         load(tmp_path, "D == INSTANCE Deep WITH K <- 4\nNext == x' = D!Half /\\ y' = y", "INIT Init\nNEXT Next")
 
 
-def test_what_sany_refuses_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_module_that_sany_refuses_is_refused_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(SanyError, match=r"not of form \[A\]_v") as caught:
         load(tmp_path, "Next == []Step")
     assert caught.value.line == FIRST
@@ -218,6 +218,6 @@ def test_a_property_is_not_checked_under_an_assumption_that_no_search_can_follow
     assert (list(spec.unchecked), spec.temporal) == (["Live"], {})
 
 
-def test_what_lies_outside_the_subset_in_a_temporal_property_is_refused_by_module_and_line(tmp_path: Path) -> None:
+def test_a_temporal_property_outside_the_subset_is_refused_by_module_and_line(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*Reals"):
         load(tmp_path, "Live == <>(1 / 2 = x)", BEHAVIOUR + "PROPERTY Live")

@@ -1,4 +1,4 @@
-"""Exploring by tables comes to what exploring state by state comes to, and a bug in it does not pass."""
+"""A search by tables finds what a search state by state finds, and a bug planted in it is noticed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tla.tables.unread import Unread
 from lockstep.tla.tables.written_steps import IntLists
 from tests.support.places import SPECS
+from tests.support.sampling import SEED
 from tests.support.tla.tables import differences, literally
 from tests.support.tla.tla_models import Maker
 from tests.support.tla.tla_richer_models import RicherMaker
-from tests.support.tla.tla_terms import SEED
 
 POST = SPECS / "tables" / "Post.tla"
 
@@ -146,14 +146,14 @@ def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
     assert one.distinct >= 100
 
 
-def test_first_ones_are_in_order_and_each_fingerprint_has_one() -> None:
+def test_first_ones_finds_the_first_of_each_fingerprint_in_order() -> None:
     hashes = np.array([3, 1, 3, 1, 3], np.uint64)
     assert fingerprints.first_ones(hashes).tolist() == [0, 1]
     assert fingerprints.first_ones(hashes[:0]).tolist() == []
 
 
 def test_a_collision_is_as_probable_as_tlc_calculates() -> None:
-    """TLC tells 1.0E-13 of the model `ordered`; the least of two numbers falls on another by 4/3 as often."""
+    """TLC prints 1.0E-13 for the model `ordered`; the least of two numbers falls on another by 4/3 as often."""
     assert f"{fingerprints.collision_probability(683, 3409, 1):.1E}" == "1.0E-13"
     assert fingerprints.collision_probability(683, 3409, 2) == pytest.approx(
         4 / 3 * fingerprints.collision_probability(683, 3409, 1)
@@ -190,7 +190,7 @@ def test_nothing_depends_on_how_many_states_are_expanded_at_once(
 @pytest.mark.parametrize(
     ("lines", "more"), [((), 0), (("CONSTRAINT Few",), 1), (("VIEW Seen",), 1), (("CONSTRAINT Few", "VIEW Seen"), 2)]
 )
-def test_what_a_search_state_by_state_asks_of_each_successor_is_counted(
+def test_the_evaluations_of_each_successor_state_by_state_are_counted(
     lines: tuple[str, ...], more: int, cache: Path
 ) -> None:
     spec = post(cache, *lines)
@@ -209,14 +209,14 @@ def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -
     assert re.search("more than .* GB of memory", found.gave_up)
     assert 1 < found.distinct < whole.distinct
     cfg = max(cache.glob("*.cfg"), key=lambda each: each.stat().st_mtime)
-    told = explore_spec(SpecFiles(POST, cfg), Engine.TABLES, SearchOptions(memory_budget=most))
-    assert (told.verdict, told.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
+    found = explore_spec(SpecFiles(POST, cfg), Engine.TABLES, SearchOptions(memory_budget=most))
+    assert (found.verdict, found.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
 
 
 # ---- What cannot be taken apart ----
 
 
-def test_what_cannot_be_explored_by_tables_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:
+def test_a_spec_that_tables_cannot_explore_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:
     found = explore_spec(
         SpecFiles(SPECS / "tla" / "Registers.tla", SPECS / "tla" / "Registers.cfg"),
         Engine.TABLES,
@@ -256,7 +256,7 @@ def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
 def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
     patience: float, gives_up: bool, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time that tables may take is none, or any; what states take one by one is measured."""
+    """The time that tables may take is none, or unlimited; the time per state, one by one, is measured."""
     for name, value in {
         "_GAIN_CHECK": 20,
         "DOUBTFUL_EVALUATION_SHARE": 0.0,
@@ -304,7 +304,7 @@ def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state
 
 
 def a_footprint_lacks_a_column(patch: pytest.MonkeyPatch) -> None:
-    """Of what an evaluation read the last column is forgotten."""
+    """The last column that an evaluation read is forgotten."""
     right = Evaluator._evaluated
 
     def evaluated(self: Any, path: Any, *rest: Any, **named: Any) -> Any:
@@ -315,7 +315,7 @@ def a_footprint_lacks_a_column(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_write_is_missed(patch: pytest.MonkeyPatch) -> None:
-    """Of what a step writes the first column is forgotten, if there are several."""
+    """The first column that a step writes is forgotten, if it writes several."""
     right = Layout.writes
 
     def writes(self: Any, *rest: Any) -> Any:
@@ -326,7 +326,7 @@ def a_write_is_missed(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_guard_is_moved(patch: pytest.MonkeyPatch) -> None:
-    """What has no value counts as false, as if a later conjunct stood before it."""
+    """A conjunct without a value counts as false, as if a later one stood before it."""
     right = Evaluator._attempt
 
     def attempt(self: Any, *rest: Any, **named: Any) -> Any:
@@ -367,12 +367,12 @@ class _Once(IntLists):
 
 
 def a_successor_counts_once(patch: pytest.MonkeyPatch) -> None:
-    """What is generated twice is counted once."""
+    """A state that is generated twice is counted once."""
     patch.setattr(successor_groups, "IntLists", _Once)
 
 
 def the_last_way_to_a_state_counts(patch: pytest.MonkeyPatch) -> None:
-    """Of states that are the same, another than the first one found stands for all."""
+    """The last of several equal states stands for all of them, instead of the first one found."""
     right = successor_groups.SuccessorGroups.generate
 
     def generate(self: Any, *rest: Any) -> Any:
@@ -439,7 +439,7 @@ def whatever_is_met_later_is_in_the_set(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Membership, "outcome", lambda self, number: 1)
 
 
-def what_is_in_no_set_is_told_as_what_is(patch: pytest.MonkeyPatch) -> None:
+def a_value_outside_a_set_is_taken_for_one_in_it(patch: pytest.MonkeyPatch) -> None:
     """The branches of all values lead to one node, whether they are in the set or not."""
     right = Trees._of_outcome
     patch.setattr(Trees, "_of_outcome", lambda self, node, asks, _outcome: right(self, node, asks, 1))
@@ -465,7 +465,7 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     values_of_a_definition_are_mixed_up: {"following": "AskingNext", "most": 1},
     a_choice_is_taken_for_another: {"following": "AskingNext", "most": 1},
     whatever_is_met_later_is_in_the_set: {"lines": ("INVARIANT Narrow",)},
-    what_is_in_no_set_is_told_as_what_is: {"lines": ("INVARIANT Narrow",)},
+    a_value_outside_a_set_is_taken_for_one_in_it: {"lines": ("INVARIANT Narrow",)},
     nothing_matters_to_a_property_of_steps: {"lines": ("PROPERTIES Answers",)},
     what_is_not_asked_about_stays_as_it_was: {"lines": ("PROPERTIES Answers",)},
     kinds_stay_as_they_were_when_more_matters: {"lines": ("PROPERTIES Rests",)},
@@ -476,15 +476,15 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
 def test_a_planted_bug_does_not_pass(
     plant: Callable[[pytest.MonkeyPatch], None], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = dict(PLANTED[plant])
-    spec = post(cache, *told.pop("lines", ()), **told)
+    options = dict(PLANTED[plant])
+    spec = post(cache, *options.pop("lines", ()), **options)
     assert differences(spec) == []
     plant(monkeypatch)
     assert noticed(spec)
 
 
 def noticed(spec: Spec, **options: Any) -> bool:
-    """Tell whether a search by tables differs from one state by state, or stops as it contradicts itself."""
+    """Return whether a search by tables differs from one state by state, or stops as it contradicts itself."""
     try:
         return differences(spec, **options) != []
     except AssertionError:  # a LeakError is one
@@ -566,17 +566,17 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models(first: int, tmp_p
 
 
 def compare_richer_models(seed: int, count: int, folder: Path) -> list[str]:
-    """Hold tables to the search state by state in made-up models of one module; answer what came of each."""
+    """Compare tables with the search state by state in made-up models of one module; return the outcome of each."""
     module, cfgs = RicherMaker(seed).write(folder, count)
-    told = []
+    outcomes = []
     for number, cfg in enumerate(cfgs):
         spec = load_spec(module, cfg, cache_dir=folder / "cache")
         merged = spec.symmetry is not None or spec.view is not None
         edges = number % 4 == 1 and not merged
         assert differences(spec, edges=edges, max_states=250) == [], cfg
         found = literally(spec, max_states=250)
-        told.append("fails" if isinstance(found, str) else "holds" if found.violation is None else "violated")
-    return told
+        outcomes.append("fails" if isinstance(found, str) else "holds" if found.violation is None else "violated")
+    return outcomes
 
 
 def test_tables_come_to_the_same_in_made_up_models_of_records_sequences_and_sets(
@@ -595,5 +595,5 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models_of_records_sequen
     """`LOCKSTEP_SEED` gives other models than those of every night."""
     monkeypatch.setattr(evaluator, "_AUDIT_EVERY", (1, 257)[first % 2])
     monkeypatch.setattr(Expander, "size", (3, 37, 1_000)[first % 3])
-    told = compare_richer_models(SEED * 20 + first, 24, tmp_path)
-    assert {*told} == {"holds", "violated", "fails"}
+    outcomes = compare_richer_models(SEED * 20 + first, 24, tmp_path)
+    assert {*outcomes} == {"holds", "violated", "fails"}

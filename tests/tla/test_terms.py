@@ -1,4 +1,4 @@
-"""Whatever term Hypothesis makes up, the compiled specification says what TLC says, and fails where TLC fails."""
+"""Every term that is drawn has TLC's value in the compiled specification, and fails there if it fails in TLC."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.values.kinds import Fcn, format_value
-from tests.support.tla.tla_terms import (
-    ERRORS,
-    INT,
-    SEED,
+from tests.support.sampling import SEED
+from tests.support.tla.tla_term_maker import made_up
+from tests.support.tla.tla_term_values import (
     Comparison,
     Failed,
-    Term,
     answers_of_compiled,
     answers_of_tlc,
-    ask,
+    ask_tlc,
     compare,
     compared,
     compile_terms,
-    made_up,
     reduced,
 )
+from tests.support.tla.tla_terms import ERRORS, INT, Term
 
 pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.function_operators.ExceptWarning")
 
-FEW, MANY, BATCH = 60, 5_000, 500
+#: Number of terms that every run compares, that are compared at night, and that one run of TLC evaluates.
+IN_EVERY_RUN, AT_NIGHT, BATCH = 60, 5_000, 500
 
 
 def described(folder: Path, made: Sequence[Term], outcome: Comparison) -> str:
-    """What a reader needs of the differences: the smallest terms that show them."""
+    """Return the message for terms that differ: the smallest terms that still differ in the same way."""
     smallest = reduced(folder, [made[place] for place in outcome.differing])
     shown = compare(folder / "smallest", [str(term) for term in smallest]).differing.values()
     return f"seed {SEED}: {len(outcome.differing)} terms differ from TLC, such as\n" + "\n".join(
@@ -51,14 +50,14 @@ def check(folder: Path, made: Sequence[Term]) -> Comparison:
 
 
 def test_a_few_made_up_terms_are_worth_what_tlc_says(tmp_path: Path) -> None:
-    outcome = check(tmp_path, made_up(FEW))
-    assert 0.1 * FEW < outcome.failing < 0.5 * FEW, "too few terms fail in TLC, or too many"
+    outcome = check(tmp_path, made_up(IN_EVERY_RUN))
+    assert 0.1 * IN_EVERY_RUN < outcome.failing < 0.5 * IN_EVERY_RUN, "too few terms fail in TLC, or too many"
 
 
 @pytest.mark.nightly
 def test_thousands_of_made_up_terms_are_worth_what_tlc_says(tmp_path: Path) -> None:
-    made = made_up(MANY)
-    for start in range(0, MANY, BATCH):
+    made = made_up(AT_NIGHT)
+    for start in range(0, AT_NIGHT, BATCH):
         outcome = check(tmp_path / str(start), made[start : start + BATCH])
         assert 0.1 * BATCH < outcome.failing < 0.5 * BATCH
 
@@ -96,16 +95,16 @@ def test_every_construct_of_the_subset_occurs_in_some_term() -> None:
 
 def test_the_oracle_distinguishes_values_from_errors(tmp_path: Path) -> None:
     texts = ["1 + 1", "Head(<<>>)", "[a |-> {1, 2}]", '1 = "p"', "m1", "fact[4]", "Print(3, 4)"]
-    told_by_tlc = answers_of_tlc(tmp_path, texts)
-    assert [type(answer) is Failed for answer in told_by_tlc] == [False, True, False, True, False, False, False]
-    assert told_by_tlc[0] == 2
-    assert told_by_tlc[2] == Fcn({"a": frozenset({1, 2})})
+    answers = answers_of_tlc(tmp_path, texts)
+    assert [type(answer) is Failed for answer in answers] == [False, True, False, True, False, False, False]
+    assert answers[0] == 2
+    assert answers[2] == Fcn({"a": frozenset({1, 2})})
 
 
 def test_a_difference_is_found_and_shown(tmp_path: Path) -> None:
-    asked = ask(tmp_path, ["4", "Head(<<>>)", "1 + 2147483647"])
-    assert not compared([4, Failed(), Failed()], asked).differing
-    outcome = compared([5, 6, Failed()], asked)
+    theirs = ask_tlc(tmp_path, ["4", "Head(<<>>)", "1 + 2147483647"])
+    assert not compared([4, Failed(), Failed()], theirs).differing
+    outcome = compared([5, 6, Failed()], theirs)
     assert [str(difference) for difference in outcome.differing.values()] == [
         "4\n    here: 5\n    TLC:  4",
         "Head(<<>>)\n    here: 6\n    TLC:  an error",
@@ -143,7 +142,7 @@ KNOWN = {
 }
 
 
-def test_what_is_known_to_differ_from_tlc_is_all_that_is_left_out(tmp_path: Path) -> None:
+def test_the_terms_that_are_known_to_differ_from_tlc_differ_as_listed(tmp_path: Path) -> None:
     texts = list(KNOWN)
     theirs = answers_of_tlc(tmp_path, texts)
     ours = answers_of_compiled(compile_terms(tmp_path, texts), len(texts))

@@ -1,4 +1,4 @@
-"""TLCExt, and what is random or of the community: what a search can mean by it, and what to write instead."""
+"""TLCExt, random operators, and the community's modules: what is supported, and what to write instead of the rest."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_both_engines_find_one_graph_with_the_operators_that_have_a_text(tmp_pat
     assert ours.distinct == 7
 
 
-def test_what_is_not_equal_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unequal_values_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = explore_spec(
         SpecFiles(*written(tmp_path, SAME + "Low == AssertEq(x, x) /\\ AssertEq(y, {})", CFG + "INVARIANT Low")),
         Engine.COMPILED,
@@ -78,7 +78,7 @@ Next == {body}
 
 
 def test_registers_with_a_default_are_those_that_are_set_before(tmp_path: Path) -> None:
-    """TLC 2.15 has them not, but has the same with an ASSUME that sets the register first."""
+    """TLC 2.15 lacks them, but has the same with an ASSUME that sets the register first."""
     ours = """\\E d \\in 1..2 : /\\ x' = (x + TLCGetAndSet(1, Add, d, 1)) % 9
                           /\\ TLCGetOrDefault(1, 70) < 40 /\\ TLCGetOrDefault(2, 3) = 3"""
     theirs = "\\E d \\in 1..2 : x' = (x + TLCGet(1)) % 9 /\\ TLCSet(1, TLCGet(1) + d) /\\ TLCGet(1) < 40"
@@ -105,7 +105,7 @@ def test_model_values_of_text_are_those_of_a_cfg(tmp_path: Path) -> None:
 
 
 def test_a_spec_that_extends_the_module_alone_has_no_registers(tmp_path: Path) -> None:
-    """Else nothing would be explored by tables."""
+    """A spec with registers is not explored by tables."""
     spec = load_spec(*written(tmp_path, SAME.replace("AssertEq(x, 2)", "x = 2")), cache_dir=tmp_path / "cache")
     assert not spec.has_registers
 
@@ -152,16 +152,18 @@ INSTEAD = {
 }
 
 
-@pytest.mark.parametrize("expression", INSTEAD)
-def test_what_a_search_cannot_mean_is_refused_with_what_to_write(expression: str, tmp_path: Path) -> None:
-    body = f"EXTENDS Naturals, TLC, TLCExt, Randomization\nVARIABLE x\nInit == x = 1\nNext == x' = {expression}"
-    with pytest.raises(CompileError) as refused:
-        load_spec(*written(tmp_path, body), cache_dir=tmp_path / "cache")
-    assert "Root.tla:5: " in str(refused.value)
-    assert INSTEAD[expression] in str(refused.value)
+def test_an_operator_without_a_meaning_in_a_search_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    body = "EXTENDS Naturals, TLC, TLCExt, Randomization\nVARIABLE x\nInit == x = 1"
+    for number, expression in enumerate(INSTEAD):
+        body += f"\nNext{number} == x' = {expression}"
+    for number, words in enumerate(INSTEAD.values()):
+        with pytest.raises(CompileError) as refused:
+            load_spec(*written(tmp_path, body, f"INIT Init\nNEXT Next{number}\n"), cache_dir=tmp_path / "cache")
+        assert f"Root.tla:{5 + number}: " in str(refused.value)
+        assert words in str(refused.value)
 
 
-#: For each that is random, a spec that says what is written instead.
+#: For each random operator, a spec with what is written instead.
 WRITTEN = {
     "a choice": "Init == x \\in {1, 2} /\\ y = {}\nNext == \\E z \\in {1, 2} : x' = z /\\ y' = y",
     "a subset": "Init == x = 1 /\\ \\E T \\in {T \\in SUBSET (1..3) : Cardinality(T) = 2} : y = T\n"
@@ -171,14 +173,14 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("case", WRITTEN)
-def test_what_is_to_be_written_instead_is_what_both_engines_take(case: str, tmp_path: Path) -> None:
+def test_both_engines_take_what_is_written_instead_of_a_random_operator(case: str, tmp_path: Path) -> None:
     module, cfg = written(tmp_path, f"EXTENDS Naturals, FiniteSets\nVARIABLES x, y\n{WRITTEN[case]}")
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     assert differences(graph_by_search(spec), graph_by_tlc(module, cfg, spec)) == []
 
 
 def test_an_operator_whose_text_is_not_its_meaning_is_refused(tmp_path: Path) -> None:
-    """TRUE would be no answer: the community's modules have it in the place of what Java does."""
+    """The community's modules define it as TRUE, in the place of its implementation in Java."""
     written(tmp_path, "CSVWrite(template, val, file) == TRUE\nOwn(x) == x", module="CSV")
     body = "EXTENDS CSV\nVARIABLE x\nInit == x = 1\nNext == x' = {}"
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Small specs in which a search by tables, which reads only parts of a state, might come to something else."""
+"""Small specs on which a search by tables, which reads only parts of a state, could find something else than TLC."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:
     return module, config
 
 
+def parsed_in(folder: Path) -> Path:
+    """The folder of compiled specs of all tests here: many a module is loaded with several configurations."""
+    return folder.parent / "parsed"
+
+
 def differ(folder: Path, text: str, *cfg: str) -> list[str]:
-    """Say where tables differ from the search state by state."""
-    return differences(load_spec(*written(folder, text, *cfg), cache_dir=folder / "cache"))
+    """List the differences of tables from the search state by state."""
+    return differences(load_spec(*written(folder, text, *cfg), cache_dir=parsed_in(folder)))
 
 
 # ---- Domains that differ in kind only ----
@@ -54,7 +59,7 @@ def test_initial_domains_that_differ_in_kind_only_are_not_taken_apart(other: str
     text = (
         f"VARIABLES f, n\nInit == n \\in 0..1 /\\ f = IF n = 0 THEN {like} ELSE {other}\nNext == UNCHANGED f /\\ n' = 0"
     )
-    found = explore_by_tables(load_spec(*written(tmp_path, text, "NEXT Next"), cache_dir=tmp_path / "cache"))
+    found = explore_by_tables(load_spec(*written(tmp_path, text, "NEXT Next"), cache_dir=parsed_in(tmp_path)))
     assert (found.distinct, found.generated) == (3, 5)
 
 
@@ -82,7 +87,7 @@ Init == x \\in {{<<p, 1>>} : p \\in P}
 Next == UNCHANGED x
 Same == Permutations(P)"""
     files = written(tmp_path, text, "NEXT Next", "SYMMETRY Same", "CONSTANT P = {p, q}")
-    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
+    assert differences(load_spec(*files, cache_dir=parsed_in(tmp_path))) == []
     assert explore_spec(SpecFiles(*files), Engine.LITERAL).distinct == 1
 
 
@@ -113,7 +118,7 @@ Inv == x # 4"""
 def test_a_view_that_fails_is_named(tmp_path: Path) -> None:
     text = "VARIABLE x\nInit == x = 0\nNext == x' = x + 1\nSeen == IF x > 1 THEN <<>>[x] ELSE x"
     files = written(tmp_path, text, "NEXT Next", "VIEW Seen")
-    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
+    assert differences(load_spec(*files, cache_dir=parsed_in(tmp_path))) == []
     assert "Seen: the function" in explore_spec(SpecFiles(*files), Engine.TABLES).reason
 
 
@@ -196,7 +201,7 @@ Either == x < 9 /\\ either # 7 /\\ either >= 0 /\\ Step"""
 
 @pytest.mark.parametrize("every", [1, 257])
 @pytest.mark.parametrize("following", ["Pair", "Pairs", "Record", "Recursive", "Function", "Sets", "Either"])
-def test_a_definition_may_hold_what_was_not_read(
+def test_tables_find_the_same_where_a_definition_holds_what_was_not_read(
     following: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluator, "_AUDIT_EVERY", every)
@@ -215,16 +220,16 @@ Inv == x # 5"""
 
 def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(tmp_path: Path) -> None:
     files = written(tmp_path, ENDLESS, "NEXT Next", "INVARIANT Inv")
-    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
+    assert differences(load_spec(*files, cache_dir=parsed_in(tmp_path))) == []
     assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.VIOLATED
 
 
 def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What states take one by one is measured on states that the search may not have come to."""
+    """The time per state, one by one, is measured on states that the search may not have reached."""
     text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
-    spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=tmp_path / "cache")
+    spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=parsed_in(tmp_path))
     for name, value in {
         "_GAIN_CHECK": 1,
         "DOUBTFUL_EVALUATION_SHARE": 0.0,
@@ -294,7 +299,7 @@ Take(each) == x' = each
 Next == Five \\/ \\E each \\in Below(0) : Take(each)
 Inv == x # 5"""
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
-    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
+    assert differences(load_spec(*files, cache_dir=parsed_in(tmp_path))) == []
     assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.VIOLATED
 
 
@@ -307,7 +312,7 @@ def test_a_bound_below_the_number_of_initial_states_ends_after_the_first(most: i
         "VARIABLES x, y\nInit == x \\in 1..5 /\\ y = 0\nNext == y < 3 /\\ y' = y + 1 /\\ x' \\in {x, 6}\nInv == y # 3"
     )
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
-    spec = load_spec(*files, cache_dir=tmp_path / "cache")
+    spec = load_spec(*files, cache_dir=parsed_in(tmp_path))
     assert differences(spec, max_states=most) == []
 
 
@@ -387,14 +392,14 @@ READS_NOTHING = {
 
 
 @pytest.mark.parametrize("where", READS_NOTHING)
-def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
+def test_a_part_that_reads_nothing_and_is_evaluated_once_for_all_states_is_audited(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted: an operator that asks a part for its type, which a part that was not read answers in silence."""
     invariant = ["INVARIANT Inv"] if where == "later" else []
     module, config = written(tmp_path, READS_NOTHING[where], "NEXT Next", *invariant)
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
-    spec = load_spec(module, config, cache_dir=tmp_path / "cache")
+    spec = load_spec(module, config, cache_dir=parsed_in(tmp_path))
     monkeypatch.setattr(evaluator, "_AUDITED", 0)
     monkeypatch.setattr(expander, "_EVALUATE_AGAIN_AT", 3)
     assert differences(spec) == []
@@ -403,7 +408,7 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
         explore_by_tables(spec)
 
 
-def test_definitions_that_ask_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:
+def test_definitions_that_use_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:
     assert differ(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv") == []
     files = written(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv")
     assert explore_spec(SpecFiles(*files), Engine.TABLES).verdict is Verdict.HOLDS

@@ -1,8 +1,9 @@
-"""Specs with Unicode symbols: they mean what their ASCII twins mean, and are spoken of in their author's places."""
+"""Specs with Unicode symbols mean what their ASCII twins mean, and messages name places in the author's files."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def written(folder: Path, module: str, text: str, cfg: str = "INIT Init\nNEXT Ne
 
 @dataclass(frozen=True)
 class Exported:
-    """What SANY says of a module: its tree without places, and the text at each place, in order."""
+    """The output of SANY for a module: its tree without places, and the text at each place, in order."""
 
     tree: str
     texts: list[str]
@@ -74,26 +75,42 @@ def test_lists_that_begin_anywhere_are_the_lists_of_their_ascii_twin(seed: int, 
     assert sum(not text.isascii() for text in ours.texts) > 20
 
 
-@pytest.mark.parametrize("symbol", [*"⊕⊔⊘⊙⊗⊨⫤≔⩴≀…"])
-def test_an_infix_symbol_is_the_operator_of_its_ascii_form(symbol: str, tmp_path: Path) -> None:
-    texts = [
-        f"---- MODULE M ----\na {each} b == <<a, b>>\nF == 1 {each} 2\n====\n" for each in (symbol, SYMBOLS[symbol])
+def twin_trees(folder: Path, head: str, with_unicode: Sequence[str], in_ascii: Sequence[str]) -> list[str]:
+    """Return the trees of two modules with one head, in which these lines stand."""
+    return [
+        exported(written(folder / name, "M", "\n".join(["---- MODULE M ----", head, *lines, "====", ""]))[0]).tree
+        for name, lines in (("u", with_unicode), ("a", in_ascii))
     ]
-    trees = [exported(written(tmp_path / name, "M", text)[0]).tree for name, text in zip("ua", texts, strict=True)]
-    assert trees[0] == trees[1]
 
 
-@pytest.mark.parametrize(
-    ("with_unicode", "in_ascii"),
-    [(r"x<⟨y⟩[1]", r"x < <<y>>[1]"), (r"x∪y", r"x \cup y"), (r"y-x∈ℕ", r"y - x \in Nat"), (r"1‥x", r"1..x")],
-)
-def test_symbols_stay_apart_from_what_is_beside_them(with_unicode: str, in_ascii: str, tmp_path: Path) -> None:
-    text = "---- MODULE M ----\nEXTENDS Naturals\nF(x, y) == {}\n====\n"
-    trees = [
-        exported(written(tmp_path / name, "M", text.format(body))[0]).tree
-        for name, body in (("u", with_unicode), ("a", in_ascii))
-    ]
-    assert trees[0] == trees[1]
+def test_an_infix_symbol_is_the_operator_of_its_ascii_form(tmp_path: Path) -> None:
+    symbols = "⊕⊔⊘⊙⊗⊨⫤≔⩴≀…"
+    definitions = "a {0} b == <<a, b>>\nF{1} == 1 {0} 2"
+    ours, theirs = twin_trees(
+        tmp_path,
+        "",
+        [definitions.format(each, number) for number, each in enumerate(symbols)],
+        [definitions.format(SYMBOLS[each], number) for number, each in enumerate(symbols)],
+    )
+    assert ours == theirs
+    assert all(f"F{number}" in ours for number in range(len(symbols)))
+
+
+def test_symbols_stay_apart_from_what_is_beside_them(tmp_path: Path) -> None:
+    bodies = {
+        r"x<⟨y⟩[1]": r"x < <<y>>[1]",
+        r"x∪y": r"x \cup y",
+        r"y-x∈ℕ": r"y - x \in Nat",
+        r"1‥x": r"1..x",
+    }
+    ours, theirs = twin_trees(
+        tmp_path,
+        "EXTENDS Naturals",
+        [f"F{number}(x, y) == {body}" for number, body in enumerate(bodies)],
+        [f"F{number}(x, y) == {body}" for number, body in enumerate(bodies.values())],
+    )
+    assert ours == theirs
+    assert all(f"F{number}" in ours for number in range(len(bodies)))
 
 
 EVERY = """---- MODULE Every ----

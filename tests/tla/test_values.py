@@ -1,4 +1,4 @@
-"""Values: TLA+ equality is Python equality, and what cannot be compared is never answered."""
+"""Values: TLA+ equality is Python equality, and comparing values that TLA+ cannot compare is an error."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def values() -> st.SearchStrategy[Value]:
 
 
 @given(values())
-def test_what_is_printed_is_read_back(value: Value) -> None:
+def test_a_printed_value_is_read_back(value: Value) -> None:
     assert eq(parse_value(format_value(value), NAMES), value)
 
 
@@ -123,7 +123,7 @@ def test_functions_on_one_to_n_are_tuples() -> None:
         (frozenset({"a"}), frozenset({1})),
     ],
 )
-def test_what_cannot_be_compared_raises(left: Value, right: Value) -> None:
+def test_comparing_values_that_cannot_be_compared_raises(left: Value, right: Value) -> None:
     with pytest.raises(TlaTypeError):
         eq(left, right)
     with pytest.raises(TlaTypeError):
@@ -240,7 +240,7 @@ def test_a_later_listing_computes_only_what_none_has_reached() -> None:
     assert [*iter(computed.set)] == computed.asked == SUBSETS
 
 
-def test_beyond_its_limit_a_listing_computes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_above_its_limit_computes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_sets, "_MAX_SEEN", 2)
     computed = Computed()
     assert [*iter(computed.set)] == [*iter(computed.set)] == SUBSETS
@@ -248,7 +248,7 @@ def test_beyond_its_limit_a_listing_computes_for_itself(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("error", [TlaError("no value"), RecursionError(), KeyboardInterrupt()], ids=repr)
-def test_after_a_failure_each_listing_computes_for_itself(error: BaseException) -> None:
+def test_each_listing_computes_for_itself_after_a_failure(error: BaseException) -> None:
     computed = Computed(error)
     under_way = iter(computed.set)
     assert next(under_way) == SUBSETS[0]
@@ -281,7 +281,7 @@ def test_the_order_of_names_is_remembered_and_numbers_are_never_taken_for_truths
     assert [type(each) for each in tla_values.ordered(frozenset({True}))] == [bool]
 
 
-def test_what_is_remembered_of_a_set_of_numbers_is_not_taken_for_a_set_of_truths(
+def test_the_remembered_order_of_a_set_of_numbers_is_not_used_for_a_set_of_truths(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for most in (4096, 1):  # remembered, and forgotten at once

@@ -1,4 +1,4 @@
-"""What specs of other people have: each of these small ones has the counts, the depth and the verdict of TLC."""
+"""Constructs that specs of other people have: each of these small specs has TLC's counts, depth and verdict."""
 
 from __future__ import annotations
 
@@ -573,7 +573,7 @@ Low == %s
 
 
 @pytest.mark.parametrize("engine", [Engine.COMPILED, Engine.TLC])
-def test_what_is_printed_is_evaluated(engine: Engine, tmp_path: Path) -> None:
+def test_a_printed_set_is_evaluated(engine: Engine, tmp_path: Path) -> None:
     """PrintT of a filtered set lists it, and meets the test that cannot be evaluated (tlaplus#179)."""
     project = Project(
         "EXTENDS TLC, Naturals\nVARIABLE v\nOdd == {s \\in SUBSET {1, 2} : \\A x \\in s : x = s}\n"
@@ -584,7 +584,7 @@ def test_what_is_printed_is_evaluated(engine: Engine, tmp_path: Path) -> None:
     assert found.verdict is Verdict.MALFORMED
 
 
-def test_what_is_random_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_random_operator_is_refused_by_name(tmp_path: Path) -> None:
     body = "EXTENDS Naturals, Randomization\nVARIABLE v\nInit == v \\in RandomSubset(1, {1, 2})\nNext == v' = v"
     module, cfg = Project(body, "INIT Init\nNEXT Next\n").write(tmp_path)
     with pytest.raises(CompileError, match="RandomSubset of the module Randomization is not supported"):

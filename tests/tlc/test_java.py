@@ -1,4 +1,4 @@
-"""Finding Java and the jar; fake launchers only where no real one can be had."""
+"""Finding Java and the jar, with fake launchers only for those that cannot be installed."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_tool_that_dies_silently_with_partial_output_is_never_a_pass(
     assert result.reason
 
 
-def test_the_whole_output_and_status_zero_do_pass_so_that_the_test_above_can_fail(tmp_path: Path) -> None:
+def test_a_tool_that_prints_the_whole_output_and_exits_with_zero_passes(tmp_path: Path) -> None:
     launcher = fake_java(tmp_path, output=SUCCESS + STATS + STATS_END + FINISHED)
     assert run_tlc(*HOLDS, TlcOptions(java=launcher)).verdict is TlcVerdict.HOLDS
 

@@ -1,4 +1,4 @@
-"""Runs of the real TLC: every outcome it can have, read whole."""
+"""Runs of the real TLC: every outcome that it can have is read in full."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(module: str, cfg: str | None = None, **options: Any) -> TlcResult:
 
 
 def copied(module: str, folder: Path) -> tuple[Path, Path]:
-    """Copy a spec, so that its JVM can be told from all others by the path in its command line."""
+    """Copy a spec, so that the path in the command line distinguishes its JVM from all others."""
     for suffix in (".tla", ".cfg"):
         (folder / f"{module}{suffix}").write_bytes((MODULES / f"{module}{suffix}").read_bytes())
     return folder / f"{module}.tla", folder / f"{module}.cfg"
@@ -194,7 +194,7 @@ def test_an_initial_state_without_a_value_is_an_evaluation_error(cfg: str) -> No
     assert result.violation.positions[0].startswith("line ")
 
 
-def test_what_the_spec_prints_is_kept_and_cannot_fake_a_pass() -> None:
+def test_the_output_of_the_spec_is_kept_and_cannot_fake_a_pass() -> None:
     result = run("Impostor")
     assert result.verdict is TlcVerdict.VIOLATED
     assert '<<"count", 0>>' in result.user_output

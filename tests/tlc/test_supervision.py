@@ -19,7 +19,7 @@ from tests.support.programs.processes import jvms_of, kill, wait_until, words_of
 
 MODULES = SPECS / "tlc"
 
-#: Supervises a tool that says its last word when it is told to; writes each piece of its output as a line.
+#: Supervises a tool that prints its last word at a signal; writes each piece of its output as a line.
 SUPERVISING = """
 from pathlib import Path
 from lockstep.tlc.supervised_process import NO_LIMIT, run_supervised
@@ -65,7 +65,7 @@ def test_a_killed_command_takes_tlc_with_it(tmp_path: Path) -> None:
         kill(jvms_of(spec))
 
 
-def test_what_a_tool_has_started_ends_with_it(tmp_path: Path) -> None:
+def test_the_children_of_a_tool_end_with_it(tmp_path: Path) -> None:
     ended = supervised(tmp_path, "/bin/sh", "-c", "sleep 600 & echo $! > child; exit 3")
     assert (ended.end, ended.status) == (ProcessEnd.EXITED, 3)
     child = int((tmp_path / "child").read_text())
@@ -73,7 +73,7 @@ def test_what_a_tool_has_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_the_last_output_of_a_tool_that_ended_unseen_is_not_lost(tmp_path: Path) -> None:
-    """As on a busy machine, where whoever reads it is stopped while it writes and ends."""
+    """The reader is stopped while the tool writes and ends, as may happen on a busy machine."""
     command = [sys.executable, "-c", SUPERVISING]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as child:
         try:
@@ -91,7 +91,7 @@ def test_the_last_output_of_a_tool_that_ended_unseen_is_not_lost(tmp_path: Path)
             child.kill()
 
 
-def test_the_end_of_output_is_told_once_where_what_a_tool_has_started_holds_it_open(tmp_path: Path) -> None:
+def test_the_end_of_output_is_reported_once_though_a_child_of_the_tool_holds_it_open(tmp_path: Path) -> None:
     pieces: list[bytes] = []
     ended = run_supervised(
         ("/bin/sh", "-c", "sleep 600 & echo last"),
@@ -114,7 +114,7 @@ def test_a_tool_that_cannot_be_run_is_missing(tmp_path: Path) -> None:
 
 
 def test_time_that_a_tool_did_not_work_is_not_taken_from_its_budget(tmp_path: Path) -> None:
-    """As on a busy machine, where it waits for the processor most of the time."""
+    """The tool waits most of the time, as it does for the processor on a busy machine."""
     budget = Budget(cpu_seconds=0.5)
     assert supervised(tmp_path, "/bin/sleep", "1.5", budget=budget).end is ProcessEnd.EXITED
     begin = time.monotonic()
@@ -128,7 +128,7 @@ def test_a_tool_that_waits_for_ever_is_ended_by_the_clock(tmp_path: Path) -> Non
     assert (ended.end, ended.spent) == (ProcessEnd.TIMED_OUT, "1 s (5 times its processor time)")
 
 
-def test_where_processor_time_cannot_be_told_the_clock_is_several_times_as_patient() -> None:
+def test_where_processor_time_is_unknown_the_clock_is_several_times_as_patient() -> None:
     budget = Budget(cpu_seconds=60)
     assert budget.spent(None, 299) == ""
     assert budget.spent(None, 301) == "300 s (5 times its processor time)"

@@ -30,7 +30,7 @@ def event(text: str) -> bytes:
     return b'{"kind":"event",' + text.encode() + b"}\n"
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_a_trace_that_was_written_is_read_again() -> None:
     trace = Trace([HEAD, FIRST, SECOND, END], "f")
     assert trace.header == HEADER
     assert list(trace) == [(2, EVENTS[0]), (3, EVENTS[1])]
@@ -70,7 +70,7 @@ def test_what_was_written_is_read_again() -> None:
         ([HEAD, b'{"kind":"other"}\n', END], "f:2: field `kind`: invalid value 'other'"),
     ],
 )
-def test_what_is_no_trace_is_refused_with_file_line_and_field(lines: list[bytes], said: str) -> None:
+def test_a_file_that_is_no_trace_is_refused_with_file_line_and_field(lines: list[bytes], said: str) -> None:
     assert said in refusal(*lines)
 
 
@@ -84,7 +84,7 @@ def test_an_integer_below_the_least_of_the_system_is_refused() -> None:
         list(trace)
 
 
-def test_no_word_of_what_was_sent_differs_from_the_word_that_nothing_was() -> None:
+def test_an_event_that_is_silent_on_messages_differs_from_one_that_sent_none() -> None:
     unknown, nothing = Event(seq=0, node="n1", action="A"), Event(seq=1, node="n1", action="A", sent=())
     lines = list(trace_lines(HEADER, [unknown, nothing]))
     assert [b'"sent"' in line for line in lines] == [False, False, True, False]

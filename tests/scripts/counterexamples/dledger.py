@@ -39,12 +39,12 @@ class Play:
         """Take an action."""
         self.events.append(self.cluster.take(node, action, *args))
 
-    def like(self, told: Mapping[str, Any]) -> Message:
+    def like(self, wanted: Mapping[str, Any]) -> Message:
         """Return the message under way, or waiting at its receiver, that differs in the fewest fields from one."""
-        found = [*self.cluster.network.channels[told["src"], told["dst"]]]
-        found += [m for m in self.cluster.servers[told["dst"]].requests() if m.src == told["src"]]
-        alike = [m for m in found if (m.kind, m.type) == (told["kind"], told["type"])]
-        return min(alike, key=lambda m: sum(told.get(name) != value for name, value in record(m).items()))
+        found = [*self.cluster.network.channels[wanted["src"], wanted["dst"]]]
+        found += [m for m in self.cluster.servers[wanted["dst"]].requests() if m.src == wanted["src"]]
+        alike = [m for m in found if (m.kind, m.type) == (wanted["kind"], wanted["type"])]
+        return min(alike, key=lambda m: sum(wanted.get(name) != value for name, value in record(m).items()))
 
     def deliver(self, src: str, dst: str) -> None:
         """Let the oldest message from one node to another be handled."""
@@ -119,7 +119,7 @@ class Way:
     others: tuple[str, ...] = ()
 
 
-def _of(model: str) -> Callable[[Play], None]:
+def play_of_model(model: str) -> Callable[[Play], None]:
     return lambda play: play.model(model)
 
 
@@ -219,7 +219,7 @@ def push_term_check(play: Play) -> None:
 
 
 def repeated_push(play: Play) -> None:
-    """C loses its first entry with the power; its answer to the second one, which is beyond the gap, is lost."""
+    """C loses its first entry with the power; its answer to the second one, which is behind the gap, is lost."""
     play.elect(A, 1, B, C)
     play.take(A, "AppendAsLeader", "x")
     for action in ("DoCompare", "DoTruncate"):
@@ -270,14 +270,16 @@ def high_term_laggard(play: Play) -> None:
 WAYS: Mapping[str, Way] = {
     "PriorTermCommit": Way(prior_term_commit, {"fifo": True}),
     "PushTermCheck": Way(push_term_check, {"fifo": True, "nodes": 5}),
-    "LateTruncate": Way(_of("late_truncate_bug")),
-    "CommitPastEnd": Way(_of("commit_past_end_bug"), {}, ("LateTruncate",)),
-    "AsyncFlush": Way(_of("async_flush_bug"), {"fifo": True}),
-    "VoteFile": Way(_of("vote_file_bug"), {"fifo": True}),
+    "LateTruncate": Way(play_of_model("late_truncate_bug")),
+    "CommitPastEnd": Way(play_of_model("commit_past_end_bug"), {}, ("LateTruncate",)),
+    "AsyncFlush": Way(play_of_model("async_flush_bug"), {"fifo": True}),
+    "VoteFile": Way(play_of_model("vote_file_bug"), {"fifo": True}),
     "LedgerEndTerm": Way(ledger_end_term, {"fifo": True}),
-    "ApplyUnclamped": Way(_of("apply_unclamped_bug"), {"fifo": True, "features": ["SplitQuorumCheck", "Applies"]}),
+    "ApplyUnclamped": Way(
+        play_of_model("apply_unclamped_bug"), {"fifo": True, "features": ["SplitQuorumCheck", "Applies"]}
+    ),
     "AckByQuorumIndex": Way(
-        _of("ack_by_quorum_index_bug"), {"fifo": True, "features": ["SplitQuorumCheck", "Clients"]}
+        play_of_model("ack_by_quorum_index_bug"), {"fifo": True, "features": ["SplitQuorumCheck", "Clients"]}
     ),
     "StaleCompareIndex": Way(stale_compare_index, {"fifo": True}, ("CommitPastEnd",)),
     "TruncatedTail": Way(truncated_tail, {"fifo": True}),

@@ -1,7 +1,7 @@
 """One run of the reference of hashicorp/raft for each flaw of it, up to where the flaw shows.
 
-Each is told for a cluster with that flaw, and with no other unless it takes one. What can go from a run is taken out of
-it afterwards, on the spec (`counterexamples.tool`); so these say no more than in which order things happen.
+Each runs a cluster with that flaw, and with no other unless the flaw needs one. What a run can do without is taken out
+of it afterwards, on the spec (`counterexamples.tool`); so these state only the order in which things happen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Play:
         self.events: list[Event] = []
 
     def take(self, node: str, action: str, *args: Any) -> None:
-        """Take an action; its writes, if it has any, are done unless told."""
+        """Take an action; its writes, if it has any, are done unless `args` says otherwise."""
         wants = len(ACTIONS[action].parameters) if action in ACTIONS else len(args)
         self.events.append(self.cluster.take(node, action, *args, *([DONE] * (wants - len(args)))))
 
@@ -77,7 +77,7 @@ class Play:
         self.take(node, "DispatchLogs", tuple(ClientLog(EntryType.COMMAND, value) for value in values))
 
     def replicate(self, src: str, dst: str, count: int) -> None:
-        """Send a peer so many entries, and hear its answer."""
+        """Send a peer `count` entries, and handle its answer."""
         self.take(src, "ReplicateTo", dst, count)
         self.deliver(src, dst, "AppendEntries")
         self.answer(dst, src)
@@ -104,7 +104,7 @@ def torn_vote(play: Play) -> None:
 
 
 def commit_unverified(play: Play) -> None:
-    """B holds an entry of term 2 alone, and is told by A, of term 3, how far A has committed."""
+    """B holds an entry of term 2 alone, and learns from A, of term 3, how far A has committed."""
     play.elect(B, 2, C)
     play.append(B, "x")
     play.elect(A, 3, C)
@@ -241,7 +241,7 @@ def verify_old_acks(play: Play) -> None:
 
 
 def transfer_flag_left(play: Play) -> None:
-    """A is told to hand over, loses its leadership before it has, and leads again."""
+    """A is asked to hand over, loses its leadership before it has, and leads again."""
     play.elect(A, 2, C)
     play.take(A, "LeadershipTransfer", B)
     play.win(A, 3, C)

@@ -40,7 +40,7 @@ _NODE = re.compile("n[1-9]")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What is chosen for a counterexample: the file, the property that it violates, and the model of the same flaw.
+    """The choices for a counterexample: the file, the property that it violates, and the model of the same flaw.
 
     `violates` is None where the flaw keeps something from happening: then no finite trace violates anything.
     """
@@ -169,7 +169,7 @@ def make(chosen: Chosen) -> tuple[Header, tuple[Event, ...]]:
         return header, tuple(in_order(each) for each in events)
     spec = trace_spec(header, chosen.file)
     left = len(events) + 1
-    # What can go together depends on what has gone before, so it is asked again until nothing goes.
+    # What can go together depends on what has gone before, so this is repeated until nothing goes.
     while len(events) < left:
         left = len(events)
         trace = Trace(trace_lines(header, events), chosen.file)
@@ -181,7 +181,7 @@ def make(chosen: Chosen) -> tuple[Header, tuple[Event, ...]]:
 
 
 def in_order(event: Event) -> Event:
-    """Let what an event tells by node come in the order of the nodes, so that the same file is made every time."""
+    """Put the parts of an event that are given by node in the order of the nodes, so that every run writes one file."""
     return msgspec.structs.replace(event, args=_by_node(event.args), shows=_by_node(event.shows))
 
 
@@ -197,7 +197,7 @@ def _dledger(switch: str) -> tuple[Header, list[Event]]:
     plan = DLedgerPlan.from_dict({"flaws": [switch, *way.others], **way.plan})
     play = dledger.Play(plan)
     way.play(play)
-    return _told(DLEDGER.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]
+    return with_scenario(DLEDGER.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]
 
 
 def _hashicorp(switch: str) -> tuple[Header, list[Event]]:
@@ -205,10 +205,10 @@ def _hashicorp(switch: str) -> tuple[Header, list[Event]]:
     plan = HashicorpPlan.from_dict({"features": [], "flaws": [switch, *way.others], **way.plan})
     play = hashicorp.Play(plan)
     way.play(play)
-    return _told(HASHICORP.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]
+    return with_scenario(HASHICORP.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]
 
 
-def _told(header: Header, switch: str, play: Callable[..., None]) -> Header:
+def with_scenario(header: Header, switch: str, play: Callable[..., None]) -> Header:
     story = " ".join((play.__doc__ or "").split()) or "the shortest counterexample of a model"
     return msgspec.structs.replace(
         header, version="1", origin="a run of the Python reference", scenario=f"{switch}: {story}"
@@ -216,14 +216,14 @@ def _told(header: Header, switch: str, play: Callable[..., None]) -> Header:
 
 
 def judged(path: Path, switches: Mapping[str, str] | None = None) -> TraceVerdict:
-    """Check a trace, as told by its header or with other switches."""
+    """Check a trace with the switches of its header or with others."""
     trace = open_trace(path)
     spec = trace_spec(trace.header, str(path), switches)
     return check_trace(trace, spec, SYSTEMS[trace.header.spec].interface(spec))
 
 
 def row_of(chosen: Chosen) -> Counterexample:
-    """Say what the spec says of a trace that was written."""
+    """Return the row of a trace that was written: its verdicts by the spec."""
     path = FOLDER / chosen.file
     verdict, repaired = judged(path), judged(path, {chosen.switch: "repaired"}).deviation
     assert verdict.deviation is None

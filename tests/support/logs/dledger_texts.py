@@ -1,6 +1,6 @@
 """The texts of DLedger's own log lines, as 0.2.7 and 0.3.1 write them: one function for each, with the logger's name.
 
-Who makes a log of something else, a recording or a simulated cluster, takes them from here.
+Logs that are made from a recording or from a simulated cluster consist of these.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def increase_term(node: str, before: int, term: int) -> str:
 
 
 def heart_beat_timeout(node: str, leader: str | None) -> str:
-    told = "lastLeaderHeartBeatTime: 2026-11-21 03:15:31.079 heartBeatTimeIntervalMs: 2000"
-    return f"{ELECTOR} - [{node}][HeartBeatTimeOut] {told} lastLeader={leader or 'null'}"
+    fields = "lastLeaderHeartBeatTime: 2026-11-21 03:15:31.079 heartBeatTimeIntervalMs: 2000"
+    return f"{ELECTOR} - [{node}][HeartBeatTimeOut] {fields} lastLeader={leader or 'null'}"
 
 
 def got_vote_response(node: str) -> str:
@@ -46,8 +46,8 @@ def got_vote_response(node: str) -> str:
 
 def vote_result(node: str, term: int, members: int, accepted: int) -> str:
     counts = f"memberNum={members} allNum={members} acceptedNum={accepted} notReadyTermNum=0 biggerLedgerNum=0"
-    told = f"cost=5 term={term} {counts} alreadyHasLeader=false maxTerm={term} result=PASSED"
-    return f"{ELECTOR} - [{node}] [PARSE_VOTE_RESULT] {told}"
+    fields = f"cost=5 term={term} {counts} alreadyHasLeader=false maxTerm={term} result=PASSED"
+    return f"{ELECTOR} - [{node}] [PARSE_VOTE_RESULT] {fields}"
 
 
 # ---- EntryDispatcher ----
@@ -82,7 +82,7 @@ def dispatcher_error(node: str, peer: str, write: int, compare: int, problem: st
 
 
 def handle_compare(index: int, begin: int, end: int) -> str:
-    """A comparison that finds the logs different, and its exception, which tells where the log ends if it is there."""
+    """A comparison that finds the logs different, and its exception, which says where the log ends if it is there."""
     problem = "[code=406,name=INCONSISTENT_STATE,desc=]"
     if index > end:
         problem = f"[code=410,name=INDEX_OUT_OF_RANGE,desc=] {index} should between {begin}-{end}"
@@ -104,8 +104,8 @@ def _exception(problem: str) -> str:
 def status(node: str, role: str, term: int, ends: tuple[int, int, int], marks: Marks, *, as_json: bool = False) -> str:
     """The line of every three seconds; `ends` are ledgerBegin, ledgerEnd and committed."""
     begin, end, committed = ends
-    told = f"term={term} ledgerBegin={begin} ledgerEnd={end} committed={committed}"
-    return f"{PUSHER} - [{node}][{role}] {told} watermarks={(_json if as_json else _java)(marks)}"
+    fields = f"term={term} ledgerBegin={begin} ledgerEnd={end} committed={committed}"
+    return f"{PUSHER} - [{node}][{role}] {fields} watermarks={(_json if as_json else _java)(marks)}"
 
 
 def _java(marks: Marks) -> str:

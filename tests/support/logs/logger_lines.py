@@ -1,7 +1,7 @@
-"""DLedger's logger lines, made from a recording: what its nodes would have logged of what is recorded.
+"""DLedger's logger lines, made from a recording: the lines that its nodes would have logged.
 
-A recording tells every step; a log tells few. So what is known of a run is the same, and a log made of it must be
-explained.
+A recording has every step of a run, and a log has few of them. A log that is made from a recording of a correct run
+must therefore be explained.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tests.support.systems.dledger import check_dledger
 
 
 def logged(recording: Path, every_ms: float) -> str:
-    """Return the log of a recording, with the status of each node about every so many milliseconds."""
-    told = [json.loads(line) for line in recording.read_text().splitlines()]
-    return "".join(_Logger(every_ms).lines(told))
+    """Return the log of a recording, with the status of each node about every `every_ms` milliseconds."""
+    recorded = [json.loads(line) for line in recording.read_text().splitlines()]
+    return "".join(_Logger(every_ms).lines(recorded))
 
 
 class _Logger:
@@ -37,8 +37,8 @@ class _Logger:
         self.compared: set[tuple[str, str]] = set()
         self.last: dict[str, float] = {}
 
-    def lines(self, told: list[dict[str, Any]]) -> Iterator[str]:
-        for line in told:
+    def lines(self, recorded: list[dict[str, Any]]) -> Iterator[str]:
+        for line in recorded:
             for text in (*self.texts(line), *self.now(line)):
                 place = f"[{line['node']}/{line.get('inc', 1)}]"
                 yield f"{line['t_ms']:.3f} seq<{line['seq']} {place} INFO [thread] {text}\n"
@@ -148,7 +148,7 @@ _RECORDED = re.compile(
 
 
 def split_by_node(text: str, pattern: str, folder: Path, clocks: Mapping[str, float] | None = None) -> list[Path]:
-    """Write the lines of each node of a log as its own logger would have, and return the files; none tells its node.
+    """Write the lines of each node of a log as its own logger would have, and return the files; no line names its node.
 
     Arguments: `clocks`, by how many milliseconds the clock of each node is fast.
     """
@@ -162,8 +162,8 @@ def split_by_node(text: str, pattern: str, folder: Path, clocks: Mapping[str, fl
         node = found["node"]
         at = float(found["time"]) + (clocks or {}).get(node, 0.0)
         moment = datetime(2026, 11, 21, 9, tzinfo=UTC) + timedelta(milliseconds=at)
-        told = found.groupdict() | {"moment": moment, "ms": moment.microsecond // 1000}
-        logs.setdefault(node, []).append(PATTERNS[pattern].format_map(told) + "\n")
+        fields = found.groupdict() | {"moment": moment, "ms": moment.microsecond // 1000}
+        logs.setdefault(node, []).append(PATTERNS[pattern].format_map(fields) + "\n")
     logs.pop("-", None)
     for name, lines in logs.items():
         (folder / f"broker-{name}.log").write_text("".join(lines))

@@ -1,4 +1,4 @@
-"""Lies planted into the log of a cluster: a line is changed, or there is one more, as it did not happen."""
+"""Lies planted into the log of a cluster: a line is changed or added, and claims what did not happen."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.support.logs import dledger_texts as texts
-from tests.support.logs.simulated_logs import Said
+from tests.support.logs.simulated_logs import LoggedLine
 
 #: Changes the text of a line that it knows, None where it does not.
-_Change = Callable[[Said], str | None]
+_Change = Callable[[LoggedLine], str | None]
 _USURPER = "a second leader of a term"
 
 
 def _number(pattern: str, add: int) -> _Change:
     """Add to the number that the group of a pattern finds."""
 
-    def change(line: Said) -> str | None:
+    def change(line: LoggedLine) -> str | None:
         found = re.search(pattern, line.text)
         return found and f"{line.text[: found.start(1)]}{int(found[1]) + add}{line.text[found.end(1) :]}"
 
     return change
 
 
-def _jump(line: Said) -> str | None:
+def _jump(line: LoggedLine) -> str | None:
     """A term is raised from one that the node was not in."""
     found = re.search(r"_\[INCREASE_TERM\] from (\d+) to (\d+)", line.text)
     return found and texts.increase_term(line.node, int(found[1]) + 2, int(found[2]) + 2)
 
 
-def _leads_another(line: Said) -> str | None:
+def _leads_another(line: LoggedLine) -> str | None:
     """A node leads the term after its own."""
     found = re.search(r"\[ChangeRoleToLeader\] from term: (\d+)", line.text)
     return found and texts.to_leader(line.node, int(found[1]) + 1, int(found[1]) + 1)
 
 
-def _usurps(line: Said) -> str | None:
-    """Who has just followed a leader leads the same term."""
+def _usurps(line: LoggedLine) -> str | None:
+    """A node that has just followed a leader leads the same term."""
     found = re.search(r"\[ChangeRoleToFollower\] from term: (\d+)", line.text)
     return found and f"{line.text}\n{texts.to_leader(line.node, int(found[1]), int(found[1]))}"
 
 
-def _follows_nobody(line: Said) -> str | None:
+def _follows_nobody(line: LoggedLine) -> str | None:
     """A node follows one that was not elected: the first other node that it can be."""
     found = re.search(r"(leaderId: )(\S+)", line.text)
     if found is None:
@@ -54,7 +54,7 @@ def _follows_nobody(line: Said) -> str | None:
 
 #: What is planted, by what a reader would say of it.
 LIES: dict[str, _Change] = {
-    "a committed index beyond the end of the log": _number(r"committed=(\d+) watermarks", 50),
+    "a committed index past the end of the log": _number(r"committed=(\d+) watermarks", 50),
     "a committed index that is one too high": _number(r"committed=(-?\d+) watermarks", 1),
     "a log that ends one further": _number(r"ledgerEnd=(-?\d+)", 1),
     "a term that was not the node's": _jump,
@@ -68,7 +68,7 @@ LIES: dict[str, _Change] = {
 }
 
 
-def planted(said: Sequence[Said], lie: str, seed: int) -> list[Said] | None:
+def planted(said: Sequence[LoggedLine], lie: str, seed: int) -> list[LoggedLine] | None:
     """Return the lines with one lie, where a line is there that it can change.
 
     Arguments: `lie`, one of LIES; `seed`, which chooses the line.

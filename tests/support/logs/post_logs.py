@@ -87,7 +87,7 @@ shows.waiting = { field = "waiting", optional = true }
 shows = { read = "read" }
 """
 
-#: How the kinds of lines that tell of a Read are told apart.
+#: Fields that distinguish the kinds of lines of a Read.
 _READS = ({}, {}, {"late": True}, {"sure": False}, {"twice": True})
 
 
@@ -112,7 +112,7 @@ def write_logs(spec: Spec, folder: Path, seed: int) -> list[Path]:
 def _logs(spec: Spec, chooses: random.Random) -> dict[str, list[dict[str, Any]]]:
     logs: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
     state = chooses.choice(list(spec.initial_states()))
-    ahead = {"a": 0, "b": chooses.randrange(11)}
+    fast_by = {"a": 0, "b": chooses.randrange(11)}
     unwritten, sent = Counter[str](), list[str]()
     for moment in range(1, chooses.randrange(3, 6)):
         name, args, state = chooses.choice(list(spec.successors(state)))
@@ -122,7 +122,7 @@ def _logs(spec: Spec, chooses: random.Random) -> dict[str, list[dict[str, Any]]]
         unwritten.clear()
         node = args["n"].name
         seen = spec.evaluate("Observe", state, args["n"]).d
-        line = {"kind": name, "at": 10 * moment + ahead[node], "read": seen["read"], "waiting": seen["waiting"]}
+        line = {"kind": name, "at": 10 * moment + fast_by[node], "read": seen["read"], "waiting": seen["waiting"]}
         if name == "Send":
             letter = args["v"].d
             line |= {"m": args["m"].name, "size": letter["size"], "sort": letter["kind"]}
@@ -133,8 +133,8 @@ def _logs(spec: Spec, chooses: random.Random) -> dict[str, list[dict[str, Any]]]
             line |= chooses.choice(_READS)
             if sent and line.keys().isdisjoint({"late", "sure", "twice"}) and chooses.random() < 0.5:
                 line["id"] = sent.pop()
-        told = {"kind", "at", "id", "late", "sure", "twice"} | ({"read", "waiting"} if name == "Read" else set())
-        logs[node].append({key: value for key, value in line.items() if key in told or chooses.random() < 0.7})
+        kept = {"kind", "at", "id", "late", "sure", "twice"} | ({"read", "waiting"} if name == "Read" else set())
+        logs[node].append({key: value for key, value in line.items() if key in kept or chooses.random() < 0.7})
     return logs
 
 

@@ -1,8 +1,8 @@
-"""The log that a simulated cluster would have written, had its nodes been DLedger's: `log_of` makes it.
+"""The log that a simulated cluster would have written if its nodes were DLedger's: `log_of` makes it.
 
-What is logged, and at which step, is DLedger's to say (0.2.7 and 0.3.1.2: DLedgerLeaderElector, DLedgerEntryPusher,
-DLedgerMmapFileStore), whatever a reader of logs knows. A simulation has no time: the steps come at moments drawn
-from a seed. Of what no reader knows, only a part is written.
+The lines, and the steps that write them, are those of DLedger 0.2.7 and 0.3.1.2 (DLedgerLeaderElector,
+DLedgerEntryPusher, DLedgerMmapFileStore), whether or not the reader of logs knows them; of the lines that it does not
+know there are only some. A simulation has no time: the moments of its steps are drawn from a seed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MARKS = ("AppendAsLeader", "AppendInBatch", "QuorumAckChecker", "RefreshOwnWate
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One line, with the lines of an exception below it: when (in ms), by which node and process of it."""
+class LoggedLine:
+    """One line, with the lines of an exception below it: its time (in ms), the node, and the process of the node."""
 
     at: float
     node: str
@@ -43,21 +43,21 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How time passes: the mean from one step of the group to the next, in ms, and where chance comes from."""
+    """The passing of time: the mean time between two steps of the group, in ms, and the seed of the moments."""
 
     step_ms: float
     seed: int
 
 
-def log_of(events: Iterable[Mapping[str, Any]], plan: FaultPlan, clock: Clock) -> list[Said]:
+def log_of(events: Iterable[Mapping[str, Any]], plan: FaultPlan, clock: Clock) -> list[LoggedLine]:
     """Return the lines that the nodes would have written, in the order of the group's steps.
 
-    Arguments: `events`, those of a simulation; `plan`, of what group; `clock`, when they come.
+    Arguments: `events` and `plan` of the simulation; `clock`, which gives their moments.
     """
     return list(_Writer(plan, clock).lines(list(events)))
 
 
-def merged(said: Iterable[Said]) -> str:
+def merged(said: Iterable[LoggedLine]) -> str:
     """Return the lines as one file, with time, node and process before each."""
     return "".join(
         f"{line.at:.3f} seq<{number} [{line.node}/{line.incarnation}] INFO [thread] {line.text}\n"
@@ -67,7 +67,7 @@ def merged(said: Iterable[Said]) -> str:
 
 @dataclass(slots=True)
 class _Process:
-    """What is known of a node that its own fields do not show."""
+    """The state of a node that its own fields do not show."""
 
     incarnation: int = 1
     next_status: float = STATUS_MS
@@ -92,7 +92,7 @@ class _Writer:
         self.of = {node: _Process(next_status=STATUS_MS + self.random.uniform(0, STATUS_MS / 2)) for node in self.nodes}
         self.shows: dict[str, Shown] = {}
 
-    def lines(self, events: list[Mapping[str, Any]]) -> Iterator[Said]:
+    def lines(self, events: list[Mapping[str, Any]]) -> Iterator[LoggedLine]:
         silent = _last_before_death(events)
         for node in self.nodes:
             yield self.said(node, texts.started(node))
@@ -108,12 +108,12 @@ class _Writer:
             for text in says:
                 yield self.said(node, text)
 
-    def said(self, node: str, text: str) -> Said:
-        return Said(self.now, node, self.of[node].incarnation, text)
+    def said(self, node: str, text: str) -> LoggedLine:
+        return LoggedLine(self.now, node, self.of[node].incarnation, text)
 
     # ---- Status lines ----
 
-    def statuses(self, until: float) -> Iterator[Said]:
+    def statuses(self, until: float) -> Iterator[LoggedLine]:
         due = sorted((each.next_status, node) for node, each in self.of.items() if each.next_status <= until)
         for at, node in due:
             self.now = max(self.now, at)
@@ -173,9 +173,9 @@ class _Writer:
         if before["role"] == "FOLLOWER" and becomes == "CANDIDATE" and heard in (None, term):
             yield texts.heart_beat_timeout(node, before["leaderId"])
         if becomes == "CANDIDATE" or heard is not None:
-            told = term if heard is None else heard
-            self.of[node].heard = max(self.of[node].heard, told)
-            yield texts.to_candidate(node, told, term)
+            entered = term if heard is None else heard
+            self.of[node].heard = max(self.of[node].heard, entered)
+            yield texts.to_candidate(node, entered, term)
         if after["currTerm"] > term:
             yield texts.increase_term(node, term, after["currTerm"])
         if becomes == "LEADER":
@@ -198,14 +198,14 @@ class _Writer:
         highest = max([term, *others])
         if action == "ChangeToCandidate":
             return highest
-        if action == "NextTerm":  # the next one, of itself; or a term that it was told before
+        if action == "NextTerm":  # the next one, by itself; or a term that it has heard of before
             entered = event["args"]["term"]
             known = entered <= self.of[event["node"]].heard
             own = entered == term + 1 and (highest < entered or self.random.random() < _BY_ITSELF)
             return None if known or own else entered
         if action in ("HandleVote", "HandleHeartBeat"):
-            told = any(str(answer.get("code", "")).endswith("TERM_NOT_READY") for answer in event["sent"])
-            return event["args"]["m"]["term"] if told else None
+            not_ready = any(str(answer.get("code", "")).endswith("TERM_NOT_READY") for answer in event["sent"])
+            return event["args"]["m"]["term"] if not_ready else None
         if action == "ParseVoteResponses" and before["election"]["round"]["maxTerm"] > term:
             return int(before["election"]["round"]["maxTerm"])
         needs = "election" in after and after["election"]["needIncrease"] and not before["election"]["needIncrease"]

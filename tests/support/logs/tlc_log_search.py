@@ -1,10 +1,10 @@
-"""What explains logs, by TLC: the logs become a module, and TLC explores all its behaviours.
+"""The explanations of logs, by TLC: the logs become a module, and TLC explores all its behaviours.
 
 The module EXTENDS the spec. Beside the spec's variables it has how far each log was read, how far within a line of
 several steps, how often each hidden action was taken since the last line, and the properties that have failed. A line
 is a disjunct of its next-state relation, with a disjunct for each way to understand it, and so is a hidden action.
-Nothing is evaluated by the compiled spec, which gives the names of actions, parameters and definitions. So `explore` is
-what the search of lockstep.logs.explanation_search is compared with.
+The compiled spec evaluates nothing here: it only gives the names of actions, parameters and definitions. So the search
+of lockstep.logs.explanation_search is compared with `explore`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,6 @@ _CACHES = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
 
 
 def prepare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a run within this one find the specs that are compiled already, and load the plugins that it names alone."""
+    """Give a run within this one the specs that are compiled already, and only the plugins that it names."""
     monkeypatch.setenv("XDG_CACHE_HOME", _CACHES)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

@@ -1,7 +1,7 @@
 """The command as a user runs it, without the half second that Python takes to import it.
 
-Each run is a process of its own, forked from one that has imported the command and done nothing else. The tests of how
-a process starts and ends, and of signals, start one from nothing.
+Each run is a process of its own, forked from one that has imported the command and done nothing else. Tests of signals,
+and of how a process starts and ends, start a new one instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMMON = (
 
 
 class Run(TypedDict):
-    """One run, as it is told to the process that forks."""
+    """One run, as it is sent to the process that forks."""
 
     args: list[str]
     cwd: str
@@ -90,7 +90,7 @@ def _serve() -> None:
 
 
 def _become(run: Run) -> None:
-    """Be the command: its folder, its variables, its files, its exit status."""
+    """Become the command: take its folder, variables and files, and exit with its status."""
     import signal
 
     from lockstep.__main__ import main

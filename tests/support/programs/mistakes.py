@@ -1,4 +1,4 @@
-"""Small specs with one mistake of their author each, and what every command says of it."""
+"""Small specs with one mistake of their author each, and the message of every command about it."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ MISTAKES = (
         cfg=_CFG.replace("Low", "Lwo"),
     ),
     _wrong(
-        "operands in the wrong order, of which TLC says no place",
+        "operands in the wrong order, without a place by TLC",
         "M.tla:12:8: LS603 Push: Append needs a sequence, but was given 1",
         ("Append(queue, count)", "IF count = 0 THEN Append(queue, count) ELSE Append(count, queue)"),
         steps=2,

@@ -1,4 +1,4 @@
-"""Pages of traces: how the tests make them, and what stands in them."""
+"""Pages of traces: how tests make them and read their content."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Elements(HTMLParser):
 
 
 def tree_of(trace: Path, **switches: bool | str | int) -> dict[str, Any]:
-    """What the page of a trace shows."""
+    """Return the content of the page of a trace."""
     return page_content(*view_trace(trace, switches))
 
 
@@ -68,13 +68,13 @@ def page_of(trace: Path, **switches: bool | str | int) -> str:
 
 
 def tree_in(text: str) -> dict[str, Any]:
-    """What stands in a page."""
+    """Return the content of a page from its text."""
     found: dict[str, Any] = json.loads(Elements(text).texts[1])
     return found
 
 
 def hostile_trace(folder: Path, events: int = 150) -> Path:
-    """A trace of which every value and the name of a node are hostile, and which conforms."""
+    """Write a trace that conforms, in which every value and the name of a node are hostile."""
     trace = write_cluster(folder, "published", 3, events)
     text = trace.read_text(encoding="utf-8")
     renamed = text.replace('"n1"', json.dumps(HOSTILE)).replace('"v1"', json.dumps(HOSTILE + "v"))

@@ -37,7 +37,7 @@ def marked(mark: str) -> list[int]:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
-    """Wait until something is so; tell whether it is."""
+    """Wait until a condition holds, and return whether it does."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -47,7 +47,7 @@ def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
 
 
 def kill(pids: list[int]) -> None:
-    """Kill what a test has left."""
+    """Kill processes that a test has left."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def on_a_terminal(folder: Path, *words: str, columns: int = 80, code: int = 0, **environ: str) -> str:
-    """Return what the command prints to a terminal of so many columns; it must exit with `code`."""
+    """Return what the command prints to a terminal of `columns` columns; it must exit with `code`."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     command = [sys.executable, "-m", "lockstep", *words]

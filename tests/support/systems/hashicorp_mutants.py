@@ -12,7 +12,7 @@ from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS
 from lockstep.systems.trace_specs import trace_spec
 from raftref.hashicorp.choices import Flaw
-from tests.scripts.hashicorp_traces import FIRST, asked_with
+from tests.scripts.hashicorp_traces import FIRST, probed_with
 from tests.support.systems.mutants import Reference
 
 #: The events of a cluster with one flaw, the steps after which every action is tried, and the seeds besides the first
@@ -33,7 +33,7 @@ def with_each_flaw() -> str:
 
 
 def _asked(flaw: Flaw, plan: str, seed: int) -> BothWays:
-    header, run = asked_with(flaw, plan, seed, EVENTS)
+    header, run = probed_with(flaw, plan, seed, EVENTS)
     spec, source = trace_spec(header, flaw), f"{flaw} {plan} {seed}"
     steps = frozenset(random.Random(source).sample(range(1, EVENTS + 1), STEPS))
     return check_both_ways(header, run, spec, HASHICORP.interface(spec), steps, source)

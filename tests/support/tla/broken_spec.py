@@ -1,4 +1,4 @@
-"""The spec with something wrong in it, to see whose fault the checker calls it."""
+"""A spec with a planted mistake, for the tests of whose fault the checker reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.tla.spec_book import chapters
 
 @contextmanager
 def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iterator[None]:
-    """Let traces be checked against a copy of the spec: texts of its chapters replaced, lines added to Trace.cfg."""
+    """Check traces, within the block, against a copy of the spec with texts replaced and lines added to Trace.cfg."""
     place = folder / "spec"
     shutil.copytree(spec_dir(), place, ignore=shutil.ignore_patterns("models"))
     texts = {chapter.relative_to(spec_dir()): chapter.read_text(encoding="utf-8") for chapter in chapters()}

@@ -1,4 +1,4 @@
-"""The chapters of a spec, as files."""
+"""The files of a spec's chapters."""
 
 from __future__ import annotations
 

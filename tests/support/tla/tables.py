@@ -14,14 +14,14 @@ from lockstep.tla.values.kinds import TlaError
 
 
 def by_tables(spec: Spec, **options: Any) -> TableExploration | str:
-    """Explore by tables; an evaluation that fails is told with its steps."""
+    """Explore by tables; for an evaluation that fails, return the error with its steps."""
     try:
         return explore_by_tables(spec, SearchOptions(**options))
     except TlaError as error:
         return f"{error} after {getattr(error, 'trace', None)}"
 
 
-#: What concerns tables alone.
+#: Options of a search by tables alone.
 _OF_TABLES = ("fingerprint_seed", "count_orbits", "memory_budget")
 
 
@@ -36,7 +36,7 @@ def literally(spec: Spec, **options: Any) -> Exploration | str:
 
 
 def differences(spec: Spec, *, edges: bool = False, **options: Any) -> list[str]:
-    """Say where the two searches differ, a line each: in counts, the violation and its steps, states and steps.
+    """List the differences of the two searches: in counts, the violation and its steps, states and steps.
 
     Arguments: `edges`, whether states and steps are compared, too, where all were seen; `options`, of both searches.
     """
@@ -45,8 +45,8 @@ def differences(spec: Spec, *, edges: bool = False, **options: Any) -> list[str]
     if isinstance(ours, str) or isinstance(theirs, str):
         return [] if ours == theirs else [f"{ours} by tables, {theirs} state by state"]
     names = ("distinct", "generated", "depth", "complete", "violation", "unchecked", "levels")
-    told = [(name, getattr(ours, name), getattr(theirs, name)) for name in names[: None if theirs.complete else -1]]
-    found = [f"{name}: {mine} by tables, {other} state by state" for name, mine, other in told if mine != other]
+    values = [(name, getattr(ours, name), getattr(theirs, name)) for name in names[: None if theirs.complete else -1]]
+    found = [f"{name}: {mine} by tables, {other} state by state" for name, mine, other in values if mine != other]
     return found + (_of_graph(ours, theirs) if edges and theirs.complete and theirs.states and not found else [])
 
 

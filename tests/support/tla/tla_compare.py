@@ -74,7 +74,7 @@ def label(spec: Spec, action: str) -> str:
 
 
 def differences(ours: StateGraph, theirs: StateGraph) -> list[str]:
-    """Say where two graphs differ, a line each; the list is empty if they are equal."""
+    """List the differences of two graphs; the list is empty if they are equal."""
     found = [
         f"{what}: {mine} here, {others} by TLC"
         for what, mine, others in (

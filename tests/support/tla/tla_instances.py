@@ -1,6 +1,6 @@
 """Modules that instance one another, made up by a seed: shared names, parameters, LET, RECURSIVE, LAMBDA.
 
-The root names some expressions over the instances; their values, in a state and of a step, are TLC's to tell.
+The root names some expressions over the instances; their values, in a state and of a step, come from TLC.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEEP = 3
 
 
 class Maker:
-    """Makes up one chain of modules: L0 instances nothing, each next one those below it."""
+    """Makes up a chain of modules: L0 instances no other, and each further one instances those below it."""
 
     def __init__(self, seed: int, levels: int = 3) -> None:
         """Make the modules L0 .. and the root."""
@@ -85,7 +85,7 @@ class Maker:
         return f"Twice(LAMBDA {t} : {body}, {self.number(names, depth - 1)})"
 
     def of_family(self, names: dict[str, list[str]], depth: int) -> str:
-        """A use of an INSTANCE with a parameter: `J(p)!Op(a)`."""
+        """Return an application of an operator of an INSTANCE with a parameter: `J(p)!Op(a)`."""
         instance, _, name = self.one_of(names["family"]).partition("|")
         parameter = self.number(names, depth - 1)
         argument = f"({self.number(names, depth - 1)})" if name.endswith("(_)") else ""
@@ -109,7 +109,7 @@ class Maker:
     # ---- Modules ----
 
     def module(self, level: int) -> str:
-        """A module with a constant, a variable, and operators whose names are those of every level."""
+        """Return a module with a constant, a variable, and operators that have the same names on every level."""
         lines = [f"---- MODULE L{level} ----", "EXTENDS Integers, FiniteSets", "CONSTANT c", "VARIABLES v, w"]
         lines.append("Twice(F(_), a) == F(F(a))")
         names: dict[str, list[str]] = {"atom": ["c", "v", "w"], "unary": [], "family": [], "action": []}
@@ -207,10 +207,10 @@ SECONDS = 60
 
 
 class TooLongError(Exception):
-    """TLC did not come to an end."""
+    """TLC ran out of time."""
 
 
-def told_by_tlc(root: Path) -> dict[str, str]:
+def values_by_tlc(root: Path) -> dict[str, str]:
     """The values that TLC prints of each expression and action; one that it cannot evaluate ends the run.
 
     Raises TooLongError where its time is up.
@@ -229,8 +229,8 @@ def _limit_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 10))
 
 
-def told_by_us(root: Path, maker: Maker) -> dict[str, str]:
-    """The same of the compiled spec, in TLC's order: up to the first without a value."""
+def values_by_search(root: Path, maker: Maker) -> dict[str, str]:
+    """Return the values of the compiled spec, in TLC's order, up to the first expression without a value."""
     spec: Spec = load_spec(root, root.with_suffix(".cfg"), cache_dir=root.parent / "cache")
     before, after = spec.state({"v": 2, "w": 1}), spec.state({"v": 3, "w": 1})
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Made-up models: three variables, and some of the entries that a cfg may have, one choice after the other."""
+"""Made-up models of three variables, each with some of the entries that a cfg may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up projects of TLA+, whose modules mention the same names in different orders, and TLC's order of the names."""
+"""Made-up projects of TLA+ whose modules mention the same names in different orders, and TLC's order of these names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Maker:
         return self.random.choice((*WORDS, "a", "b", "x", "s", "val", "out", "ok", "n", "N"))
 
     def expr(self, depth: int = 0) -> str:
-        """Write an expression, which nobody evaluates."""
+        """Write an expression; it is never evaluated."""
         choice = self.random.randrange(13) if depth < 3 else 0
         name = f"v{depth}"
 

@@ -184,7 +184,7 @@ class RicherMaker:
         return re.sub(r"<(element|integer|set|truth)>", lambda kind: self.formula(kind[1], depth - 1), text)
 
     def formula(self, kind: str, depth: int = 2) -> str:
-        """Make a formula of a kind, of which one in some hundred has no value in some states."""
+        """Make a formula of a kind; about one in a hundred has no value in some states."""
         bound = 3 * self.bound.get(kind, [])
         made = FAILING[kind] if kind in FAILING and self.random.random() < self.failing else SIMPLE[kind]
         return self.filled(self.random.choice([*bound, *made, *(DEEPER[kind] if depth > 0 else ())]), depth)
@@ -193,8 +193,8 @@ class RicherMaker:
         written = [name for name in WRITES if self.random.random() < 0.36]
         kept = [name for name in WRITES if name not in written]
         self.random.shuffle(written)
-        told = [self.filled(self.random.choice(WRITES[name]), 2) for name in written]
-        return [*told, *([f"UNCHANGED <<{', '.join(kept)}>>"] if kept else [])]
+        assigned = [self.filled(self.random.choice(WRITES[name]), 2) for name in written]
+        return [*assigned, *([f"UNCHANGED <<{', '.join(kept)}>>"] if kept else [])]
 
     def body(self, depth: int) -> str:
         guards = [self.formula("truth") for _ in range(self.random.choice((0, 1, 1, 2)))]
@@ -229,7 +229,7 @@ class RicherMaker:
         return "\n".join([*start, *entries, merged, ""])
 
     def write(self, folder: Path, count: int) -> tuple[Path, list[Path]]:
-        """Write a module with so many next-state relations; answer it, and the cfg of each."""
+        """Write a module with `count` next-state relations; return it, and the cfg of each."""
         lines = []
         for number in range(count):
             self.failing = 0.1 if number % 3 == 0 else 0.0

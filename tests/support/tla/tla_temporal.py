@@ -1,6 +1,6 @@
 """Made-up specs with fairness and temporal properties, written as TLA+, of the kinds that TLC can check.
 
-A spec has two variables with values from 0 to 2, actions of which Next has most, and assumptions about its behaviours.
+A spec has two variables with values from 0 to 2, actions, most of them in Next, and assumptions about its behaviours.
 What TLC refuses is not made: an action stands beneath `[]<>` or `<>[]` alone, no quantifier over such is negated, and
 there is no `<=>` between temporal formulas.
 """
@@ -48,9 +48,9 @@ _Made = TypeVar("_Made")
 
 
 class Formula(NamedTuple):
-    """A formula in three forms: as it was made; equal to it, with `~` before predicates alone; equal to its negation.
+    """A formula in three forms: as it was made; an equal one with `~` before predicates alone; its negation.
 
-    Of two equal formulas TLC 2.15 may say that one holds and the other is violated.
+    TLC 2.15 may find that one of two equal formulas holds and the other is violated.
     """
 
     made: str
@@ -238,7 +238,7 @@ class _Maker:
 
 
 def made_up_spec(seed: int, properties: int) -> TemporalSpec:
-    """Make a spec of a number, with so many temporal properties named P0, P1, ..."""
+    """Make a spec from a seed, with temporal properties named P0, P1, ..."""
     maker = _Maker(seed)
     taken = maker.random.sample(maker.actions, maker.random.randrange(1, 4))
     assumed = [maker.assumption() for _ in range(maker.random.choice((0, 1, 1, 2, 2, 3)))]

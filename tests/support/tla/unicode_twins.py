@@ -1,4 +1,4 @@
-"""Modules twice, in ASCII and with Unicode symbols, which are one specification."""
+"""Pairs of modules that are one specification, in ASCII and with Unicode symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State graphs of up to a million states: TLC's dump beside what a search by tables kept, both as numbers.
+"""State graphs of up to a million states, as numbers: those that TLC dumps, and those that a search by tables keeps.
 
 A state is a row with the number of the value of each part, as tables have it. TLC lists its states and steps in an
 order of its own, so the rows are sorted, and the steps after them.
@@ -44,14 +44,14 @@ class Numbered:
 
 
 def of_tables(found: TableExploration, spec: Spec, actions: dict[str, int]) -> Numbered:
-    """Number what a search by tables kept; `actions` are the numbers of actions, by TLC's names of them."""
+    """Number the graph of a search by tables; `actions` are the numbers of actions, by TLC's names of them."""
     assert found.graph is not None
     states = found.graph.states
     sources, targets = found.graph.successors.edges()
     labels = {
-        name: actions.setdefault(told.labels[0], len(actions))
-        for name, told in spec.actions.items()
-        if len(told.labels) == 1
+        name: actions.setdefault(action.labels[0], len(actions))
+        for name, action in spec.actions.items()
+        if len(action.labels) == 1
     }
     taken = np.array([labels[name] for name in found.graph.actions], np.int64)
     return Numbered(
@@ -67,7 +67,7 @@ def of_tables(found: TableExploration, spec: Spec, actions: dict[str, int]) -> N
 def of_tlc(
     dumped: Iterable[TlcNode | TlcEdge], found: TableExploration, spec: Spec, actions: dict[str, int]
 ) -> Numbered:
-    """Number what TLC dumped, as what a search by tables found is numbered."""
+    """Number the graph that TLC dumped, with the numbers of the search by tables."""
     assert found.graph is not None
     nodes, initial, steps = array("q"), array("b"), array("q")
     read, waiting, parts = Values(tuple(spec.model_values)), [], []
@@ -87,7 +87,7 @@ def of_tlc(
 
 
 def _places(nodes: Ints, steps: Ints) -> Ints:
-    """Answer the steps with the places of their ends among the nodes."""
+    """Return the steps with the places of their ends among the nodes."""
     order, edges = np.argsort(nodes), steps.copy()
     ids = nodes[order]
     for end in (0, 2):
@@ -140,7 +140,7 @@ def _elements(text: str) -> Iterator[tuple[str, str]]:
 
 
 def graph_differences(one: Numbered, other: Numbered) -> list[str]:
-    """Say in what two state graphs differ, a line each."""
+    """List the differences of two state graphs."""
     sizes = [(len(each.states), len(each.steps)) for each in (one, other)]
     if sizes[0] != sizes[1]:
         return [f"{sizes[0]} states and steps, and {sizes[1]}"]

@@ -33,7 +33,7 @@ def outcomes(seeds: range, folder: Path) -> Counter[Outcome]:
         tried = trial(seed)
         (folder / str(seed)).mkdir()
         found = run(tried, folder / str(seed))
-        assert not found.is_false_alarm, f"{tried.told()}: {found.why}"
+        assert not found.is_false_alarm, f"{tried.summary()}: {found.why}"
         if not tried.cut and tried.name not in DOUBLED:
             counted[found.outcome] += 1
     return counted

@@ -1,4 +1,4 @@
-"""A violated temporal property: the behaviour that is told, in every form, and what is refused instead."""
+"""A violated temporal property: its behaviour in every form of output, and the properties that are refused instead."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def violation(found: Exploration) -> Violation:
     return found.violation
 
 
-def told(found: Violation) -> tuple[list[str | None], int | None]:
+def behaviour(found: Violation) -> tuple[list[str | None], int | None]:
     return [step.action for step in found.trace], found.back_to
 
 
@@ -90,7 +90,7 @@ ASKED = (("Weak", "BareSpec"), ("Unfair", "BareSpec"), ("Some", "AllServed"))
 
 
 @pytest.mark.parametrize(("assumed", "name"), sampled(ASKED, ASKED[1:2]))
-def test_tlc_says_the_same_of_the_lock(assumed: str, name: str, tmp_path: Path) -> None:
+def test_tlc_agrees_on_the_liveness_of_the_lock(assumed: str, name: str, tmp_path: Path) -> None:
     lines = ("CONSTANT Client = {a, b}", f"SPECIFICATION {assumed}", f"PROPERTY {name}")
     asked = explore_spec(SpecFiles(LOCK, cfg(tmp_path, *lines)), Engine.TLC)
     found = explore(load_spec(LOCK, cfg(tmp_path, *lines)))
@@ -112,7 +112,7 @@ def test_a_client_that_waits_is_passed_over_for_ever_where_fairness_is_weak(tmp_
 
 def test_without_fairness_the_behaviour_stops_in_its_last_state(tmp_path: Path) -> None:
     found = violation(explore(lock(tmp_path, "SPECIFICATION Unfair", "PROPERTY Freed")))
-    assert told(found) == ([None, "Ask", "Take"], 2)
+    assert behaviour(found) == ([None, "Ask", "Take"], 2)
     assert found.met == ()
 
 
@@ -122,7 +122,7 @@ def test_a_deadlock_is_found_before_liveness_is_asked_for(tmp_path: Path) -> Non
     module.write_text(f"---- MODULE Own ----\nEXTENDS Integers\n{body}\n====\n")
     spec = load_spec(module, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Live"), cache_dir=tmp_path / "cache")
     assert violation(explore(spec)).kind == "deadlock"
-    assert told(violation(explore(spec, SearchOptions(check_deadlock=False)))) == ([None], 0)
+    assert behaviour(violation(explore(spec, SearchOptions(check_deadlock=False)))) == ([None], 0)
 
 
 def test_a_search_that_gives_up_says_nothing_of_liveness(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_each_initial_state_begins_a_behaviour(tmp_path: Path) -> None:
 # ---- Laziness, ENABLED, constraints ----
 
 
-def test_what_a_guard_excludes_is_not_evaluated(tmp_path: Path) -> None:
+def test_a_formula_that_a_guard_excludes_is_not_evaluated(tmp_path: Path) -> None:
     body = "VARIABLE x\nInit == x \\in {0, 1}\nNext == x' = x\nSpec == Init /\\ [][Next]_x"
     lines = ("SPECIFICATION Spec", "PROPERTY Live")
     guarded = body + "\nLive == x # 0 => <>(1 \\div x = 1)"
@@ -178,7 +178,7 @@ def test_a_fault_that_no_behaviour_meets_is_none_however_early_it_is_seen(tmp_pa
         assert (found.violation, found.distinct, found.complete) == (None, 41, True)
 
 
-def test_a_violation_is_told_with_the_counts_of_all_states_though_a_fault_is_looked_for(tmp_path: Path) -> None:
+def test_a_violation_has_the_counts_of_all_states_though_a_fault_is_looked_for(tmp_path: Path) -> None:
     body = FAULTY.replace("3000", "40") + "Spec == Init /\\ [][Next]_x\nArrives == (x < 0 => <>One) /\\ <>(x = 40)"
     found = own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY Arrives")
     assert (violation(found).name, found.distinct, found.complete) == ("Arrives", 41, True)
@@ -189,7 +189,10 @@ def test_enabled_is_of_the_action_and_not_of_the_steps_of_next(tmp_path: Path) -
     body = "VARIABLE x\nInit == x = 0\nNext == x' = 1 - x\nSpec == Init /\\ [][Next]_x /\\ WF_x(x = 0 /\\ x' = 2)"
     lines = ("SPECIFICATION Spec", "PROPERTY Live")
     assert own(tmp_path, body + "\nLive == <>(x = 1)", *lines).violation is None
-    assert told(violation(own(tmp_path, body + "\nLive == [](x = 0) \\/ <>(x = 2)", *lines))) == ([None, "Next"], 1)
+    assert behaviour(violation(own(tmp_path, body + "\nLive == [](x = 0) \\/ <>(x = 2)", *lines))) == (
+        [None, "Next"],
+        1,
+    )
 
 
 def test_a_step_that_leaves_the_subscript_as_it_is_does_not_count(tmp_path: Path) -> None:
@@ -263,7 +266,7 @@ def starving(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_text_tells_where_a_behaviour_goes_back_to_and_why_it_is_fair(starving: Path) -> None:
+def test_text_shows_where_a_behaviour_goes_back_to_and_why_it_is_fair(starving: Path) -> None:
     said = run(starving, "model", "--engine", "compiled")
     assert "temporal property AllServed" in said
     assert re.search(r"\n       and back to step \d by (Take|Free)\(c = [ab]\), for ever\n", said)
@@ -272,7 +275,7 @@ def test_text_tells_where_a_behaviour_goes_back_to_and_why_it_is_fair(starving: 
     assert "\n       which is fair:\n         WF_vars(Free(c)) with c = a: " in said
 
 
-def test_json_and_itf_tell_the_loop_and_the_conditions_of_fairness(starving: Path) -> None:
+def test_json_and_itf_have_the_loop_and_the_conditions_of_fairness(starving: Path) -> None:
     path = starving / "found.itf.json"
     said = json.loads(run(starving, "model", "--engine", "compiled", "--format", "json", "--itf", path))
     assert (said["verdict"], said["property"]) == ("violated", "AllServed")
@@ -321,7 +324,7 @@ def counting(folder: Path, name: str) -> Spec:
     return load_spec(folder / "Counting.tla", cfg(folder, "SPECIFICATION Spec", f"PROPERTY {name}"))
 
 
-def test_what_asks_whether_an_action_is_enabled_that_leaves_a_variable_open_is_named_as_unchecked(
+def test_enabled_of_an_action_that_leaves_a_variable_open_is_named_as_unchecked(
     tmp_path: Path,
 ) -> None:
     found = explore(counting(tmp_path, "Incomplete"), SearchOptions(check_deadlock=False))
@@ -352,7 +355,7 @@ Arrives == <>(n = 2)
 
 
 def test_a_cycle_that_stutters_where_it_closes_begins_where_the_behaviour_enters_it(tmp_path: Path) -> None:
-    """Found by made-up formulas: the first state of the cycle was left out, and it was the initial one."""
+    """The first state of the cycle, here the initial one, belongs to the behaviour."""
     body = """VARIABLES x, y
 vars == <<x, y>>
 Init == x \\in 0..1 /\\ y = 1
@@ -367,7 +370,7 @@ Never == (~WF_x(Take)) /\\ ([]<>(((y = 0) ~> (y = 1))))"""
 
 
 def test_a_let_around_a_quantifier_may_speak_of_the_state(tmp_path: Path) -> None:
-    """The set of the quantifier is constant, and takes of the LET what is."""
+    """The set of the quantifier is constant, and uses only the constant part of the LET."""
     body = """VARIABLE x
 Init == x = 0
 Go(c) == x # c /\\ x' = c

@@ -1,7 +1,7 @@
 """Made-up temporal properties under made-up fairness: the compiled search and TLC say the same.
 
-TLC stops at the first property that is violated. So what the search says of those that hold is asked in one run, and of
-those that are violated, each with a lasso that was replayed, a few are asked one by one.
+TLC stops at the first property that is violated. So one run of TLC confirms all properties that hold, and a few of
+those that are violated, each with a lasso that was replayed, are confirmed one by one.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
+from tests.support.sampling import SEED
 from tests.support.tla.tla_temporal import TemporalSpec, made_up_spec
-from tests.support.tla.tla_terms import SEED
 
-#: How many specs every run compares, how many the nightly one does besides, and how many of these are one test.
-FEW, MANY, BATCH = 1, 600, 20
-#: The properties of a spec, and of how many violated ones TLC is asked.
-PROPERTIES, ASKED = 8, 2
-#: What TLC says of a formula that it cannot bring into its form, of which a made-up one in some hundred is; and of
-#: several together, each of which it can.
+#: Number of specs that every run compares, that are compared at night besides, and that one nightly test compares.
+IN_EVERY_RUN, AT_NIGHT, BATCH = 1, 600, 20
+#: Number of properties of a spec, and of violated ones that TLC checks, each in a run of its own.
+PROPERTIES, VIOLATED_CHECKED = 8, 2
+#: TLC's error for a formula that it cannot bring into its form (about one in a hundred made-up ones), and for several
+#: formulas together that it can handle one by one.
 REFUSED = "Temporal formulas containing actions must be of forms"
 
 
 def is_violated(spec: TemporalSpec, name: str, folder: Path) -> bool:
-    """Tell whether the search finds a behaviour without a property."""
+    """Return whether the search finds a behaviour that violates a property."""
     found = explore(
         load_spec(*spec.write(folder, name), cache_dir=folder / "cache"), SearchOptions(check_deadlock=False)
     )
@@ -41,9 +41,9 @@ def asked(spec: TemporalSpec, folder: Path, *names: str) -> TlcResult:
 
 
 def contradicts_itself(spec: TemporalSpec, name: str, folder: Path) -> bool:
-    """Tell whether TLC says that a property is violated, and that an equal one holds.
+    """Return whether TLC finds a property violated, and finds that an equal one holds.
 
-    Of `~([](~[](x < 1) \\/ <>(y = 1)))` TLC 2.15 says that it is violated where x and y stay 0, and it says that
+    TLC 2.15 finds `~([](~[](x < 1) \\/ <>(y = 1)))` violated where x and y stay 0, and it finds that
     `~([](<>(x >= 1) \\/ <>(y = 1)))` holds: a `~` before `[]` is lost on it.
     """
     return asked(spec, folder, name).verdict is TlcVerdict.VIOLATED and (
@@ -52,7 +52,7 @@ def contradicts_itself(spec: TemporalSpec, name: str, folder: Path) -> bool:
 
 
 def compare(seed: int, folder: Path) -> tuple[int, int]:
-    """Ask both engines about the properties of a made-up spec; answer how many hold, and how many are violated."""
+    """Compare both engines on the properties of a made-up spec; return how many hold and how many are violated."""
     spec = made_up_spec(seed, PROPERTIES)
     violated = {name for name in spec.properties if is_violated(spec, name, folder)}
     holding = [name for name in spec.properties if name not in violated]
@@ -64,7 +64,7 @@ def compare(seed: int, folder: Path) -> tuple[int, int]:
         assert wrong.keys() <= refused, f"seed {seed}: TLC says of what holds {wrong}\n{spec.text}"
         assert wrong or REFUSED in said.reason, f"seed {seed}: TLC says of all together {said.reason}\n{spec.text}"
         holding = [name for name in holding if name not in refused]
-    for name in sorted(violated)[:ASKED]:
+    for name in sorted(violated)[:VIOLATED_CHECKED]:
         result = asked(spec, folder, name)
         refused_too = REFUSED in result.reason
         assert refused_too or result.verdict is TlcVerdict.VIOLATED, (
@@ -73,19 +73,19 @@ def compare(seed: int, folder: Path) -> tuple[int, int]:
     return len(holding), len(violated)
 
 
-@pytest.mark.parametrize("seed", range(FEW))
+@pytest.mark.parametrize("seed", range(IN_EVERY_RUN))
 def test_a_made_up_property_holds_just_where_it_does_in_tlc(seed: int, tmp_path: Path) -> None:
     compare(seed, tmp_path)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("first", range(FEW, FEW + MANY, BATCH))
+@pytest.mark.parametrize("first", range(IN_EVERY_RUN, IN_EVERY_RUN + AT_NIGHT, BATCH))
 def test_thousands_of_made_up_properties_hold_just_where_they_do_in_tlc(first: int, tmp_path: Path) -> None:
     """`LOCKSTEP_SEED` gives other specs than those of every night."""
     counts = []
     for seed in range(first, first + BATCH):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        counts.append(compare(SEED * MANY + seed, folder))
+        counts.append(compare(SEED * AT_NIGHT + seed, folder))
     holding, violated = (sum(each) for each in zip(*counts, strict=True))
     assert min(holding, violated) > 0.2 * BATCH * PROPERTIES, "too few properties hold, or are violated"

@@ -1,4 +1,4 @@
-"""SYMMETRY and VIEW beside temporal properties: TLC is then wrong, and neither engine makes a verdict of it."""
+"""SYMMETRY and VIEW with temporal properties: TLC's result may be wrong, and neither engine makes it a verdict."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def model(folder: Path, cfg: str, *options: str) -> tuple[int, str]:
     return found.returncode, found.stdout + found.stderr
 
 
-def test_what_tlc_passes_under_a_symmetry_is_inconclusive(folder: Path) -> None:
+def test_a_temporal_property_that_tlc_passes_under_a_symmetry_is_inconclusive(folder: Path) -> None:
     code, said = model(folder, "PROPERTY Stays\n", "--engine", "compiled")
     assert (code, "temporal property Stays is violated" in said) == (1, True)
     code, said = model(folder, "PROPERTY Stays\n" + SYMMETRY, "--format", "json")
     assert run_tlc(folder / "Token.tla", folder / "Token.cfg", TlcOptions()).verdict is TlcVerdict.HOLDS
-    told = json.loads(said)
+    result = json.loads(said)
     words = "the SYMMETRY Same leaves too few behaviours to check Stays; remove it"
-    assert (code, told["verdict"], told["reason"].endswith(f", but {words}")) == (3, "inconclusive", True)
-    (note,) = told["notes"]
+    assert (code, result["verdict"], result["reason"].endswith(f", but {words}")) == (3, "inconclusive", True)
+    (note,) = result["notes"]
     assert note.startswith(f"Token.cfg:4:10: LS602 note: {words}: TLC misses violations")
 
 

@@ -1,4 +1,4 @@
-"""The tableau, the components and the cycles beside all behaviours of small graphs, one by one."""
+"""The tableau, the components and the cycles, compared with all behaviours of small graphs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def problems(draw: st.DrawFn) -> tuple[Graph, list[Formula], Formula]:
 
 
 def behaviours(graph: Graph) -> Iterator[Word]:
-    """Yield every behaviour that repeats itself after at most so many states."""
+    """Yield every behaviour that repeats itself after at most as many states as the graph has."""
     waiting: list[tuple[int, ...]] = [(number,) for number in graph.initial]
     while waiting:
         states = waiting.pop()
@@ -168,8 +168,8 @@ def test_a_cycle_has_a_step_of_each_fair_action_that_stays_enabled() -> None:
     assert found_in(RING, fair, Eventually(Always(is_in(frozenset({2}))))) == ((0, 1, 2), 1)
     assert found_in(RING, fair, Always(Eventually(is_in(frozenset({2}))))) is None
     word = Word((0, 1, 2), 1)
-    told = [(met.condition, met.how, met.index) for met in conditions_met(word, [And(tuple(fair))])]
-    assert told == [("WF(0 -> 1)", "never enabled", None), ("WF(1 -> 2)", "taken", 1), ("WF(2 -> 1)", "taken", 2)]
+    conditions = [(met.condition, met.how, met.index) for met in conditions_met(word, [And(tuple(fair))])]
+    assert conditions == [("WF(0 -> 1)", "never enabled", None), ("WF(1 -> 2)", "taken", 1), ("WF(2 -> 1)", "taken", 2)]
 
 
 def test_many_conditions_of_fairness_make_no_larger_product() -> None:
@@ -211,14 +211,14 @@ def fails_at(*numbers: int) -> Leaf:
     return Leaf(test)
 
 
-def test_what_a_guard_excludes_is_not_evaluated() -> None:
+def test_a_formula_that_a_guard_excludes_is_not_evaluated() -> None:
     at_zero = is_in(frozenset({0}))
     assert found_in(RING, [], Always(Or((at_zero, Not(fails_at(0)))))) is None
     assert found_in(RING, [], Implies(Not(at_zero), Eventually(fails_at(0, 1, 2)))) is None
     assert found_in(RING, [], Or((at_zero, Eventually(fails_at(0, 1, 2))))) is None
 
 
-def test_what_cannot_be_evaluated_is_an_error_where_no_behaviour_violates_the_property_without_it() -> None:
+def test_a_formula_without_value_is_an_error_where_no_behaviour_violates_the_property_without_it() -> None:
     with pytest.raises(TlaError, match="no value in 1"):
         found_in(RING, [], Always(Not(fails_at(1))))
     assert found_in(RING, [], And((Always(Not(fails_at(1))), Eventually(is_in(frozenset({2})))))) == ((0,), 0)
@@ -226,7 +226,7 @@ def test_what_cannot_be_evaluated_is_an_error_where_no_behaviour_violates_the_pr
 
 
 def test_an_error_off_every_fair_behaviour_does_no_harm() -> None:
-    """What is assumed of all behaviours leaves those out that come to state 1."""
+    """The assumption excludes the behaviours that come to state 1."""
     split = graph_of(range(3), [[1, 2], [1], [2]], [0])
     to_two = Always(Eventually(is_in(frozenset({2}))))
     assert found_in(split, [to_two], Always(Not(fails_at(1)))) is None

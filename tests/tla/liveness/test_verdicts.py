@@ -1,7 +1,7 @@
 """Verdicts on temporal properties are TLC's: of every kind of formula, under every kind of fairness.
 
-What TLC says of all of them was asked once and is written down below; a few runs of it confirm that here, and the
-nightly tests confirm it all. One run of TLC does for all properties that hold together.
+The verdicts of TLC are listed below. A few runs of TLC confirm some of them here, and the nightly tests confirm all.
+One run of TLC confirms all properties that hold together.
 """
 
 from __future__ import annotations
