@@ -63,7 +63,7 @@ def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         plus = kind.plus
         monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
     for module in (remembered_values, frozen_values, constructed_sets):
-        monkeypatch.setattr(module, "LONG", 1)
+        monkeypatch.setattr(module, "MIN_REMEMBERED", 1)
     yield
     assert made == {GrowingSet, GrowingSeq}
     for known in (remembered_values._grown, equality._shapes, frozen_values._long):
@@ -241,7 +241,7 @@ def test_the_other_operators_take_a_growing_sequence_as_a_plain_one() -> None:
     assert not member(append(found, entry(6000)), SeqSet(MANY | {entry(5000)}))
     assert member(found, FcnSet(frozenset(range(1, 2002)), MANY | {entry(5000)}))
     one, other = ModelValue("a"), ModelValue("b")
-    assert Images({one: other}).of(append((one,) * 2000, one)) == (other,) * 2001
+    assert Images({one: other}).image(append((one,) * 2000, one)) == (other,) * 2001
 
 
 def test_what_has_no_listing_makes_no_sequence_grow() -> None:

@@ -29,10 +29,10 @@ from lockstep.tla.values.remembered_values import added_to
 __all__ = [
     "Comparison",
     "ComparisonCache",
-    "Has",
+    "ElementCount",
     "ObservationError",
+    "PartialElement",
     "ShownValue",
-    "Size",
     "compare",
     "equal_count",
     "is_true_inside",
@@ -58,14 +58,14 @@ _SEQUENCES = (tuple, GrowingSeq)
 
 
 @dataclass(frozen=True, slots=True)
-class Has:
+class PartialElement:
     """An element of a set, a sequence or a bag, of which these parts are known."""
 
     parts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ElementCount:
     """The number of elements of a set or a sequence, or of arguments of a function."""
 
     count: int
@@ -153,7 +153,7 @@ def _walk(
         elif kind is str:
             if (strings.get(part, part) if strings else part) != value:
                 return None
-        elif kind is Has or kind is Size:
+        elif kind is PartialElement or kind is ElementCount:
             if not is_true_inside(part, value, words):
                 return None
         elif value is _ABSENT or not (_equals_at_a_glance(part, value, words.meanings) or _equals(part, value, words)):
@@ -188,7 +188,7 @@ def _shown_value(path: str, key: str, part: Any, value: Value, expected: Value, 
     if value is _ABSENT:
         hint = spelling_hint(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
         raise ObservationError(path, f"the spec shows no such field{hint}")
-    if isinstance(part, Has | Size):
+    if isinstance(part, PartialElement | ElementCount):
         return _shown_inside(path, part, value, words)
     try:
         observed = to_value(part, words)
@@ -207,12 +207,12 @@ def _equals(part: Any, value: Value, words: Words) -> bool:
 # ---- The inside of a value ----
 
 
-def is_true_inside(part: Has | Size, value: Value, words: Words) -> bool:
+def is_true_inside(part: PartialElement | ElementCount, value: Value, words: Words) -> bool:
     """Return whether a value has an element with some parts, or its size."""
     elements = _elements(value)
     if elements is None:
         return False
-    if isinstance(part, Size):
+    if isinstance(part, ElementCount):
         return len(list(elements)) == part.count
     return any(equal_count(part.parts, each, words) is not None for each in elements)
 
@@ -224,21 +224,21 @@ def _elements(value: Value) -> Iterable[Value] | None:
     return value.d.keys() if isinstance(value, Fcn) else None
 
 
-def _shown_inside(path: str, part: Has | Size, value: Value, words: Words) -> ShownValue:
+def _shown_inside(path: str, part: PartialElement | ElementCount, value: Value, words: Words) -> ShownValue:
     elements = _elements(value)
     if elements is None:
         raise ObservationError(path, f"{format_value(value)} is no set, sequence or function")
     is_true = is_true_inside(part, value, words)
-    if isinstance(part, Size):
+    if isinstance(part, ElementCount):
         return ShownValue(f"size of {path}", part.count, len(list(elements)), is_true)
     return ShownValue(f"an element of {path}", _described(part.parts), value, is_true)
 
 
 def _described(part: Any) -> Value:
     """Return what is known of a value as messages show it."""
-    if isinstance(part, Size):
+    if isinstance(part, ElementCount):
         return f"of size {part.count}"
-    if isinstance(part, Has):
+    if isinstance(part, PartialElement):
         return f"with {format_value(_described(part.parts))}"
     if isinstance(part, dict) and not is_tagged(part):
         return as_fcn({name: _described(each) for name, each in part.items()})

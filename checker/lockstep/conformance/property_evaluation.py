@@ -270,7 +270,7 @@ class PropertyEvaluator:
         """Return whether an invariant is true after a step; where it was before, look at what was changed alone."""
         if self._holding is None:
             return self._decide_invariant(name, parts, known, step)
-        key = name, self._keys.of(tuple([step.after[number] for number in self._reads[name]]))
+        key = name, self._keys.key(tuple([step.after[number] for number in self._reads[name]]))
         holds = self._holding.get(key)
         if holds is None:
             holds = self._holding[key] = self._decide_invariant(name, parts, known, step)

@@ -72,7 +72,7 @@ class RunReplay(Generic[T]):
         """Return the run without a step, in the state that every behaviour begins in."""
         known = self._properties.standing(state)
         at_first = {name for name, holds in self._spec.initial_properties.items() if not holds(state)}
-        return CandidateRun((), (state,), (known,), self._seen(known.failed | at_first))
+        return CandidateRun((), (state,), (known,), self._wanted(known.failed | at_first))
 
     def after(self, base: CandidateRun[T], count: int, rest: Iterable[T]) -> CandidateRun[T]:
         """Return the run that begins with the first `count` steps of another, and goes on with `rest`."""
@@ -93,7 +93,7 @@ class RunReplay(Generic[T]):
             steps.append(step_taken)
             states.append(state)
             known.append(standing)
-            wrong = self._seen(failed)
+            wrong = self._wanted(failed)
             if wrong:
                 break
         return CandidateRun(tuple(steps), tuple(states), tuple(known), wrong)
@@ -102,7 +102,7 @@ class RunReplay(Generic[T]):
         """Let go of what is remembered only to save time."""
         self._properties.forget()
 
-    def _seen(self, failed: Iterable[str]) -> Wrong:
+    def _wanted(self, failed: Iterable[str]) -> Wrong:
         return frozenset((name,) for name in failed if self._only is None or name in self._only)
 
 

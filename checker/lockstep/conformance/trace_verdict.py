@@ -21,7 +21,7 @@ from lockstep.trace.trace_format import Event
 NOT_EVALUATED = "the spec could not be evaluated"
 
 #: The words for properties of which none fails.
-EVERY = "every property holds"
+EVERY_PROPERTY_HOLDS = "every property holds"
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -193,7 +193,7 @@ def conclude(result: TraceVerdict) -> None:
             "are forced: the recording contradicts them"
         )
     else:
-        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY}"
+        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY_PROPERTY_HOLDS}"
     if result.steps and not result.observed and result.deviation is None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 

@@ -128,7 +128,7 @@ class Moves:
         """Take an action of a spec."""
         read = spec.actions[action].reads
         self._numbers = [number for number, name in enumerate(spec.variables) if name in read]
-        self.of = values_at(self._numbers)
+        self.read = values_at(self._numbers)
 
     def move(self, args: Mapping[str, Value], after: State) -> Move:
         """Return a step by what it changes."""

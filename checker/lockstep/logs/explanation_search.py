@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
-from lockstep.base.progress import EVERY
+from lockstep.base.progress import REPORT_INTERVAL
 from lockstep.logs.continuations import NONE, Continuation, ExplainingStep, ReachedState, StartState, add_least
 from lockstep.logs.line_order import Order, Positions
 from lockstep.logs.log_lines import ThreadLine
@@ -245,7 +245,7 @@ class _ExplanationSearch:
             carried = self._within_budget(after)
             keys = KeysApart()
             states = (alike[0].state for runs in carried.values() for alike in runs.values())
-            self.spread.count({keys.of(state): state for state in states}.values())
+            self.spread.count({keys.key(state): state for state in states}.values())
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[ExplainingRun, ...], blocked: tuple[BlockedLine, ...]) -> Explanations:
@@ -288,7 +288,7 @@ class _ExplanationSearch:
 
     def _count_try(self) -> None:
         self.tried += 1
-        if self.tried % EVERY == 0:
+        if self.tried % REPORT_INTERVAL == 0:
             self.on_line(self.line, self.states, self.tried)
             self._refuse_late()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from lockstep.base.deadline import Deadline
-from lockstep.base.progress import EVERY
+from lockstep.base.progress import REPORT_INTERVAL
 from lockstep.logs.continuations import HiddenStep, Move, Moves, ReachedState, StartState, add_least
 from lockstep.logs.failing_properties import FailingProperties
 from lockstep.tla.spec import Spec
@@ -69,7 +69,7 @@ class HiddenSteps:
         found: dict[Hashable, list[ReachedState]] = {}
         nothing = (0,) * len(self._names)
         for number, begin in enumerate(begins):
-            found.setdefault(keys.of(begin.state), []).append(ReachedState(begin.state, begin.failed, nothing, number))
+            found.setdefault(keys.key(begin.state), []).append(ReachedState(begin.state, begin.failed, nothing, number))
         pending = [each for alike in found.values() for each in alike] if self._names else []
         while pending:
             further: list[ReachedState] = []
@@ -77,7 +77,7 @@ class HiddenSteps:
                 for after in self._from(each):
                     if self._is_too_much():
                         return _least(found)
-                    if _add_reached(found.setdefault(keys.of(after.state), []), after):
+                    if _add_reached(found.setdefault(keys.key(after.state), []), after):
                         further.append(after)
             pending = further
         return _least(found)
@@ -87,7 +87,7 @@ class HiddenSteps:
         if self._tried > self._most:
             self._left_out.setdefault(f"more than {self._most:,} hidden steps may come before one line")
             return True
-        return self._tried % EVERY == 0 and self._deadline.is_over()
+        return self._tried % REPORT_INTERVAL == 0 and self._deadline.is_over()
 
     def _from(self, before: ReachedState) -> Iterator[ReachedState]:
         used = before.used
@@ -103,13 +103,13 @@ class HiddenSteps:
     # ---- The steps from one state ----
 
     def _steps(self, state: State) -> list[HiddenStep]:
-        key = self._states.of(state)
+        key = self._states.key(state)
         known = self._next.get(key)
         if known is None:
             if len(self._next) >= MAX_REMEMBERED:
                 self._next.clear()
                 self._states.clear()
-                key = self._states.of(state)
+                key = self._states.key(state)
             known = self._next[key] = list(self._find(state))
         return known
 
@@ -126,7 +126,7 @@ class HiddenSteps:
 
     def _keys_of_moves(self, state: State) -> list[tuple[str, Hashable]]:
         """Return what the moves of each hidden action from a state are remembered by: what the action reads of it."""
-        return [(name, self._read.of(self._moves[name].of(state))) for name in self._names]
+        return [(name, self._read.key(self._moves[name].read(state))) for name in self._names]
 
     def _steps_by(self, kind: int, state: State, moves: Iterable[Move]) -> Iterator[HiddenStep]:
         name = self._names[kind]
@@ -144,7 +144,7 @@ class HiddenSteps:
         keys = {name: KeysApart() for name in self._names}
         listed: set[tuple[str, Hashable]] = set()
         for name, after, args in self._one_by_one(state) if found is None else found:
-            key = name, keys[name].of(after)
+            key = name, keys[name].key(after)
             if key not in listed:
                 listed.add(key)
                 by_name[name].append(self._moves[name].move(args, after))

@@ -13,7 +13,7 @@ import msgspec
 
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.base.spelling import did_you_mean
-from lockstep.conformance.comparison import Has, Size
+from lockstep.conformance.comparison import ElementCount, PartialElement
 from lockstep.logs.line_beginnings import LineBeginnings
 from lockstep.logs.log_rotation import RotatedLog
 from lockstep.logs.mapping import FieldSource, Source
@@ -133,7 +133,7 @@ class Record:
         if source.parts is not None:
             return RecordFields(self._known_fields(source.parts))
         if source.has is not None:
-            return Has(self._known_fields(source.has))
+            return PartialElement(self._known_fields(source.has))
         if source.size is not None:
             return self._size(source.size)
         found = self._plain(source)
@@ -156,7 +156,7 @@ class Record:
             return MISSING
         if type(found) is not int or found < 0:
             raise self.error(f"field `{_named(source)}`: {str(found)[:60]!r} is no size")
-        return Size(found)
+        return ElementCount(found)
 
     def _sum(self, found: Any, source: FieldSource) -> int:
         """Return a number with what is added to it, and taken away: numbers, and what is in other fields."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lockstep.conformance.comparison import Has, Size, equal_count, is_true_inside
+from lockstep.conformance.comparison import ElementCount, PartialElement, equal_count, is_true_inside
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.spec_interface import Interface
 from lockstep.logs.log_lines import Claim, Thread, ThreadLine
@@ -173,7 +173,7 @@ def _message(source: Source | None, record: Record, name: str) -> str | None:
 
 
 def _written(found: Any) -> str:
-    return "a value in parts" if isinstance(found, RecordFields | Has | Size) else json.dumps(found)
+    return "a value in parts" if isinstance(found, RecordFields | PartialElement | ElementCount) else json.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class _LogReader:
             return None
         if isinstance(found, RecordFields):
             return Matching(name, FieldsTest(found.fields, self.words))
-        if isinstance(found, Has | Size):
+        if isinstance(found, PartialElement | ElementCount):
             inside, words = found, self.words
             return Matching(name, lambda value: is_true_inside(inside, value, words))
         return Exactly(name, self.value(found, record, name))

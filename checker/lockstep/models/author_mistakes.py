@@ -13,7 +13,7 @@ from lockstep.base.errors import NO_VALUE, NOT_CHECKED, NOT_PARSED, WRONG_CFG, B
 from lockstep.base.verdict import violation_reason
 from lockstep.models.counterexample import behaviour_of_steps, behaviour_of_violation
 from lockstep.models.search_result import SpecFiles
-from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import fault_in, fault_or_violation
@@ -52,7 +52,7 @@ class SpecFinding:
     is_in_text: bool = False
 
 
-def find_in_spec(files: SpecFiles, steps: Sequence[Taken], result: TlcResult) -> SpecFinding | None:
+def find_in_spec(files: SpecFiles, steps: Sequence[BehaviourStep], result: TlcResult) -> SpecFinding | None:
     """Find in the compiled spec what TLC met: a mistake, a false Assert or ASSUME, a property that TLC does not name.
 
     Arguments: `steps`, those that TLC printed, whose last state is looked at; if it printed none, the states that it
@@ -73,7 +73,7 @@ def find_in_spec(files: SpecFiles, steps: Sequence[Taken], result: TlcResult) ->
 
 
 def _found_in_states(
-    spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKind | None
+    spec: Spec, steps: Sequence[BehaviourStep], result: TlcResult, kind: PropertyKind | None
 ) -> SpecFinding | None:
     """Find in the states what TLC met."""
     if kind is PropertyKind.ASSUMPTION:

@@ -42,7 +42,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.tlc.supervised_process import Budget
 from lockstep.tlc.tlc_output import cfg_section
 from lockstep.tlc.tlc_result import Progress, TlcResult
-from lockstep.tlc.tlc_run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
+from lockstep.tlc.tlc_run import TLC_DEFAULTS, TlcOptions, TlcSimulation, run_tlc
 
 #: The generated states that are worth a JVM which compiles better, and takes longer to do so.
 _LONG_RUN_STATES = 100_000
@@ -264,7 +264,7 @@ def run_model(
         budget=Budget(cpu_seconds=entry.budget_seconds * _worker_count(entry)),
         heap_mb=entry.heap_mb,
         is_short=(entry.generated or 0) < _LONG_RUN_STATES,
-        simulation=None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
+        simulation=None if chosen is None else TlcSimulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
         library=manifest.library or None,
     )
     return run_tlc(module, cfg, run_options, on_progress=on_progress, cancel=cancel)

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lockstep.tla.liveness.lasso_replay import FairnessMet
+from lockstep.tla.liveness.lasso_replay import FairnessEvidence
 from lockstep.tla.values.equality import compare
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
 
-__all__ = ["Behaviour", "Change", "Taken", "changes"]
+__all__ = ["Behaviour", "BehaviourStep", "Change", "changes"]
 
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class BehaviourStep:
     """A step, and the state that it leads to.
 
     Attributes:
@@ -40,14 +40,14 @@ class Behaviour:
     Attributes:
         steps: the steps.
         back_to: of a behaviour without end, the index of the step to which it goes back; the last where it stays there.
-        met: how what it repeats meets each condition of fairness; empty where nobody tells.
+        fairness: how the cycle meets each condition of fairness; empty where that is not known.
         back_by: the step that goes back; None where it stays, or nobody tells.
     """
 
-    steps: tuple[Taken, ...]
+    steps: tuple[BehaviourStep, ...]
     back_to: int | None = None
-    met: tuple[FairnessMet, ...] = ()
-    back_by: Taken | None = None
+    fairness: tuple[FairnessEvidence, ...] = ()
+    back_by: BehaviourStep | None = None
 
     def changed(self, index: int) -> tuple[Change, ...]:
         """List what a step changed; nothing for the initial state."""

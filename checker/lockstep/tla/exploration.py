@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.liveness.lasso_replay import FairnessMet
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
+from lockstep.tla.liveness.lasso_replay import FairnessEvidence
 from lockstep.tla.state import State
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value
@@ -36,7 +36,7 @@ class Violation:
         trace: a shortest path there, from an initial state; of a temporal property a behaviour without end; empty for
             a postcondition, which is of no state.
         back_to: of a temporal property the index of the state after the last: the last itself where it stutters.
-        met: how the repeated part meets each condition of fairness of the SPECIFICATION.
+        fairness: how the cycle meets each condition of fairness of the SPECIFICATION.
         message: the message of a false Assert.
     """
 
@@ -44,7 +44,7 @@ class Violation:
     name: str
     trace: tuple[SearchStep, ...]
     back_to: int | None = None
-    met: tuple[FairnessMet, ...] = ()
+    fairness: tuple[FairnessEvidence, ...] = ()
     message: str = ""
 
     @property
@@ -54,7 +54,7 @@ class Violation:
 
     def _repr_html_(self) -> str:
         """Show the steps to it, with what each changed, in a notebook."""
-        steps = tuple(Taken(step.action or "Init", step.args, "", step.state.as_dict()) for step in self.trace)
+        steps = tuple(BehaviourStep(step.action or "Init", step.args, "", step.state.as_dict()) for step in self.trace)
         rows = Behaviour(steps, self.back_to).rows()
         return table(f"{self.kind} {self.name}".rstrip(), ["", "action", "changes"], rows)
 

@@ -126,7 +126,7 @@ class KeysApart:
         """Begin with none."""
         self._first: dict[tuple[Value, ...], tuple[Value, ...]] = {}
 
-    def of(self, values: tuple[Value, ...]) -> Hashable:
+    def key(self, values: tuple[Value, ...]) -> Hashable:
         """Return the key of a state, or of a tuple of values.
 
         Raises:

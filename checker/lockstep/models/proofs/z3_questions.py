@@ -23,7 +23,7 @@ NODE_COUNTS = tuple(range(1, 10))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SizedClaim:
     """A claim for one group size, in z3's terms."""
 
     node_count: int | None
@@ -40,7 +40,7 @@ def prove(
     name: str,
     statement: str,
     node_counts: Iterable[int] | None,
-    questions: Iterable[Question],
+    questions: Iterable[SizedClaim],
     timeout_ms: int,
     controls: Sequence[Proof] = (),
 ) -> Proof:
@@ -86,7 +86,7 @@ def integers(model: z3.ModelRef, terms: Iterable[z3.ArithRef]) -> list[int]:
     return [model.eval(term, model_completion=True).as_long() for term in terms]
 
 
-def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -> Proof:
+def _ask_all(undecided: Proof, questions: Iterable[SizedClaim], timeout_ms: int) -> Proof:
     asked = 0
     for question in questions:
         asked += 1

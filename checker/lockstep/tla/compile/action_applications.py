@@ -162,7 +162,7 @@ def _apply_named(actions: ActionWriter, expr: Call, argument: str, site: Site) -
     """Write the application of a function that has a name: a loop over its generator."""
     scope, binding = site.scope, site.scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
-        _apply(actions, binding.expr, argument, replace(site, scope=binding.scope.of_states(scope)))
+        _apply(actions, binding.expr, argument, replace(site, scope=binding.scope.in_states_of(scope)))
         return
     if isinstance(binding, FunctionBinding):
         _loop_over(actions, f"{binding.generator}({argument})", site, assigns=binding.assigns)

@@ -24,7 +24,7 @@ def write_call(actions: ActionWriter, expr: Call, site: Site) -> None:
     if isinstance(binding, InlineBinding):
         _write_argument(actions, expr, binding, site)
     elif isinstance(binding, LetBinding):
-        _write_inlined(actions, binding.definition, expr, binding.scope.of_states(site.scope), site)
+        _write_inlined(actions, binding.definition, expr, binding.scope.in_states_of(site.scope), site)
     elif binding is not None:
         guard(actions, expr, site)
     else:
@@ -33,7 +33,7 @@ def write_call(actions: ActionWriter, expr: Call, site: Site) -> None:
 
 def _write_argument(actions: ActionWriter, expr: Call, binding: InlineBinding, site: Site) -> None:
     """Write an argument, itself an action, in place of the parameter."""
-    outer = binding.scope.of_states(site.scope)
+    outer = binding.scope.in_states_of(site.scope)
     if not isinstance(binding.expr, OperatorArg):
         if binding.computed and may_branch(actions, binding.expr, outer):
             _follow_unless_computed(actions, expr, binding, site)
@@ -59,7 +59,7 @@ def _follow_unless_computed(actions: ActionWriter, expr: Call, binding: InlineBi
     """
     ways, known, followed = Alternatives(site), Block(), Block()
     guard(actions, expr, replace(ways.inside, block=known))
-    outer = binding.scope.of_states(site.scope)
+    outer = binding.scope.in_states_of(site.scope)
     actions.write(binding.expr, replace(ways.inside, block=followed, scope=outer))
     ways.block.nest(f"if {binding.computed}.is_computed:", known)
     ways.block.nest("else:", followed)

@@ -113,6 +113,6 @@ class Context:
             raise CompileError("a prime where there is no next state", loc)
         return replace(self, now=self.next, next=None)
 
-    def of_states(self, other: Context) -> Context:
+    def in_states_of(self, other: Context) -> Context:
         """Return this context, referring to the states of another."""
         return replace(self, now=other.now, next=other.next, names=other.names)

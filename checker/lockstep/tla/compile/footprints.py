@@ -47,7 +47,7 @@ _Step = int | str | None
 Path = tuple[str, *tuple[_Step, ...]]
 
 #: Paths are no longer than this: a variable and two steps into it.
-LENGTH = 3
+MAX_PATH_LENGTH = 3
 
 
 @dataclass(frozen=True)
@@ -223,12 +223,12 @@ class _Splitter:
         record, _ = expr.args
         sets, uses = fields
         path = self.path(record, scope)
-        if path is None or len(path) >= LENGTH or not self.program.is_constant(expr.args[1]):
+        if path is None or len(path) >= MAX_PATH_LENGTH or not self.program.is_constant(expr.args[1]):
             yield Part(frames, expr, self.footprint(expr, scope))
             return
         names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(sets)), expr.loc)
         domain = Builtin("DOMAIN", (record,), expr.loc)
-        indexes = self.footprint(record, scope) - {path[:LENGTH]}
+        indexes = self.footprint(record, scope) - {path[:MAX_PATH_LENGTH]}
         yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}) | indexes)
         for pair in _pairs(sets):
             name = pair.args[0]
@@ -279,7 +279,7 @@ class _Splitter:
     def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
         path = self.path(expr, scope)
         if path is not None:
-            found.add(path[:LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
+            found.add(path[:MAX_PATH_LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
             for index, its_scope in self._indexes(expr, scope):
                 self._read(index, its_scope, found, within)
         elif isinstance(expr, Call):
@@ -423,7 +423,7 @@ class _EachReader(_Splitter):
                 path, number = self.path(expr.args[0], scope), self._number(expr.args[1], scope)
                 if path is not None and number is not None:
                     others += self._indexes(expr.args[0], scope)
-                    return ((path, *number), others) if len(path) <= LENGTH else None
+                    return ((path, *number), others) if len(path) <= MAX_PATH_LENGTH else None
                 others.append((expr.args[1], scope))
                 expr = expr.args[0]
             elif isinstance(expr, Builtin) and expr.name == "'":

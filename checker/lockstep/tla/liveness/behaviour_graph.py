@@ -9,11 +9,11 @@ from typing import Any
 from lockstep.tla.liveness.temporal_formulas import And, Formula, Leaf, Not, Or, leaves_of, parts_of
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["Broken", "Graph", "Valuation", "graph_of"]
+__all__ = ["EvaluationFailure", "Graph", "Valuation", "graph_of"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Broken:
+class EvaluationFailure:
     """The value of a formula that cannot be evaluated."""
 
     error: TlaError
@@ -53,12 +53,12 @@ class Valuation:
     def __init__(self, graph: Graph) -> None:
         """Begin with nothing evaluated."""
         self.graph = graph
-        self._known: dict[int, dict[int, bool | Broken]] = {}
+        self._known: dict[int, dict[int, bool | EvaluationFailure]] = {}
         self._of_step: dict[int, bool] = {}
         self._kept: list[Formula] = []  # so that an id stays that of its formula
         self._failed: list[tuple[TlaError, Leaf]] = []
 
-    def leaf_value(self, leaf: Leaf, source: int, target: int) -> bool | Broken:
+    def leaf_value(self, leaf: Leaf, source: int, target: int) -> bool | EvaluationFailure:
         """Return the value of a leaf on a step, or the error that its evaluation raised."""
         known = self._known.get(id(leaf))
         if known is None:
@@ -71,7 +71,7 @@ class Valuation:
             try:
                 value = leaf.test(states[source], states[target])
             except TlaError as error:
-                value = Broken(error)
+                value = EvaluationFailure(error)
                 self._failed.append((error, leaf))
             known[key] = value
         return value
@@ -95,7 +95,7 @@ class Valuation:
             self._kept.append(formula)
         return known
 
-    def value(self, formula: Formula, source: int, target: int) -> bool | Broken:
+    def value(self, formula: Formula, source: int, target: int) -> bool | EvaluationFailure:
         """Return the value of a formula of a step; its parts are evaluated in their order, as long as they matter.
 
         Args:
@@ -107,13 +107,13 @@ class Valuation:
             return self.leaf_value(formula, source, target)
         if isinstance(formula, Not):
             value = self.value(formula.part, source, target)
-            return value if isinstance(value, Broken) else not value
+            return value if isinstance(value, EvaluationFailure) else not value
         if not isinstance(formula, (And, Or)):
             raise TypeError(f"{type(formula).__name__} is not of one step")
         decides = isinstance(formula, Or)
         for part in formula.parts:
             value = self.value(part, source, target)
-            if isinstance(value, Broken) or value is decides:
+            if isinstance(value, EvaluationFailure) or value is decides:
                 return value
         return not decides
 
@@ -124,6 +124,6 @@ class Valuation:
             TlaError: if the formula cannot be evaluated.
         """
         value = self.value(formula, source, target)
-        if isinstance(value, Broken):
+        if isinstance(value, EvaluationFailure):
             raise value.error
         return value

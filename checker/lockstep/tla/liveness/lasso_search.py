@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lockstep.tla.liveness.behaviour_graph import Broken, Graph, Valuation
+from lockstep.tla.liveness.behaviour_graph import EvaluationFailure, Graph, Valuation
 from lockstep.tla.liveness.fair_components import (
     Component,
     Steps,
@@ -57,7 +57,7 @@ def find_violation(graph: Graph, valuation: Valuation, assumed: Sequence[Formula
         TlaError: if there is none, but a formula cannot be evaluated where its value is needed.
     """
     given = [part for formula in assumed for part in _conjuncts(normal(formula))]
-    broken: Broken | None = None
+    broken: EvaluationFailure | None = None
     for against in _alternatives(normal(promised, False)):
         found = find_lasso(graph, valuation, [*given, *_conjuncts(against)])
         if isinstance(found, Lasso):
@@ -85,7 +85,7 @@ def _alternatives(formula: Formula) -> Iterator[Formula]:
         yield formula
 
 
-def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) -> Lasso | Broken | None:
+def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) -> Lasso | EvaluationFailure | None:
     """Find a behaviour of a graph that makes formulas hold.
 
     Args:
@@ -101,7 +101,7 @@ def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) 
     """
     conditions, others = sorted_conditions(formulas)
     product = Product(graph, valuation, others)
-    broken: Broken | None = None
+    broken: EvaluationFailure | None = None
     for steps in components(all_steps(product)):
         error = product.error(next(iter(steps)))
         if error is not None and broken is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from lockstep.tla.liveness.behaviour_graph import Broken
+from lockstep.tla.liveness.behaviour_graph import EvaluationFailure
 from lockstep.tla.liveness.temporal_formulas import Always, And, Eventually, Formula, Or, is_pure, parts_of
 
 __all__ = ["Move", "Tableau"]
@@ -18,7 +18,7 @@ __all__ = ["Move", "Tableau"]
 #: A node to go on with, and which <>F are put off, a bit for each.
 Move: TypeAlias = tuple[int, int]
 #: The value of a pure formula on the step in question.
-Evaluate: TypeAlias = Callable[[Formula], "bool | Broken"]
+Evaluate: TypeAlias = Callable[[Formula], "bool | EvaluationFailure"]
 _Branch: TypeAlias = tuple[frozenset[int], int]
 
 
@@ -32,11 +32,11 @@ class Tableau:
 
     def __init__(self, formulas: Sequence[Formula]) -> None:
         """Take the formulas in normal form that are to hold from the initial state on, all of them."""
-        self._formulas: list[Formula | Broken] = []
+        self._formulas: list[Formula | EvaluationFailure] = []
         self._places: dict[int, int] = {}
         self._pure: dict[int, bool] = {}
         self._bits: dict[int, int] = {}
-        self._first: Broken | None = None
+        self._first: EvaluationFailure | None = None
         for formula in formulas:
             self._enter(formula)
         self.promises = (1 << len(self._bits)) - 1
@@ -55,8 +55,8 @@ class Tableau:
         for part in parts_of(formula):
             self._enter(part)
 
-    def _add(self, formula: Formula | Broken) -> int:
-        if isinstance(formula, Broken):
+    def _add(self, formula: Formula | EvaluationFailure) -> int:
+        if isinstance(formula, EvaluationFailure):
             formula = self._first = self._first or formula  # one error stands for all, lest there be a node for each
         place = self._places.get(id(formula))
         if place is None:
@@ -75,11 +75,11 @@ class Tableau:
         """Return whether a node leaves nothing to hold."""
         return not self._nodes[node]
 
-    def error(self, node: int) -> Broken | None:
+    def error(self, node: int) -> EvaluationFailure | None:
         """Return what could not be evaluated on the path to a node, if there is anything."""
         for place in self._nodes[node]:
             formula = self._formulas[place]
-            if isinstance(formula, Broken):
+            if isinstance(formula, EvaluationFailure):
                 return formula
         return None
 
@@ -104,19 +104,19 @@ class Tableau:
         return [(self._node(places), postponed) for places, postponed in found]
 
     def _branches(
-        self, todo: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
+        self, todo: tuple[Formula | EvaluationFailure, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
     ) -> Iterator[_Branch]:
         """Yield the ways to make formulas hold: what is left for the next state, and what is put off."""
         if not todo:
             yield later, postponed
             return
         formula, rest = todo[0], todo[1:]
-        if isinstance(formula, Broken):
+        if isinstance(formula, EvaluationFailure):
             yield from self._branches(rest, later | {self._add(formula)}, postponed, evaluate)
         elif self._pure[id(formula)]:
             value = evaluate(formula)
             if value is not False:
-                more = (value, *rest) if isinstance(value, Broken) else rest
+                more = (value, *rest) if isinstance(value, EvaluationFailure) else rest
                 yield from self._branches(more, later, postponed, evaluate)
         elif isinstance(formula, And):
             yield from self._branches((*formula.parts, *rest), later, postponed, evaluate)
@@ -128,7 +128,12 @@ class Tableau:
             yield from self._now_or_later(formula, rest, later, postponed, evaluate)
 
     def _alternatives(
-        self, formula: Or, rest: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
+        self,
+        formula: Or,
+        rest: tuple[Formula | EvaluationFailure, ...],
+        later: frozenset[int],
+        postponed: int,
+        evaluate: Evaluate,
     ) -> Iterator[_Branch]:
         for part in formula.parts:
             yield from self._branches((part, *rest), later, postponed, evaluate)
@@ -138,7 +143,7 @@ class Tableau:
     def _now_or_later(
         self,
         formula: Eventually,
-        rest: tuple[Formula | Broken, ...],
+        rest: tuple[Formula | EvaluationFailure, ...],
         later: frozenset[int],
         postponed: int,
         evaluate: Evaluate,

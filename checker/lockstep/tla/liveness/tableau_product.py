@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.tla.liveness.behaviour_graph import Broken, Graph, Valuation
+from lockstep.tla.liveness.behaviour_graph import EvaluationFailure, Graph, Valuation
 from lockstep.tla.liveness.tableau import Move, Tableau
 from lockstep.tla.liveness.temporal_formulas import Formula
 
@@ -70,7 +70,7 @@ class Product:
             found += [(self._number(target, after, number), postponed) for after, postponed in listed]
         return found
 
-    def error(self, number: int) -> Broken | None:
+    def error(self, number: int) -> EvaluationFailure | None:
         """Return what could not be evaluated on the path to a number, if there is anything."""
         return self._tableau.error(self._nodes[number])
 
@@ -90,6 +90,6 @@ class _StepEvaluation:
         self.valuation, self.source, self.target = valuation, source, target
         self.of_step = False
 
-    def __call__(self, formula: Formula) -> bool | Broken:
+    def __call__(self, formula: Formula) -> bool | EvaluationFailure:
         self.of_step = self.of_step or self.valuation.is_of_step(formula)
         return self.valuation.value(formula, self.source, self.target)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.tla.exploration import SearchStep, Violation
 from lockstep.tla.liveness.behaviour_graph import Graph, Valuation
-from lockstep.tla.liveness.lasso_replay import Word, conditions_met
+from lockstep.tla.liveness.lasso_replay import Word, fairness_evidence
 from lockstep.tla.liveness.lasso_search import Lasso, find_violation
 from lockstep.tla.liveness.temporal_formulas import Formula
 from lockstep.tla.spec import Spec
@@ -100,7 +100,7 @@ def _replayed(
             raise LassoContradictedError(f"{name}: the behaviour found is not as the SPECIFICATION assumes")
         if word.holds(promised):
             raise LassoContradictedError(f"{name}: the behaviour found has the property after all")
-        met = conditions_met(word, assumed)
+        fairness = fairness_evidence(word, assumed)
     except TlaError as error:
         raise LassoContradictedError(f"{name}: the behaviour found cannot be evaluated: {error}") from error
     if states[0] not in set(spec.initial_states()):
@@ -110,7 +110,7 @@ def _replayed(
     last, back = states[-1], states[lasso.back_to]
     if last != back:
         _step(spec, name, last, back)
-    return Violation("temporal property", name, tuple(steps), lasso.back_to, met)
+    return Violation("temporal property", name, tuple(steps), lasso.back_to, fairness)
 
 
 def _step(spec: Spec, name: str, before: State, after: State) -> SearchStep:

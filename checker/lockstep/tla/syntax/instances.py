@@ -488,9 +488,9 @@ class _Mentions:
 
     def any_of(self, uid: int, declared: Mapping[int, Expr]) -> bool:
         """Return whether a definition mentions one of these declarations."""
-        return bool(declared) and not self._of(uid).isdisjoint(declared)
+        return bool(declared) and not self._mentioned_by(uid).isdisjoint(declared)
 
-    def _of(self, uid: int) -> frozenset[int]:
+    def _mentioned_by(self, uid: int) -> frozenset[int]:
         known = self._known.get(uid)
         if known is None:
             known = self._known[uid] = frozenset(self._reached(uid))

@@ -36,10 +36,10 @@ def explore_compiled(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Ex
     """
     refuse_symmetry_and_view(spec)
     options = replace(options, on_progress=_never_less(options))
-    beginning = _Beginning(spec, options)
-    found = run_search(beginning)
-    if not beginning.gives_way:
-        found.notes = _note_why(beginning.why_not)
+    prefix = _LiteralPrefix(spec, options)
+    found = run_search(prefix)
+    if not prefix.gives_way:
+        found.notes = _note_why(prefix.why_not)
         return found
     return _by_tables(spec, options)
 
@@ -76,7 +76,7 @@ def _note_why(why: str) -> tuple[str, ...]:
     return (f"note: explored state by state, not by tables: {why}",) if why else ()
 
 
-class _Beginning(LiteralSearch):
+class _LiteralPrefix(LiteralSearch):
     """A search state by state that ends without a verdict once it has found enough states, if tables can begin."""
 
     gives_way = False

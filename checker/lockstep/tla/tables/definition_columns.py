@@ -23,7 +23,7 @@ from lockstep.tla.tables.state_layout import Layout, Rows
 from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.values.kinds import ModelValue, Value
 
-__all__ = ["MAX_DEFINITIONS", "NOT_KEPT", "UNKNOWN", "DefinitionColumn", "DefinitionColumns", "padded"]
+__all__ = ["MAX_DEFINITIONS", "NOT_STORED", "UNKNOWN", "DefinitionColumn", "DefinitionColumns", "padded"]
 
 #: The most definitions that have a column; with other arguments a definition is another one.
 MAX_DEFINITIONS = 32
@@ -36,11 +36,11 @@ _MAX_TRIALS = 3
 _WORTH_CHECK = 64
 
 
-class _NotKept:
+class _NotStored:
     """The value of a definition that has none to be kept."""
 
 
-NOT_KEPT = _NotKept()
+NOT_STORED = _NotStored()
 
 _ARGUMENTS = frozenset({ModelValue, str, int})
 _ATOMS = frozenset({ModelValue, str, int, bool})
@@ -70,7 +70,7 @@ class DefinitionColumn:
     def __init__(self, column: int, text: str, holds: Callable[[State], Value]) -> None:
         """Begin with no value."""
         self.column, self.text, self.holds = column, text, holds
-        self.values: list[Any] = [NOT_KEPT]
+        self.values: list[Any] = [NOT_STORED]
         self.evaluations = 0
         self._numbers: dict[tuple[type, Value], int] = {}
 
@@ -149,7 +149,7 @@ class DefinitionColumns:
             definition = known[call] if call in known else self._added(call, function)
             if definition is not None and definition.is_worth_it:
                 value = current.now.read(definition.column)
-                if value is not NOT_KEPT:
+                if value is not NOT_STORED:
                     return value
             return function(state, *args)
 

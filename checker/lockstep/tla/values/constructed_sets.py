@@ -12,7 +12,7 @@ from lockstep.tla.values.equality import compare, eq, ordered
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, forced, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet, in_order, is_finite, is_listable, is_set, member
-from lockstep.tla.values.remembered_values import LONG, made_of
+from lockstep.tla.values.remembered_values import MIN_REMEMBERED, made_of
 
 __all__ = ["INT", "NAT", "STRING", "CartesianProduct", "FcnSet", "PowerSet", "RcdSet", "SeqSet"]
 
@@ -91,7 +91,7 @@ def _are_members(values: Collection[Value], container: Value) -> bool:
     To sort many values takes longer than to look at them, and if all are elements their order does not matter.
     """
     try:
-        return len(values) >= LONG and all(member(value, container) for value in values)
+        return len(values) >= MIN_REMEMBERED and all(member(value, container) for value in values)
     except TlaError:
         return False
 
@@ -113,7 +113,7 @@ class SeqSet(_Infinite):
         sequence = _as_sequence(value)
         if sequence is None:
             return _foreign(self, "a sequence", value)
-        if len(sequence) < LONG:
+        if len(sequence) < MIN_REMEMBERED:
             return all(member(element, self.base) for element in sequence)
         if any(each is sequence for each in self._long):
             return True

@@ -73,7 +73,7 @@ class GrowingSet(LazySet):
         self._shared, self._count, self._sample = shared, count, sample
 
     @classmethod
-    def of(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
+    def from_elements(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
         """Make one of elements that all have the shape of the sample."""
         return cls(_Elements({element: number for number, element in enumerate(elements)}), len(elements), sample)
 
@@ -86,7 +86,7 @@ class GrowingSet(LazySet):
             return self
         numbers = self._shared.numbers
         if len(numbers) != self._count:  # another set was made of this one before
-            return GrowingSet.of(frozenset([*self.items(), *new]), self._sample)
+            return GrowingSet.from_elements(frozenset([*self.items(), *new]), self._sample)
         for number, element in enumerate(new, self._count):
             numbers[element] = number
         return GrowingSet(self._shared, self._count + len(new), self._sample)
@@ -210,7 +210,7 @@ class GrowingSeq(LazyFcn):
 def unite(left: frozenset[Value], right: frozenset[Value]) -> Value:
     """Return the union of two sets that can be compared."""
     if len(left) >= MIN_SHARED and (sample := sample_of_uniform(left)):
-        return GrowingSet.of(left, sample[0]).plus(right) or left | right
+        return GrowingSet.from_elements(left, sample[0]).plus(right) or left | right
     return left | right
 
 

@@ -14,7 +14,7 @@ __all__ = ["JsonTexts"]
 
 #: The values that JSON has and TLA+ has not, outside of strings.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<null>null)|(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 
 
 class JsonTexts:
@@ -101,7 +101,7 @@ def _problem(token: re.Match[str]) -> str:
         return ""
     if not number.lstrip("-").isdigit():
         return f"{number} is no integer"
-    is_long = len(number.lstrip("-")) > _MOST_DIGITS or not -(2**31) <= int(number) < 2**31
+    is_long = len(number.lstrip("-")) > _MAX_DIGITS or not -(2**31) <= int(number) < 2**31
     return f"{number[:20]} has more than 32 bits" if is_long else ""
 
 

@@ -155,7 +155,7 @@ class Fcn:
 
 #: Every shape of a function, once.
 _SHAPES: dict[Any, Any] = {}
-_LONG = 16
+_MAX_UNREMEMBERED = 16
 _NO_ARGUMENT = (tuple,)
 _NO_ELEMENT = (frozenset,)
 #: The shapes of sequences and sets of what has no parts.
@@ -187,7 +187,7 @@ def shape_of(value: Value) -> Any:
 
 def _shape_of_few(value: Any, empty: Any, flat: dict[Any, Any]) -> Any:
     """Return the shape of a sequence or set."""
-    if len(value) >= _LONG:
+    if len(value) >= _MAX_UNREMEMBERED:
         return False
     if not value:
         return empty

@@ -100,7 +100,7 @@ class UnionOver(_Union):
         return [made[inner] for inner in self.order(build_set(made))]
 
 
-class _OfTwo(LazySet):
+class _PairOfSets(LazySet):
     __slots__ = ("left", "right")
 
     def __init__(self, left: Value, right: Value) -> None:
@@ -113,7 +113,7 @@ class _OfTwo(LazySet):
         return self.left, self.right
 
 
-class Intersection(_OfTwo):
+class Intersection(_PairOfSets):
     """``left \\cap right`` where neither side is listed."""
 
     __slots__ = ()
@@ -140,7 +140,7 @@ class Intersection(_OfTwo):
         return (value for value in self.order(first) if member(value, second))
 
 
-class SetDifference(_OfTwo):
+class SetDifference(_PairOfSets):
     """``left \\ right`` where the left side is not listed."""
 
     __slots__ = ()

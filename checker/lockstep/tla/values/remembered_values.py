@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LONG", "Latest", "SetFacts", "added_to", "by_id", "grew", "made_of", "remember"]
+__all__ = ["MIN_REMEMBERED", "Latest", "SetFacts", "added_to", "by_id", "grew", "made_of", "remember"]
 
 #: The least number of elements of a long sequence or set.
-LONG = 16
+MIN_REMEMBERED = 16
 
 
 class Latest(dict[int, tuple[Any, ...]]):
@@ -41,7 +41,7 @@ _grown = Latest(32)
 
 def grew(value: Any, base: Any, added: Iterable[Any]) -> Any:
     """Remember that a sequence is `base` and then `added`, or a set both together; return it."""
-    if len(base) >= LONG and value is not base:
+    if len(base) >= MIN_REMEMBERED and value is not base:
         _grown.remember(value, base, added)
     return value
 
