@@ -58,14 +58,13 @@ def check(
     lines of a log are steps of that spec.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
+    given = trace if isinstance(trace, Trace) else Path(trace)
     if spec is None:
         if cfg is not None or mapping is not None:
             raise BadInputError("cfg and mapping go with a spec")
-        judge = judge_known(switches)
-    else:
-        own = Path(spec)
-        judge = judge_own(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))
-    return judge(trace if isinstance(trace, Trace) else Path(trace))
+        return check_known(given, switches)
+    own = Path(spec)
+    return judge_own(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))(given)
 
 
 def judge_known(
@@ -77,41 +76,53 @@ def judge_known(
     timeout_seconds: float | None = None,
     listener: EventListener = ignore_event,
 ) -> Judge:
-    """Return the check of a trace whose header names a system that lockstep knows.
+    """Return check_known with these arguments, which checks one trace after the other."""
+    return lambda given: check_known(
+        given, switches, tlc, say, jar=jar, timeout_seconds=timeout_seconds, listener=listener
+    )
+
+
+def check_known(
+    given: Path | Trace,
+    switches: Switches,
+    tlc: ByTlc | None = None,
+    say: Say = silent,
+    *,
+    jar: Path | None = None,
+    timeout_seconds: float | None = None,
+    listener: EventListener = ignore_event,
+) -> TraceVerdict:
+    """Check a trace whose header names a system that lockstep knows: open it, load the spec, follow the events.
 
     Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps; `jar`, the tla2tools
     that the spec is parsed with; `timeout_seconds`, how long a trace may take where the compiled spec takes them;
     `listener`, called after each event where it does.
     """
+    source = given.source if isinstance(given, Trace) else source_name(given)
+    try:
+        if isinstance(given, Path) and is_itf(given):
+            return _check_exported(given, source, switches, tlc, jar, Deadline(timeout_seconds))
+        trace = given if isinstance(given, Trace) else open_trace(given)
+        header = trace.header
+        system = system_of(header, source)
+        if tlc is None:
+            spec = compiled(system, header, source, switches, jar)
+            path = given if isinstance(given, Path) else None
+            events = watched(trace, path, say, Deadline(timeout_seconds))
+            found = check_trace(events, spec, system.interface(spec), listener=listener)
+        else:
+            # The writer of modules is slow to import, and only this needs it.
+            from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
 
-    def judge(given: Path | Trace) -> TraceVerdict:
-        source = given.source if isinstance(given, Trace) else source_name(given)
-        try:
-            if isinstance(given, Path) and is_itf(given):
-                return _exported(given, source, switches, tlc, jar, Deadline(timeout_seconds))
-            trace = given if isinstance(given, Trace) else open_trace(given)
-            header = trace.header
-            system = system_of(header, source)
-            if tlc is None:
-                spec = compiled(system, header, source, switches, jar)
-                path = given if isinstance(given, Path) else None
-                events = watched(trace, path, say, Deadline(timeout_seconds))
-                found = check_trace(events, spec, system.interface(spec), listener=listener)
-            else:
-                # What makes modules of traces is slow to import, and only this needs it.
-                from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
-
-                held = subject(system, header, source, switches, tlc.jar)
-                found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
-        except Exception as error:
-            return failure(error, source)
-        found.notes.extend(notes_on(header, system, source))
-        return found
-
-    return judge
+            held = subject(system, header, source, switches, tlc.jar)
+            found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
+    except Exception as error:
+        return failure(error, source)
+    found.notes.extend(notes_on(header, system, source))
+    return found
 
 
-def _exported(
+def _check_exported(
     given: Path, source: str, switches: Switches, tlc: ByTlc | None, jar: Path | None, deadline: Deadline
 ) -> TraceVerdict:
     """Check a file of ITF that `lockstep export` made of a trace: its `#meta` has that trace's header."""
@@ -144,8 +155,8 @@ def notes_on(
     """
     here = hash_of(system) if header.spec_hash else ""
     if header.spec_hash and header.spec_hash != here:
-        told = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
-        yield f"{source}:1: {OTHER_SPEC} note: {told}"
+        versions = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
+        yield f"{source}:1: {OTHER_SPEC} note: {versions}"
 
 
 def judge_own(
@@ -164,7 +175,7 @@ def judge_own(
 
     Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with;
     `timeout_seconds`, how long a trace or the logs may take where the compiled spec takes the steps; `strict`, whether
-    logs do not pass if some explanation of them fails a property; `say`, told how far a search is.
+    logs do not pass if some explanation of them fails a property; `say`, which reports how far a search is.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
     held = own_subject(own, cfg, mapping, search_path=search_path, jar=jar)
