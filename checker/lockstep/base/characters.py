@@ -6,8 +6,6 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree", "xml_text"]
-
 _JOINER = "\u200d"
 
 #: An emoji, and what joins emoji, letters of scripts that need it, or a digit and its key to one character.

@@ -23,7 +23,6 @@ class MissingExtraError(GaveUpError):
     """A package is not installed that this command needs; the message says how to install it."""
 
     def __init__(self, module: str, extra: str) -> None:
-        """Compose the one-line message."""
         install = f"pip install 'lockstep-raft[{extra}]' (in a checkout: make install)"
         super().__init__(f"this needs the Python package {module}, which is missing; {install}")
 

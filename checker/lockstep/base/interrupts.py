@@ -24,7 +24,6 @@ class Interrupted(BaseException):
     """
 
     def __init__(self, number: int) -> None:
-        """Note the signal."""
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.number = number
 
@@ -33,7 +32,6 @@ class Interrupts:
     """The signals that arrived while they were deferred."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self.received: list[int] = []
 
     def __bool__(self) -> bool:

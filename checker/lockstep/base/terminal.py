@@ -22,8 +22,6 @@ from typing import BinaryIO, TextIO, cast
 
 from lockstep.base.characters import visible
 
-__all__ = ["VisibleText", "fitted", "styled", "visible_output", "wipe_line", "write_bytes"]
-
 #: Lines are not broken into pieces shorter than this, however narrow the terminal.
 MIN_WIDTH = 40
 

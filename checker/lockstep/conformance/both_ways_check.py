@@ -105,7 +105,6 @@ class _Prober:
     """The spec beside one run, with the actions that are tried on both."""
 
     def __init__(self, header: Header, spec: Spec, interface: Interface, found: BothWays) -> None:
-        """Prepare the check of the run that a header begins."""
         nothing_written: Events = Trace(trace_lines(header, ()), found.source)
         self.spec, self.interface, self.found = spec, interface, found
         self.check = TraceCheck(nothing_written, spec, interface)

@@ -26,19 +26,6 @@ from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn, format_value
 from lockstep.tla.values.remembered_values import added_to
 
-__all__ = [
-    "Comparison",
-    "ComparisonCache",
-    "ElementCount",
-    "ObservationError",
-    "PartialElement",
-    "ShownValue",
-    "compare",
-    "equal_count",
-    "is_true_inside",
-    "spelling_hint",
-]
-
 #: Names are listed in a message only if they are no more than this.
 MAX_LISTED_NAMES = 20
 
@@ -81,7 +68,6 @@ class ShownValue:
     equal: bool
 
     def __str__(self) -> str:
-        """Write both in one line, as TLA+ does."""
         observed, expected = format_value(self.observed), format_value(self.expected)
         return f"{self.path}: the trace shows {observed}, the spec says {expected}"
 
@@ -97,7 +83,6 @@ class ObservationError(ValueError):
     """A shown field that cannot be compared: the spec has none such, or its value is none or of another kind."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the field and the problem."""
         super().__init__(f"field `shows.{path}`: {problem}")
 
 
@@ -336,7 +321,6 @@ class ComparisonCache:
     """
 
     def __init__(self, words: Words = WORDS) -> None:
-        """Begin with nothing compared."""
         self._words = words
         self._last: dict[tuple[str, ...], _Compared] = {}
 

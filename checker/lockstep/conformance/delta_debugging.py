@@ -20,8 +20,6 @@ from lockstep.conformance.run_search import BudgetSpentError, CandidateRun, RunS
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, sort_key
 
-__all__ = ["StepObservation", "groups", "minimise_steps"]
-
 #: Returns, by the states before and after a step, what the node shows afterwards, and the messages that it sent.
 StepObservation: TypeAlias = Callable[[State, State, RecordedStep], tuple[Value, Collection[Value]]]
 

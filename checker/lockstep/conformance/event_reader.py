@@ -31,7 +31,6 @@ class EventReader:
     """
 
     def __init__(self, source: str, actions: Mapping[str, ActionInfo], interface: Interface) -> None:
-        """Read events of the trace in `source`."""
         self.source, self.actions, self.interface = source, actions, interface
         self.words = interface.words
         self._comparisons = ComparisonCache(self.words)

@@ -19,15 +19,6 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
-__all__ = [
-    "EvaluationMode",
-    "IncrementalEvaluation",
-    "LiteralEvaluation",
-    "PropertyEvaluator",
-    "Standing",
-    "changes",
-]
-
 #: How many sets of changes are remembered with what they affect.
 MAX_REMEMBERED_CHANGES = 10_000
 
@@ -43,7 +34,6 @@ class LiteralEvaluation:
     """Evaluates every property after every step of one behaviour."""
 
     def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec."""
         self._invariants, self._steps = dict(spec.invariants), dict(spec.action_properties)
 
     def begin(self, state: State) -> None:
@@ -65,7 +55,6 @@ class IncrementalEvaluation:
     """Evaluates after each step of one behaviour what the step can have changed."""
 
     def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec."""
         self._spec, self._evaluator = spec, PropertyEvaluator(spec, one_behaviour=True)
         self._stutter_sensitive: frozenset[int] = frozenset()
         names = dict.fromkeys([*spec.invariants, *spec.action_properties])

@@ -21,8 +21,6 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaTypeError, Value, sort_key
 from lockstep.tla.values.quantifier_bounds import Exactly, UnknownArgumentError
 
-__all__ = ["Rebinding", "RecordedStep", "distance"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
@@ -42,7 +40,6 @@ class Rebinding:
     """Takes steps by the rule of this module."""
 
     def __init__(self, spec: Spec) -> None:
-        """Take the steps of a spec."""
         self._spec = spec
 
     def take(self, state: State, step: RecordedStep) -> tuple[RecordedStep, State] | None:

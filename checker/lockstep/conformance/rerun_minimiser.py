@@ -14,8 +14,6 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.run_search import BudgetSpentError
 from lockstep.trace.trace_format import Event
 
-__all__ = ["RerunMinimiser"]
-
 
 class RerunMinimiser:
     """Looks for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
@@ -32,7 +30,6 @@ class RerunMinimiser:
         deadline: Deadline = NEVER,
         say: Say = silent,
     ) -> None:
-        """Begin with nothing."""
         self._run, self._cut, self._deadline, self._say = run, cut, deadline, say
         self.best: Sequence[Event] = ()
         self.tried = 0

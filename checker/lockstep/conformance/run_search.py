@@ -17,8 +17,6 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["BudgetSpentError", "CandidateRun", "LeftError", "RunReplay", "RunSearch", "Wrong"]
-
 T = TypeVar("T")
 
 #: What is wrong at the end of a run: each property that fails there, by name, or how the trace leaves the spec.
@@ -36,7 +34,6 @@ class LeftError(Exception):
     """A step is not the spec's; `wrong` is what is wrong with it."""
 
     def __init__(self, *wrong: str) -> None:
-        """Take what is wrong."""
         super().__init__(*wrong)
         self.wrong: Wrong = frozenset({wrong})
 
@@ -64,7 +61,6 @@ class RunReplay(Generic[T]):
     def __init__(
         self, spec: Spec, take: Callable[[State, T], tuple[T, State] | None], only: Collection[str] | None = None
     ) -> None:
-        """Take the properties of a spec apart."""
         self._spec, self._take, self._only = spec, take, only
         self._properties = PropertyEvaluator(spec)
 
@@ -123,7 +119,6 @@ class RunSearch(Generic[T]):
         *,
         ends: Callable[[T], bool] | None = None,
     ) -> None:
-        """Begin with a run in which something is wrong."""
         self._replay, self._deadline, self._say, self._ends = replay, deadline, say, ends
         self.best, self.wanted = first, first.wrong
         self.tried = 0

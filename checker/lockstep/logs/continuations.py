@@ -125,7 +125,6 @@ class Moves:
     """The variables that an action reads: from states alike in these its steps are the same."""
 
     def __init__(self, spec: Spec, action: str) -> None:
-        """Take an action of a spec."""
         read = spec.actions[action].reads
         self._numbers = [number for number, name in enumerate(spec.variables) if name in read]
         self.read = values_at(self._numbers)

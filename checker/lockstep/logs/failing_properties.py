@@ -16,7 +16,6 @@ class FailingProperties:
     """
 
     def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec."""
         self._first = spec.initial_properties
         self._properties = PropertyEvaluator(spec)
         self._known, self._keys = dict[Hashable, Standing](), KeysApart()

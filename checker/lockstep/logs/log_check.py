@@ -62,7 +62,6 @@ class InterruptedAfterVerdict(Interrupted):
     """The check was interrupted when there was a verdict, and only a note was sought."""
 
     def __init__(self, number: int, verdict: TraceVerdict) -> None:
-        """Take the signal and the verdict."""
         super().__init__(number)
         self.verdict = verdict
 

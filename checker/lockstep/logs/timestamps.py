@@ -25,7 +25,6 @@ class Timestamps:
     """
 
     def __init__(self, stamps: Iterable[Stamp]) -> None:
-        """Take what the stamps are like."""
         self._without_year = {stamp for stamp in stamps if stamp.format is not None and not _has_year(stamp.format)}
         self._first: int | None = None
         self._above: int | None = None

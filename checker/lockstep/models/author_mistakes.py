@@ -25,8 +25,6 @@ from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import PropertyKind, SpecError, TlcResult
 from lockstep.tlc.newer_tlc import without_comments
 
-__all__ = ["SpecFinding", "cfg_notes", "find_in_spec", "in_words_of_tlc"]
-
 #: The most states that the compiled spec is searched for a mistake that TLC met without saying where.
 MAX_STATES = 100_000
 #: The most states that are searched for a mistake in a spec of which TLC has searched none.

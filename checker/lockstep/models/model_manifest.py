@@ -60,7 +60,6 @@ class ManifestError(BadInputError):
     """
 
     def __init__(self, path: Path, problem: str, *, model: str | None = None, field: str | None = None) -> None:
-        """Compose the one-line message out of its parts."""
         self.path = path
         self.problem = problem
         self.model = model

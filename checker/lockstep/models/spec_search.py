@@ -26,8 +26,6 @@ from lockstep.tla.values.kinds import TlaError
 if TYPE_CHECKING:
     from lockstep.tla.tables.table_search import TableExploration
 
-__all__ = ["explore_spec"]
-
 Explore: TypeAlias = "Callable[[Spec, SearchOptions], Exploration | TableExploration]"
 
 _EXPLORE: dict[Engine, Explore] = {

@@ -34,8 +34,6 @@ from lockstep.tlc import (
 )
 from lockstep.tlc.tlc_output import cfg_section
 
-__all__ = ["NO_ACTION", "assumptions_text", "explore_with_tlc", "result_of_tlc"]
-
 #: TLC's message where every \E of Next ranges over an empty set: it does not search then.
 NO_ACTION = "No next state actions defined"
 

@@ -11,8 +11,6 @@ from lockstep.tla.values.equality import compare
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
 
-__all__ = ["Behaviour", "BehaviourStep", "Change", "changes"]
-
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 
 

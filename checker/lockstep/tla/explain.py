@@ -13,8 +13,6 @@ from lockstep.tla.values.kinds import TlaError, Value, format_value
 #: The number of elements up to which those for which a formula is false are counted.
 _MAX_COUNTED = 1000
 
-__all__ = ["Branch", "Conjunct", "Explanation", "Tracer"]
-
 
 @dataclass(frozen=True)
 class Conjunct:
@@ -47,7 +45,6 @@ class Branch:
     failing: int = 1
 
     def __str__(self) -> str:
-        """Write it for a reader."""
         lines = [f"{self.failed.loc}: {' '.join(self.failed.text.split())}"]
         if self.left is not None:
             lines.append(f"  left:  {format_value(self.left[0])}")
@@ -76,7 +73,6 @@ class Explanation:
     branches: tuple[Branch, ...]
 
     def __str__(self) -> str:
-        """Write it for a reader."""
         args = ", ".join(f"{name} = {format_value(value)}" for name, value in self.args.items())
         head = f"{self.action}({args}) is {'enabled' if self.enabled else 'not enabled'}"
         return "\n".join([head, *map(str, self.branches)])
@@ -86,7 +82,6 @@ class Tracer:
     """Collects, from the traced form of an action, the branches that end in a false conjunct."""
 
     def __init__(self, conjuncts: list[list[Any]]) -> None:
-        """Begin with the table of conjuncts."""
         self.conjuncts = conjuncts
         self.stack: list[int | dict[str, Value]] = []
         self.found: list[tuple[int, int, Branch]] = []

@@ -10,8 +10,6 @@ from lockstep.tla.state import State
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["Edge", "Exploration", "SearchStep", "Violation"]
-
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:

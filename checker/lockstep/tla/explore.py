@@ -21,8 +21,6 @@ from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, TlaTypeError, Value
 from lockstep.tla.values.next_state import UnassignedError
 
-__all__ = ["LiteralSearch", "explore", "fault_in", "fault_or_violation", "run_search"]
-
 #: The number of states after which temporal formulas are first looked at for a fault, and the factor to the next time.
 _FORMULA_CHECK = 16
 #: The number of states between two looks at the memory of this process.
@@ -42,7 +40,6 @@ class LiteralSearch:
     """
 
     def __init__(self, spec: Spec, options: SearchOptions) -> None:
-        """Begin with no state."""
         self.spec, self.options = spec, options
         self.check_deadlock = spec.check_deadlock if options.check_deadlock is None else options.check_deadlock
         self.result = Exploration(unchecked=tuple(spec.unchecked))
@@ -59,11 +56,7 @@ class LiteralSearch:
         self._begun = time.perf_counter()
 
     def statistic(self, name: str) -> int:
-        """Return the value of TLCGet(name) at this very moment.
-
-        Raises:
-            KeyError: if there is no such statistic.
-        """
+        """Return the value of TLCGet(name) at this very moment; raises KeyError if there is no such statistic."""
         level = self.result.depth  # that of the state which is expanded; 0 before the first
         distinct, diameter = self.result.distinct, self.deepest()
         return {"level": level, "distinct": distinct, "queue": self.queued, "diameter": diameter}[name]

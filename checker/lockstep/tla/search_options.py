@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["DEFAULT_OPTIONS", "ReportProgress", "SearchOptions", "SearchProgress"]
-
 #: Distinct states that a search finds one by one before it goes on by tables; measured in docs/measured/engines.md.
 STATES_BEFORE_TABLES = 500
 

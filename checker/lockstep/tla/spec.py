@@ -32,8 +32,6 @@ from lockstep.tla.values.next_state import UnassignedError
 from lockstep.tla.values.quantifier_bounds import Hint
 from lockstep.tla.values.tlc_operators import Registers
 
-__all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of", "stages_of"]
-
 Known = TypeVar("Known")
 
 #: The depth of calls in Python: a recursive operator of TLA+ takes a few calls a level.
@@ -174,11 +172,9 @@ class Spec:
         return self._stages()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (Spec, (self.source,))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"<Spec {self.name} {self.spec_hash[:12]}>"
 
     # ---- States ----

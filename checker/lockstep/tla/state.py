@@ -12,8 +12,6 @@ from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["KeysApart", "State", "bytes_of", "same_in_kind", "state_class"]
-
 
 class State(tuple[Value, ...]):
     """A state: hashable, picklable, comparable; ``state.x`` and ``state["x"]`` are the variable x.
@@ -46,11 +44,9 @@ class State(tuple[Value, ...]):
         return type(self)(tuple({**table, **changes}.values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (_rebuild, (self.variables, tuple(self)))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"<{self}>"
 
     def __str__(self) -> str:
@@ -123,7 +119,6 @@ class KeysApart:
     __slots__ = ("_first",)
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._first: dict[tuple[Value, ...], tuple[Value, ...]] = {}
 
     def key(self, values: tuple[Value, ...]) -> Hashable:

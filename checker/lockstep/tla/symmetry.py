@@ -14,8 +14,6 @@ from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["Images", "Permutation", "StateEquivalence", "state_equivalence"]
-
 #: A permutation of model values; those that stay are left out.
 Permutation = Mapping[ModelValue, ModelValue]
 
@@ -109,7 +107,6 @@ class Images:
     """
 
     def __init__(self, permutation: Permutation) -> None:
-        """Take the permutation."""
         self.permutation = permutation
         self._known: dict[int, tuple[Fcn, Value]] = {}
 

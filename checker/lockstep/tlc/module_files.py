@@ -10,8 +10,6 @@ from pathlib import Path
 
 from lockstep.base.text_files import text_of
 
-__all__ = ["STANDARD_MODULES", "ModuleFile", "project_files"]
-
 STANDARD_MODULES = frozenset(
     {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "Toolbox", "Randomization"}
 )

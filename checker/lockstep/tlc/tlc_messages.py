@@ -108,7 +108,6 @@ class MessageReader:
     """
 
     def __init__(self) -> None:
-        """Start with nothing read."""
         self._open: list[_Open] = []
         self._in_sany = False
         self.sany_lines: deque[str] = deque(maxlen=_KEPT_LINE_COUNT)

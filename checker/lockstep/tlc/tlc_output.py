@@ -90,7 +90,6 @@ class OutputReader:
     """
 
     def __init__(self, on_progress: Callable[[Progress], None] | None = None) -> None:
-        """Start with nothing read."""
         self.messages = MessageReader()
         self.on_progress = on_progress
         self.version: str | None = None

@@ -26,8 +26,6 @@ from pathlib import Path
 from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.tlc.module_files import ModuleFile
 
-__all__ = ["SYMBOLS", "Rewritten", "RewrittenModule", "hint_at", "rewritten"]
-
 #: The symbols of RFC 5, and what each is in ASCII.
 SYMBOLS = {
     **{"≜": "==", "∈": r"\in", "←": "<-", "∀": r"\A", "∃": r"\E", "↦": "|->", "→": "->", "⟨": "<<", "⟩": ">>"},

@@ -33,7 +33,6 @@ class PropertyParts:
     """
 
     def __init__(self, program: Program, source: SpecText, prefix: str) -> None:
-        """Write properties of the cfg of a program."""
         self._program, self._source, self._prefix = program, source, prefix
         self.lines: list[str] = []
         self.unwritten: dict[str, str] = {}

@@ -139,7 +139,6 @@ class ValuePrinter:
     """Prints values, long ones cut; each is printed once, since a step leaves most values as they are."""
 
     def __init__(self, longest: int) -> None:
-        """Cut texts at `longest` code points."""
         self.longest = longest
         self._texts: dict[int, tuple[Value, str]] = {}
 

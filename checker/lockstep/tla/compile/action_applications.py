@@ -22,8 +22,6 @@ from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.value_shapes import FUNCTIONS
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, FieldName, Let, OperatorArg
 
-__all__ = ["write_application", "write_let"]
-
 #: The argument of a generator.
 _X = "_x"
 

@@ -13,8 +13,6 @@ from lockstep.tla.compile.expression_context import NEXT
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Builtin, Expr
 
-__all__ = ["write_assignment", "write_unchanged"]
-
 
 def write_assignment(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     """Write ``x' = e`` or ``x' \\in S``: an assignment, or a test if the variable is assigned."""

@@ -24,8 +24,6 @@ from lockstep.tla.compile.expression_logic import case_as_if, changed, unchanged
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
 
-__all__ = ["ActionCompiler"]
-
 
 class ActionCompiler(ActionWriter):
     """Compiles actions by what they are: each construct of the language has its writer."""

@@ -14,8 +14,6 @@ from lockstep.tla.compile.expression_quantifiers import body_call, loops
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr
 
-__all__ = ["comparison", "conjunction", "further", "guard", "held"]
-
 
 def guard(actions: ActionWriter, expr: Expr, site: Site) -> None:
     """Write a conjunct that is a formula."""

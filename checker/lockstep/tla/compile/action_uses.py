@@ -15,8 +15,6 @@ from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Call, Definition, Expr, OperatorArg
 
-__all__ = ["call_text", "write_call"]
-
 
 def write_call(actions: ActionWriter, expr: Call, site: Site) -> None:
     """Write the use of a name that stands as a conjunct."""

@@ -13,8 +13,6 @@ from lockstep.tla.compile.expression_writer import ExpressionWriter, GeneratedFu
 from lockstep.tla.compile.python_text import Block, function_text
 from lockstep.tla.syntax.tree import Definition, Expr
 
-__all__ = ["YIELD", "ActionWriter", "Alternatives", "Assigned", "Mode", "Rest", "Site", "anything"]
-
 Mode = Literal["next", "step", "init", "why", "bound"]
 Assigned: TypeAlias = "tuple[tuple[str, str], ...]"
 """The Python name of each variable that is (``yes``) or may be (``maybe``) assigned, and which of the two."""
@@ -71,7 +69,6 @@ class Alternatives:
     """A generator whose ends are those of alternative ways to take an action."""
 
     def __init__(self, site: Site) -> None:
-        """Begin a generator with what a site has in scope and assigned."""
         self.block = Block()
         self.inside = replace(site, block=self.block, rest=Rest(self._end, True))
         self._site, self._ends = site, list[Assigned]()
@@ -109,7 +106,6 @@ class ActionWriter(ABC):
     """
 
     def __init__(self, expressions: ExpressionWriter, mode: Mode) -> None:
-        """Write actions, and expressions by another writer."""
         self.expressions, self.program = expressions, expressions.program
         self.mode: Mode = mode
         self._exits: dict[object, Assigned] = {}

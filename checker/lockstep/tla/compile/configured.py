@@ -13,7 +13,6 @@ from lockstep.tla.syntax.instances import use_of
 from lockstep.tla.syntax.standard_modules import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
     MODULES_PARTLY_JAVA,
-    STANDARD_MODULES,
     Call,
     Declaration,
     Definition,
@@ -24,6 +23,7 @@ from lockstep.tla.syntax.tree import (
     within,
 )
 from lockstep.tla.values.kinds import ModelValue, Value
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 
 class Configured:

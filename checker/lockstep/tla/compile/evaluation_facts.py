@@ -24,8 +24,6 @@ from lockstep.tla.syntax.tree import (
     walk,
 )
 
-__all__ = ["DefinitionFacts", "EvaluationFacts"]
-
 _LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
 
 
@@ -70,7 +68,6 @@ class EvaluationFacts(Configured):
     """
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self.facts: dict[int, DefinitionFacts] = {}
         self.has_registers = any(self._uses(REGISTERS, definition) for definition in tree.definitions.values())

@@ -49,8 +49,6 @@ from lockstep.tla.compile.expression_writer import ExpressionWriter
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Expr, Let, Number, String
 
-__all__ = ["ExpressionCompiler"]
-
 Writer = Callable[[ExpressionWriter, Builtin, Context, Block], str]
 Binder = Callable[[ExpressionWriter, Bind, Context, Block], str]
 

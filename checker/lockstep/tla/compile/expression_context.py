@@ -9,19 +9,6 @@ from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.python_text import FreshNames
 from lockstep.tla.syntax.tree import Definition, Expr, Location
 
-__all__ = [
-    "NEXT",
-    "NOW",
-    "Binding",
-    "Context",
-    "FunctionBinding",
-    "InlineBinding",
-    "LetBinding",
-    "OperatorBinding",
-    "ThunkBinding",
-    "ValueBinding",
-]
-
 NOW, NEXT = "_s", "_t"
 
 

@@ -22,8 +22,6 @@ from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block, FreshNames, python_name
 from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
 
-__all__ = ["ExpressionWriter", "GeneratedFunction", "Write"]
-
 Write = Callable[[Expr, Context, Block], str]
 
 

@@ -16,8 +16,6 @@ from lockstep.tla.compile.python_text import Block, function_text
 from lockstep.tla.compile.spec_meta import Place, empty_meta
 from lockstep.tla.syntax.tree import Location
 
-__all__ = ["COMPILER_VERSION", "GeneratedModule", "inlined", "place_of", "source_text", "write_loops"]
-
 COMPILER_VERSION = "17"
 
 

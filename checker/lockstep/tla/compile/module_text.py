@@ -43,8 +43,6 @@ from lockstep.tla.values import (
 from lockstep.tla.values.constructed_sets import INT, NAT, STRING
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
 
-__all__ = ["MARKER", "STAGES", "generate"]
-
 MARKER = "# ==== Explanations: the same actions, reporting each conjunct to a tracer ====\n"
 STAGES = "# ==== Stages: the successors piece by piece ====\n"
 

@@ -25,8 +25,6 @@ from lockstep.tla.syntax.tree import (
 )
 from lockstep.tla.values.kinds import ModelValue, Value
 
-__all__ = ["is_never"]
-
 #: The number of definitions that are followed into one another.
 _MAX_DEPTH = 60
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Location
 
-__all__ = ["ActionPart", "Frame", "split_next"]
-
 
 @dataclass(frozen=True)
 class Frame:

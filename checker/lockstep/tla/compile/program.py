@@ -25,8 +25,6 @@ from lockstep.tla.syntax.tree import (
 )
 from lockstep.tla.values.kinds import ModelValue
 
-__all__ = ["Program"]
-
 
 class Program(ValueShapes):
     """A tree together with a configuration, and the facts about its definitions.
@@ -35,7 +33,6 @@ class Program(ValueShapes):
     """
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration and compute the facts."""
         super().__init__(tree, cfg)
         self._solve()
         self._find_lazy()

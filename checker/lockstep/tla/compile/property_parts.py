@@ -11,8 +11,6 @@ from lockstep.tla.compile.spec_meta import EachMeta, PartMeta, Path
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["EachPart", "PathOf", "PropertyPart", "part_of"]
-
 PathOf = tuple[str | int | None, ...]
 
 #: A property is taken apart over the elements of constant sets if there are no more combinations than this of them.

@@ -7,8 +7,6 @@ import keyword
 import re
 from collections.abc import Iterable
 
-__all__ = ["Block", "FreshNames", "function_text", "pattern_text", "python_name", "tuple_text"]
-
 _RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "State", "Next", "variables", "as_dict", "replace"}
 )
@@ -45,7 +43,6 @@ class Block:
     """Lines of Python at one depth of indentation."""
 
     def __init__(self, *lines: str) -> None:
-        """Begin with some lines."""
         self.lines = list(lines)
 
     def emit(self, line: str) -> None:

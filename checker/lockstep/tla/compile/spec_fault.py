@@ -12,8 +12,6 @@ from lockstep.tla.compile.expression_context import NEXT
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 from lockstep.tla.values.next_state import NextState, UnassignedError
 
-__all__ = ["SpecFault", "blamed", "place_of", "place_of_line", "placed"]
-
 #: The file name with which generated source is compiled.
 _FILE = "<compiled TLA+>"
 _PLACE = re.compile(r"# (\w+\.tla:\d+:\d+)")
@@ -33,7 +31,6 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
     """
 
     def __init__(self, code: str, place: str, what: str, trace: tuple[Any, ...] = ()) -> None:
-        """Make the error of its parts."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
         self.code, self.place, self.what, self.trace = code, place, what, trace
 

@@ -24,8 +24,6 @@ from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.python_text import Block, pattern_text, python_name, tuple_text
 from lockstep.tla.syntax.tree import Bound, Expr
 
-__all__ = ["Way", "alike", "end_of_generator", "finish", "write_actions", "write_enabled", "write_init"]
-
 #: An action, and what is left of the way to it.
 Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
 

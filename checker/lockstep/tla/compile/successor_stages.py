@@ -20,8 +20,6 @@ from lockstep.tla.compile.spec_meta import SuccessorStage
 from lockstep.tla.compile.step_functions import Way, alike, end_of_generator, finish
 from lockstep.tla.syntax.tree import Bound
 
-__all__ = ["write_stages"]
-
 
 def write_stages(module: GeneratedModule, split: list[ActionPart], names: dict[int, str]) -> None:
     """Write a function for each stage, and what comes after what, in the order in which TLC generates successors."""

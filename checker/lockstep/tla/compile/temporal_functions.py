@@ -19,8 +19,6 @@ from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.spec_meta import Temporal
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let, Location, walk
 
-__all__ = ["write_temporal_properties"]
-
 _OPERATORS = {
     "\\lnot": "not",
     "\\land": "and",

@@ -11,8 +11,6 @@ from lockstep.tla.syntax.standard_modules import PASSING, STANDARD, STANDARD_VAL
 from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Definition, Expr, Let, String, SyntaxTree
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["FUNCTIONS", "ValueShapes", "outcomes"]
-
 
 def outcomes(expr: Builtin) -> Iterator[Expr]:
     """List the parts that may be the value of an expression: the branches of an IF or a CASE."""
@@ -54,7 +52,6 @@ class ValueShapes(EvaluationFacts):
     """A program, and the shapes of its expressions' values, given the facts of definitions."""
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self._at_is_lazy: list[bool] = []
         self.lazy_params: set[int] = set()

@@ -9,8 +9,6 @@ from typing import Any
 from lockstep.tla.liveness.temporal_formulas import And, Formula, Leaf, Not, Or, leaves_of, parts_of
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["EvaluationFailure", "Graph", "Valuation", "graph_of"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EvaluationFailure:
@@ -51,7 +49,6 @@ class Valuation:
     """The values of leaves on the steps of a graph."""
 
     def __init__(self, graph: Graph) -> None:
-        """Begin with nothing evaluated."""
         self.graph = graph
         self._known: dict[int, dict[int, bool | EvaluationFailure]] = {}
         self._of_step: dict[int, bool] = {}

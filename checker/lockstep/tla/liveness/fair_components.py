@@ -16,8 +16,6 @@ from lockstep.tla.liveness.behaviour_graph import Valuation
 from lockstep.tla.liveness.tableau_product import Product
 from lockstep.tla.liveness.temporal_formulas import Formula, Or, persisting, recurring
 
-__all__ = ["Component", "Conditions", "all_steps", "components", "fair_part", "sorted_conditions"]
-
 #: The steps within a component: of each number the next ones, each with what is put off.
 Steps: TypeAlias = dict[int, list[tuple[int, int]]]
 #: Tells whether a step (from, to, what is put off) is of a kind that a cycle needs.

@@ -24,8 +24,6 @@ from lockstep.tla.liveness.temporal_formulas import (
 )
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["FairnessEvidence", "Word", "fairness_evidence"]
-
 
 @dataclass(frozen=True, slots=True)
 class FairnessEvidence:
@@ -46,7 +44,6 @@ class Word:
     """A behaviour without end: states, and the index of the one that comes after the last."""
 
     def __init__(self, states: Sequence[Any], back_to: int) -> None:
-        """Take the behaviour; that its steps are steps of the specification is for others to say."""
         self.states, self.back_to = states, back_to
         self._known: dict[tuple[int, int], bool | TlaError] = {}
         self._made: dict[int, tuple[Formula, Formula]] = {}

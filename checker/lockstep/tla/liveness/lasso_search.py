@@ -20,8 +20,6 @@ from lockstep.tla.liveness.fair_components import (
 from lockstep.tla.liveness.tableau_product import Product
 from lockstep.tla.liveness.temporal_formulas import And, Formula, Or, normal
 
-__all__ = ["Lasso", "find_lasso", "find_violation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lasso:

@@ -13,8 +13,6 @@ from typing import TypeAlias
 from lockstep.tla.liveness.behaviour_graph import EvaluationFailure
 from lockstep.tla.liveness.temporal_formulas import Always, And, Eventually, Formula, Or, is_pure, parts_of
 
-__all__ = ["Move", "Tableau"]
-
 #: A node to go on with, and which <>F are put off, a bit for each.
 Move: TypeAlias = tuple[int, int]
 #: The value of a pure formula on the step in question.

@@ -8,8 +8,6 @@ from lockstep.tla.liveness.behaviour_graph import EvaluationFailure, Graph, Valu
 from lockstep.tla.liveness.tableau import Move, Tableau
 from lockstep.tla.liveness.temporal_formulas import Formula
 
-__all__ = ["Product"]
-
 
 class Product:
     """States of a graph, each with a node of a tableau, as far as they are reached; numbered in the order of finding.

@@ -16,14 +16,6 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.next_state import UnassignedError
 
-__all__ = [
-    "LassoContradictedError",
-    "LivenessRefusedError",
-    "check_temporal",
-    "liveness_obstacle",
-    "refuse_symmetry_and_view",
-]
-
 
 class LivenessRefusedError(BadInputError):
     """Temporal properties with a SYMMETRY or a VIEW, under which the graph has not all behaviours; names the entry."""

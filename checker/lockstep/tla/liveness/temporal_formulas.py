@@ -10,26 +10,6 @@ from typing import Any, TypeAlias
 from lockstep.tla.compile.spec_meta import Temporal
 from lockstep.tla.values.kinds import Value, format_value
 
-__all__ = [
-    "Always",
-    "And",
-    "Equivalent",
-    "Eventually",
-    "Fair",
-    "Formula",
-    "Implies",
-    "LeadsTo",
-    "Leaf",
-    "Not",
-    "Or",
-    "formula_of",
-    "is_pure",
-    "normal",
-    "parts_of",
-    "persisting",
-    "recurring",
-]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Leaf:

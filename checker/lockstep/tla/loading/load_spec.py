@@ -27,8 +27,6 @@ from lockstep.tla.syntax.sany_xml import read_tree
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value, sort_key
 from lockstep.tlc.java import named_jar
 
-__all__ = ["load_spec"]
-
 
 def load_spec(
     tla_path: str | Path,

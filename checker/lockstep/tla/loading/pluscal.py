@@ -23,8 +23,6 @@ from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cac
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolMissing, run_supervised
 
-__all__ = ["note_of_translation", "untranslated"]
-
 _ALGORITHM = re.compile(r"--(?P<fair>fair\s+)?algorithm\b")
 _BEGIN = re.compile(r"^.*\\\*+[ \t]*BEGIN TRANSLATION.*$", re.MULTILINE)
 _END = re.compile(r"^.*\\\*+[ \t]*END TRANSLATION.*$", re.MULTILINE)

@@ -23,17 +23,6 @@ from lockstep.tlc import unicode_symbols
 from lockstep.tlc.java import find_tla2tools
 from lockstep.tlc.module_files import project_files
 
-__all__ = [
-    "Parsed",
-    "directories_of",
-    "exported",
-    "module_texts",
-    "parse_spec",
-    "program_of",
-    "project_modules",
-    "read_cfg",
-]
-
 
 @dataclass(frozen=True)
 class Parsed:

@@ -15,8 +15,6 @@ from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import unescape
 from lockstep.tlc.unicode_symbols import SYMBOLS
 
-__all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
-
 
 class CfgError(BadInputError):
     """A configuration that cannot be read; the message has file, line, column and code."""

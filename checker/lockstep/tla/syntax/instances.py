@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard_modules import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
-    STANDARD_MODULES,
     Bind,
     Bound,
     Builtin,
@@ -38,9 +37,7 @@ from lockstep.tla.syntax.tree import (
     is_lambda,
     walk,
 )
-
-__all__ = ["resolve_instances", "use_of"]
-
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 _FAIRNESS = ("$WF", "$SF")
 

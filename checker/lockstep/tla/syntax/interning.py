@@ -27,8 +27,6 @@ from dataclasses import dataclass, field
 from lockstep.tla.syntax.tree import Expr, Let, Location, OperatorArg, String, SyntaxTree, children
 from lockstep.tla.values.printed_values import unescape
 
-__all__ = ["interned"]
-
 #: The words that SANY knows before it reads a module, as far as a string can be alike.
 _BUILT_IN = ("ENABLED", "UNCHANGED", "SUBSET", "UNION", "DOMAIN", "STRING", "FALSE", "TRUE", "BOOLEAN")
 

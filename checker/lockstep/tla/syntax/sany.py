@@ -22,9 +22,6 @@ from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolDied, killed
 from lockstep.tlc.tlc_verdict import sany_error
 from lockstep.tlc.unicode_symbols import rewritten
 
-__all__ = ["SanyError", "export", "standard_module"]
-
-
 #: The characters that XML cannot hold.
 _NO_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 

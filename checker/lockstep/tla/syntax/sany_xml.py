@@ -31,8 +31,6 @@ from lockstep.tla.syntax.tree import (
     walk,
 )
 
-__all__ = ["SyntaxTreeError", "bind_captured", "read_tree"]
-
 
 class SyntaxTreeError(Exception):
     """The XML is not as SANY is known to write it."""

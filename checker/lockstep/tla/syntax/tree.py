@@ -9,38 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lockstep.tlc.module_files import STANDARD_MODULES
-
-__all__ = [
-    "LAMBDA",
-    "MODULES_PARTLY_JAVA",
-    "STANDARD_MODULES",
-    "Assumption",
-    "AtSign",
-    "Bind",
-    "Bound",
-    "Builtin",
-    "Call",
-    "Declaration",
-    "Definition",
-    "Expr",
-    "FieldName",
-    "Let",
-    "Location",
-    "Module",
-    "Number",
-    "OperatorArg",
-    "Param",
-    "String",
-    "Substituted",
-    "Substitution",
-    "SyntaxTree",
-    "children",
-    "is_lambda",
-    "walk",
-    "within",
-]
-
 #: Modules that TLC takes from Java in part; the rest is compiled from their TLA+ text. The user has those of the
 #: community beside the spec or in a named folder.
 MODULES_PARTLY_JAVA = frozenset({"Json", "IOUtils", "CSV", "SVG", "GraphViz", "Statistics", "TLCExt"})
@@ -60,7 +28,6 @@ class Location:
     end_column: int
 
     def __str__(self) -> str:
-        """Write module, line and column."""
         return f"{self.module}.tla:{self.line}:{self.column}"
 
 

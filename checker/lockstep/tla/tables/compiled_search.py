@@ -21,8 +21,6 @@ from lockstep.tla.spec import Spec
 if TYPE_CHECKING:
     from lockstep.tla.tables.table_search import TableExploration
 
-__all__ = ["explore_compiled", "explore_with_tables"]
-
 
 def explore_compiled(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Exploration | TableExploration:
     """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.

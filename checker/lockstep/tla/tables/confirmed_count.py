@@ -12,8 +12,6 @@ from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 
-__all__ = ["explore_until_confirmed"]
-
 #: The states beyond which the search without SYMMETRY is left out.
 MAX_WITHOUT_SYMMETRY = 20_000_000
 

@@ -16,20 +16,6 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.memberships import Membership
 
-__all__ = [
-    "AUX",
-    "Evaluate",
-    "Ints",
-    "Lookup",
-    "ReadPath",
-    "StateRows",
-    "StepRows",
-    "Tree",
-    "TreeInput",
-    "Trees",
-    "places_of",
-]
-
 Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order, and memberships with their outcomes.
 ReadPath: TypeAlias = list[tuple["int | Membership", int]]
@@ -73,7 +59,6 @@ class Tree:
     __slots__ = ("columns", "evaluate", "root", "touched")
 
     def __init__(self, evaluate: Evaluate, root: int) -> None:
-        """Make a tree of an evaluation."""
         self.evaluate, self.root, self.columns = evaluate, root, 0
         self.touched: tuple[int, npt.NDArray[np.bool_]] = (0, np.zeros(0, np.bool_))
 
@@ -89,7 +74,6 @@ class Trees:
     """
 
     def __init__(self) -> None:
-        """Begin with no tree."""
         self.trees: list[Tree] = []
         self.derived: dict[int, Tree] = {}
         self.evaluations = 0
@@ -360,7 +344,6 @@ class StateRows:
         self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
 
     def __len__(self) -> int:
-        """Count the rows."""
         return len(self._which)
 
     def values(self, which: Ints, columns: Ints) -> Ints:

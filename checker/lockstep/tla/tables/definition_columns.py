@@ -23,8 +23,6 @@ from lockstep.tla.tables.state_layout import Layout, Rows
 from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.values.kinds import ModelValue, Value
 
-__all__ = ["MAX_DEFINITIONS", "NOT_STORED", "UNKNOWN", "DefinitionColumn", "DefinitionColumns", "padded"]
-
 #: The most definitions that have a column; with other arguments a definition is another one.
 MAX_DEFINITIONS = 32
 #: The column of a definition that was not asked for.
@@ -68,7 +66,6 @@ class DefinitionColumn:
     __slots__ = ("_numbers", "column", "evaluations", "holds", "text", "values")
 
     def __init__(self, column: int, text: str, holds: Callable[[State], Value]) -> None:
-        """Begin with no value."""
         self.column, self.text, self.holds = column, text, holds
         self.values: list[Any] = [NOT_STORED]
         self.evaluations = 0

@@ -29,8 +29,6 @@ from lockstep.tla.tables.successor_groups import MAX_ROWS, Generated, SuccessorG
 from lockstep.tla.tables.unread import tracked
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["TOO_DEEP", "Expanded", "Expander", "Level"]
-
 MAX_PAIRS = 1 << 20
 #: The number of expansions at which what reads nothing is evaluated once more; then after four times as many.
 _EVALUATE_AGAIN_AT = 4
@@ -116,7 +114,6 @@ class Expander:
     """
 
     def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction) -> None:
-        """Make the tables; `function` makes the fingerprints."""
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
         trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
         self._hashing, self._evaluator = Fingerprints(layout, state_equivalence(spec).images, function), evaluator

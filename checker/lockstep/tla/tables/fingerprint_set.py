@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.fingerprints import Hashes
 
-__all__ = ["FingerprintSet"]
-
 _FIRST_ROOM = 1 << 12
 #: Places that are moved together where a table grows, so that moving takes little memory beside the tables.
 _MOVED_TOGETHER = 1 << 16
@@ -26,7 +24,6 @@ class FingerprintSet:
         self._count = 0
 
     def __len__(self) -> int:
-        """Count the fingerprints."""
         return self._count
 
     @property

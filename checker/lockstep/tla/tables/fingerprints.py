@@ -24,18 +24,6 @@ from lockstep.tla.tables.state_layout import Layout, Path, Rows, ShapeChangedErr
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = [
-    "FingerprintFunction",
-    "Fingerprints",
-    "Hashes",
-    "ViewFingerprints",
-    "collision_probability",
-    "content",
-    "first_ones",
-    "least",
-    "orbit_sizes",
-]
-
 #: Fingerprints; or for each state those of its images, or what these are the sum of.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
@@ -155,7 +143,6 @@ class ViewFingerprints:
     """The fingerprints of states under a VIEW: those of its values."""
 
     def __init__(self, function: FingerprintFunction) -> None:
-        """Begin with no value."""
         self._function = function
         self._numbers: dict[bytes, int] = {}
         self._hashes: list[int] = []

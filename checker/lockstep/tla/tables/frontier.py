@@ -13,8 +13,6 @@ from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.fingerprints import Hashes, first_ones
 from lockstep.tla.tables.state_layout import Rows
 
-__all__ = ["Frontier", "NewStates"]
-
 
 @dataclass(frozen=True, slots=True)
 class NewStates:

@@ -14,14 +14,11 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.stored_graph import StoredGraph
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
-__all__ = ["LiteralJudge"]
-
 
 class LiteralJudge:
     """The search state by state of a specification, one state at a time."""
 
     def __init__(self, spec: Spec, options: SearchOptions) -> None:
-        """Prepare to search."""
         self._spec, self._budget = spec, options.memory_budget
         self._options = SearchOptions(check_deadlock=options.check_deadlock)
         self._initial: list[State] = []

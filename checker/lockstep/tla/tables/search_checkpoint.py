@@ -26,8 +26,6 @@ from lockstep.tla.tables.state_layout import Path as Place
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.printed_values import parse_value
 
-__all__ = ["CheckpointFile", "SavedSearch"]
-
 _FORM = "lockstep checkpoint of a search by tables, form 5"
 
 
@@ -65,11 +63,7 @@ class SavedSearch:
         return places
 
     def arrays(self, name: str) -> Iterator[Ints]:
-        """Read the arrays of a name, one after the other.
-
-        Raises:
-            BadInputError: if the file is damaged.
-        """
+        """Read the arrays of a name, one after the other; raises BadInputError if the file is damaged."""
         with _reading(self.path), np.load(self.path, allow_pickle=False) as arrays:
             number = 0
             while (entry := f"{name}.{number}") in arrays:
@@ -79,11 +73,7 @@ class SavedSearch:
                 raise KeyError(entry)
 
     def pairs(self, name: str, other: str) -> Iterator[tuple[Ints, Ints]]:
-        """Read the arrays of two names, side by side.
-
-        Raises:
-            BadInputError: if the file is damaged.
-        """
+        """Read the arrays of two names, side by side; raises BadInputError if the file is damaged."""
         with _reading(self.path):
             yield from zip(self.arrays(name), self.arrays(other), strict=True)
 
@@ -92,7 +82,6 @@ class CheckpointFile:
     """The file of a search of one specification."""
 
     def __init__(self, path: Path, identity: Mapping[str, Any], model_values: Sequence[str]) -> None:
-        """Take the file's path, what distinguishes one search from another, and the names of model values."""
         self.path, self._identity, self._model_values = path, dict(identity), tuple(model_values)
 
     @contextmanager

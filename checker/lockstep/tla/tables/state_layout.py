@@ -16,8 +16,6 @@ from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["Layout", "Path", "Rows", "ShapeChangedError", "UnsuitedError"]
-
 #: States, one a row, with the number of its value in each column.
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 #: A way into a state: a variable, then arguments.
@@ -42,7 +40,6 @@ class ShapeChangedError(Exception):
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the error of the path."""
         super().__init__(path)
         self.path = path
 
@@ -137,11 +134,7 @@ class Layout:
         return _text_of(self.paths[slot])
 
     def encode(self, states: Sequence[State]) -> Rows:
-        """Return the rows of states.
-
-        Raises:
-            ShapeChangedError: if one has another shape.
-        """
+        """Return the rows of states; raises ShapeChangedError if one has another shape."""
         rows: Rows = np.empty((len(states), self.width), np.int32)
         for number, state in enumerate(states):
             for part, value in zip(self._parts, state, strict=True):

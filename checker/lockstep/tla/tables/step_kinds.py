@@ -19,8 +19,6 @@ import numpy.typing as npt
 from lockstep.tla.tables.decision_trees import AUX, ReadPath
 from lockstep.tla.tables.memberships import Membership
 
-__all__ = ["MoreMattersError", "StepKinds"]
-
 
 class MoreMattersError(Exception):
     """An evaluation has asked about a column that did not matter before."""
@@ -72,11 +70,7 @@ class StepKinds:
         return ~(self.matters & ~self._written[kind])
 
     def record(self, path: ReadPath) -> None:
-        """Record what an evaluation read.
-
-        Raises:
-            MoreMattersError: if that is more than what mattered.
-        """
+        """Record what an evaluation read; raises MoreMattersError if that is more than what mattered."""
         columns = 0
         for read, _ in path:
             column = read.column if isinstance(read, Membership) else read

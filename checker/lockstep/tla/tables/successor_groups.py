@@ -21,8 +21,6 @@ from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.tables.written_steps import IntLists
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 
-__all__ = ["Generated", "SuccessorGroups"]
-
 # The place of a successor among those of its state, as digits of a number: the group, twice an element with the stage
 # below, the successor among those of one evaluation. Together with the number of the state in its chunk: 63 bits.
 _GROUP_AT, _ELEMENT_AT, _STEP_BITS = (34, (18, 8), 8)
@@ -136,11 +134,7 @@ class SuccessorGroups:
         return chosen
 
     def _audit(self, state: State) -> None:
-        """Evaluate in a state what was taken for constant.
-
-        Raises:
-            LeakError: if that comes to something else.
-        """
+        """Evaluate in a state what was taken for constant; raises LeakError if that comes to something else."""
         for function, args, chosen in self._constants:
             if (again := list(self._module[function](state, *args))) != chosen:
                 raise LeakError(f"a set that reads nothing has {chosen!r}, and {again!r} in the whole state")

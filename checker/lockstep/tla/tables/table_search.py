@@ -27,8 +27,6 @@ from lockstep.tla.tables.search_checkpoint import CheckpointFile, SavedSearch
 from lockstep.tla.tables.state_layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.stored_graph import StoredGraph
 
-__all__ = ["Orbits", "TableExploration", "explore_by_tables", "unsuited"]
-
 _REPORT_SECONDS = 0.3
 #: Objects that Python may make before it looks for garbage.
 _GARBAGE_THRESHOLD = 100_000

@@ -11,8 +11,6 @@ from lockstep.tla.tables.memberships import FAILS, Membership, is_fixed
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.lazy_sets import member
 
-__all__ = ["CurrentEvaluation", "TrackedEvaluation"]
-
 
 class TrackedEvaluation:
     """One evaluation in one state.
@@ -94,7 +92,6 @@ class CurrentEvaluation:
     __slots__ = ("now",)
 
     def __init__(self) -> None:
-        """Begin with one that can read nothing."""
         self.now = TrackedEvaluation([], (), _nothing)
 
 

@@ -22,8 +22,6 @@ from lockstep.tla.values.function_operators import apply
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, domain_of
 from lockstep.tla.values.lazy_sets import member
 
-__all__ = ["NeedRead", "Unread", "tracked"]
-
 
 class NeedRead(BaseException):
     """Something was done with an Unread that needs its value.
@@ -33,7 +31,6 @@ class NeedRead(BaseException):
     """
 
     def __init__(self, column: int) -> None:
-        """Make the request of the column."""
         super().__init__(column)
         self.column = column
 
@@ -49,7 +46,6 @@ class Unread:
     __slots__ = ("column", "current")
 
     def __init__(self, column: int, current: CurrentEvaluation) -> None:
-        """Stand for a column."""
         self.column, self.current = column, current
 
     @property  # type: ignore[misc]  # object's can be assigned
@@ -68,11 +64,9 @@ class Unread:
         raise NeedRead(self.column)
 
     def __ne__(self, other: object) -> bool:
-        """Differ from nothing that is itself."""
         return not self == other
 
     def __hash__(self) -> int:
-        """Refuse."""
         raise NeedRead(self.column)
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 
 from lockstep.tla.values.kinds import ModelValue, Value, common_shape, shape_of
 
-__all__ = ["Groups", "all_comparable", "grouped", "pairs_comparable"]
-
 _ATOMS = (int, str, bool, ModelValue)
 
 #: Elements by their shapes.

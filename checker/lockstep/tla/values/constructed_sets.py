@@ -103,7 +103,6 @@ class SeqSet(_Infinite):
     name = "Seq(S)"
 
     def __init__(self, base: Value) -> None:
-        """Take the set of elements."""
         super().__init__()
         self.base = base
         self._long: deque[Value] = deque(maxlen=_MAX_LONG)
@@ -143,7 +142,6 @@ class PowerSet(LazySet):
     name = "SUBSET S"
 
     def __init__(self, base: Value) -> None:
-        """Take the set whose subsets these are."""
         super().__init__()
         self.base = base
 
@@ -178,7 +176,6 @@ class PowerSet(LazySet):
             yield from map(frozenset, itertools.combinations(elements, size))
 
     def __len__(self) -> int:
-        """Count the elements."""
         return _power(self, 2, len(self.base))
 
 
@@ -196,7 +193,6 @@ class FcnSet(LazySet):
     name = "[S -> T]"
 
     def __init__(self, domain_set: Value, codomain: Value) -> None:
-        """Take the domain and the set of values."""
         super().__init__()
         self.domain_set, self.codomain = domain_set, codomain
 
@@ -222,7 +218,6 @@ class FcnSet(LazySet):
         return compare(self.domain_set, other.domain_set) and compare(self.codomain, other.codomain)
 
     def __len__(self) -> int:
-        """Count the elements."""
         return _power(self, len(self.codomain), len(self.domain_set))
 
     def items(self) -> Iterator[Value]:
@@ -259,7 +254,6 @@ class RcdSet(LazySet):
     name = "a set of records"
 
     def __init__(self, fields: dict[str, Value]) -> None:
-        """Take the set of values of each field."""
         super().__init__()
         self.fields = fields
         self._last: dict[Value, Value] = {}
@@ -311,7 +305,6 @@ class CartesianProduct(LazySet):
     name = "a product"
 
     def __init__(self, *factors: Value) -> None:
-        """Take the factors."""
         super().__init__()
         self.factors = factors
 

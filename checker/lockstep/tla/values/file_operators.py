@@ -17,7 +17,6 @@ class FileValues:
     """FileValues as values, each read once: a constant has one value."""
 
     def __init__(self) -> None:
-        """Begin with no file read."""
         self._read: dict[tuple[str, str], Value] = {}
 
     def json(self, path: Value) -> Value:

@@ -7,8 +7,6 @@ from operator import is_
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.remembered_values import MIN_REMEMBERED, Latest, made_of
 
-__all__ = ["Unlisted", "frozen"]
-
 
 class Unlisted:
     """A value that is computed as far as it is asked for."""

@@ -193,6 +193,7 @@ def single(argument: Value, value: Value) -> Value:
 
 
 def table_of(function: Value, operator: str = "@@") -> dict[Value, Value]:
+    """Return a function as a dict; raises TlaTypeError, which names the operator, if it is none."""
     if type(function) is Fcn:
         return function.d
     if type(function) is tuple:

@@ -17,8 +17,6 @@ from lockstep.tla.values.kinds import TlaError, Value, outside, same_shape, sort
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 
-__all__ = ["GrowingSeq", "GrowingSet", "Sequence", "join", "unite"]
-
 #: The least number of elements of a set or sequence that shares them with those made of it.
 MIN_SHARED = 1024
 
@@ -123,7 +121,6 @@ class GrowingSet(LazySet):
         return iter(self._shared.first(self._count))
 
     def __len__(self) -> int:
-        """Count the elements."""
         return self._count
 
 
@@ -186,11 +183,9 @@ class GrowingSeq(LazyFcn):
         return compare(self.force(), other.force())
 
     def __len__(self) -> int:
-        """Count the elements."""
         return self._count
 
     def __iter__(self) -> Iterator[Value]:
-        """List the elements in their order."""
         return itertools.islice(self._elements, self._count)
 
     def __getitem__(self, place: Any) -> Value:

@@ -18,8 +18,6 @@ from lockstep.tla.values.kinds import (
     sort_key,
 )
 
-__all__ = ["from_itf", "to_itf"]
-
 _SAFE = 2**53
 
 

@@ -21,7 +21,6 @@ class JsonTexts:
     """Writes values as JSON, with sets and the fields of records in TLC's order."""
 
     def __init__(self, elements: Callable[[Value], Iterable[Value]]) -> None:
-        """Take what lists a set in TLC's order."""
         self._elements = elements
 
     def to_json(self, value: Value) -> str:

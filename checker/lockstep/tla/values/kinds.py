@@ -47,7 +47,6 @@ class ArgumentError(TlaTypeError):
     """
 
     def __init__(self, name: str, message: str) -> None:
-        """Make the error of the argument ``name``."""
         super().__init__(message)
         self.name = name
 
@@ -83,11 +82,9 @@ class ModelValue:
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (ModelValue, (self.name,))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"ModelValue({self.name!r})"
 
 
@@ -130,7 +127,6 @@ class Fcn:
         return (tuple, (arguments, parts)) if arguments and parts else False
 
     def __hash__(self) -> int:
-        """Return the hash that goes with equality."""
         known = self._hash
         if known is None:
             known = self._hash = hash(frozenset(self.d.items()))
@@ -145,11 +141,9 @@ class Fcn:
         return NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (Fcn, (self.d,))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"<{format_value(self)}>"
 
 

@@ -19,7 +19,6 @@ class Lazy:
     __slots__ = ("_compute", "_value")
 
     def __init__(self, compute: Callable[[], Value]) -> None:
-        """Keep how to compute the value."""
         self._compute: Callable[[], Value] | None = compute
         self._value: Value = None
 

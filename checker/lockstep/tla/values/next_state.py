@@ -26,7 +26,6 @@ class UnassignedError(TlaError):
     """
 
     def __init__(self, name: str) -> None:
-        """Make the error of the variable's name."""
         super().__init__(f"the next state does not say what {name} is")
         self.name = name
 

@@ -26,11 +26,7 @@ __all__ = ["given", "given_within", "listed", "matching", "matching_tuples", "ow
 
 
 def elements(container: Value) -> Iterable[Value]:
-    """List a set in its deterministic order.
-
-    Raises:
-        TlaError: if it cannot be listed, even if no element is wanted.
-    """
+    """List a set in its deterministic order; raises TlaError if it cannot be listed, even if no element is wanted."""
     if type(container) is frozenset:
         return container if len(container) < 2 else ordered(container)
     return listed(container)

@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MIN_REMEMBERED", "Latest", "SetFacts", "added_to", "by_id", "grew", "made_of", "remember"]
-
 #: The least number of elements of a long sequence or set.
 MIN_REMEMBERED = 16
 

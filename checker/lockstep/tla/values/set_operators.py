@@ -47,6 +47,7 @@ def make_set(elements: list[Value], lazy: bool = False) -> Value:
 
 
 def finite_set(operator: str, value: Value) -> frozenset[Value]:
+    """Return a set with its elements listed; raises TlaTypeError, which names the operator, if it is none."""
     if type(value) is frozenset:
         return value
     if isinstance(value, LazySet):
