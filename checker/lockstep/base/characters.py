@@ -1,4 +1,4 @@
-"""Texts as readers see them: nouns that fit their numbers, no cut within a character, and none that is obeyed."""
+"""Text for readers: nouns that fit their numbers, cuts between characters, escapes for control characters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text in which each character that would be obeyed is an escape: U+202E is ``\\u202e``."""
+    """Return a text in which each control character is an escape: U+202E is ``\\u202e``."""
     return text if text.isascii() and text.isprintable() else _OBEYED.sub(_escape, text)
 
 

@@ -29,7 +29,7 @@ class MissingExtraError(GaveUpError):
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Within it, import what the extra `name` brings; a module of it that is missing raises MissingExtraError."""
+    """Import the packages of the extra `name` in a block; raises MissingExtraError where one is missing."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Ctrl-C, kill and hang-up: an exception where the program runs, and held back where it cleans up."""
+"""Ctrl-C, kill and hang-up: an exception where the program runs, deferred where it cleans up."""
 
 from __future__ import annotations
 

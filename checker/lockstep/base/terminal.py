@@ -1,4 +1,4 @@
-"""Text on terminals: whatever stands in a file is shown, and never obeyed.
+"""Text on terminals, with control characters shown as escapes.
 
 Names, values and messages come from files that others wrote. A control character in them could move the cursor, set a
 title, paint over a verdict, or turn the direction of writing. So everything that the command line prints as text goes

@@ -244,7 +244,7 @@ _ABSENT: Any = object()
 
 
 def _at(state: State, path: Change) -> Value:
-    """Return what stands at a change's place."""
+    """Return the value at the place of a change."""
     found: Value = state[path[0]]
     for key in path[1:]:
         assert isinstance(found, Fcn)

@@ -1,4 +1,4 @@
-"""Conformance both ways: what a running system would do at a step, beside all that the spec allows there.
+"""Conformance in both directions: actions that a running system takes and the spec does not, and the reverse.
 
 A trace shows what was done. A step that is never taken contradicts nothing, so a guard that is too strict is no
 deviation. Here actions are tried on a copy of the system between two of its steps, whatever its schedule does: every
@@ -102,7 +102,7 @@ def check_both_ways(
 
 
 class _Prober:
-    """The spec beside one run, with the actions that are tried on both."""
+    """One run and the spec, with the actions that are tried on both."""
 
     def __init__(self, header: Header, spec: Spec, interface: Interface, found: BothWays) -> None:
         nothing_written: Events = Trace(trace_lines(header, ()), found.source)

@@ -46,7 +46,7 @@ _SEQUENCES = (tuple, GrowingSeq)
 
 @dataclass(frozen=True, slots=True)
 class PartialElement:
-    """An element of a set, a sequence or a bag, of which these parts are known."""
+    """An element of a set, a sequence or a bag, with the parts of it that are known."""
 
     parts: Mapping[str, Any]
 
@@ -313,7 +313,7 @@ class _Compared(NamedTuple):
 
 
 class ComparisonCache:
-    """Compares what nodes show after one event after the other.
+    """Comparison of what nodes show, event by event, with what was found equal before.
 
     A node shows its log after every event, and few events change it; those that do add an entry. Where the trace shows
     what it showed the last time, and the spec's value is the same object, the answer is the same. Where both have

@@ -119,6 +119,6 @@ def _shorter(step: RecordedStep) -> Iterator[RecordedStep]:
 
 
 def _size(run: CandidateRun[RecordedStep]) -> tuple[int, int]:
-    """Return what becomes less whenever a run is taken for a better one, so that the search ends."""
+    """Return a measure that falls whenever a better run is found, so that the search ends."""
     elements = sum(len(value) for step in run.steps for value in step.args.values() if isinstance(value, tuple))
     return len(run.steps), elements

@@ -1,4 +1,4 @@
-"""Properties of a behaviour, step by step: all of them each time, or only what a step can have changed.
+"""Evaluation of properties step by step: all of them each time, or only those that a step can have changed.
 
 The literal way evaluates every formula as it stands after every step. The incremental way evaluates a part of a formula
 again only where the step changed something on its footprint (:mod:`lockstep.tla.compile.footprints`). What it finds
@@ -31,13 +31,13 @@ class EvaluationMode(StrEnum):
 
 
 class LiteralEvaluation:
-    """Evaluates every property after every step of one behaviour."""
+    """Evaluation of every property after every step of one behaviour."""
 
     def __init__(self, spec: Spec) -> None:
         self._invariants, self._steps = dict(spec.invariants), dict(spec.action_properties)
 
     def begin(self, state: State) -> None:
-        """Begin in a state, of which the invariants were evaluated."""
+        """Begin in a state whose invariants were evaluated."""
 
     def drop(self, name: str) -> None:
         """Evaluate a property no more: it has failed."""
@@ -52,7 +52,7 @@ class LiteralEvaluation:
 
 
 class IncrementalEvaluation:
-    """Evaluates after each step of one behaviour what the step can have changed."""
+    """Evaluation of what a step can have changed, after each step of one behaviour."""
 
     def __init__(self, spec: Spec) -> None:
         self._spec, self._evaluator = spec, PropertyEvaluator(spec, one_behaviour=True)
@@ -61,7 +61,7 @@ class IncrementalEvaluation:
         self._order = {name: number for number, name in enumerate(names)}
 
     def begin(self, state: State) -> None:
-        """Begin in a state, of which the invariants were evaluated."""
+        """Begin in a state whose invariants were evaluated."""
         self._stutter_sensitive = self._evaluator.stutter_sensitive(state)
 
     def drop(self, name: str) -> None:
@@ -134,7 +134,7 @@ class _Affected(NamedTuple):
 
 
 class PropertyEvaluator:
-    """Evaluates all properties in every state and step of behaviours, which may have states in common.
+    """Evaluation of all properties in the states and steps of behaviours, which may have states in common.
 
     The standing of a state follows from that of one before it; no behaviour is remembered.
     """

@@ -37,7 +37,7 @@ class RecordedStep:
 
 
 class Rebinding:
-    """Takes steps by the rule of this module."""
+    """Steps taken again by the rule of this module."""
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec

@@ -16,7 +16,7 @@ from lockstep.trace.trace_format import Event
 
 
 class RerunMinimiser:
-    """Looks for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
+    """Search for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
 
     Arguments: `run`, which takes steps again and returns their events; `cut`, which returns the events up to the one
     that is wrong in the wanted way, or None where nothing is, or something else; `deadline`, how long it may take;

@@ -52,7 +52,7 @@ class CandidateRun(Generic[T]):
 
 
 class RunReplay(Generic[T]):
-    """Takes steps one after the other, until something is wrong.
+    """Replay of steps up to the first that is wrong.
 
     Arguments: `take`, which returns a step as it was taken, with the state after it, and None where the step goes;
     it raises LeftError where it is not the spec's. `only`: the properties that count, if not all.
@@ -103,7 +103,7 @@ class RunReplay(Generic[T]):
 
 
 class RunSearch(Generic[T]):
-    """Looks for shorter runs that are wrong in the same way; `best` is the shortest so far.
+    """Search for shorter runs that are wrong in the same way; `best` is the shortest so far.
 
     Arguments: `replay`, which takes the steps; `first`, the run that is to become shorter; `deadline`, how
     long it may take; `say`, which reports progress; `ends`, whether a run may end with a step at which something is

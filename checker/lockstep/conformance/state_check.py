@@ -1,4 +1,4 @@
-"""A sequence of full states x spec -> verdict: is it a behaviour of the spec, and does each property hold?
+"""The check of a sequence of full states: is it a behaviour of the spec, and does each property hold?
 
 The first state must be an initial one. Each other one must be a successor of the state before by some action of the
 next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. Which action it was is found;

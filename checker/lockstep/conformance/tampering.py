@@ -94,7 +94,7 @@ class Tally:
         self.counts[judged.tampering.kind, judged.outcome] += 1
 
     def unnoticed(self) -> int:
-        """Return how many values that are shown or were sent could be changed without a word at their event."""
+        """Count the values, shown or sent, whose change was not reported at their event."""
         late = (TamperingOutcome.LATER, TamperingOutcome.ALLOWED)
         return sum(self.counts[kind, outcome] for kind in COMPARED for outcome in late)
 

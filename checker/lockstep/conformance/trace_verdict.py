@@ -20,7 +20,7 @@ from lockstep.trace.trace_format import Event
 #: What a reason begins with where it is the spec that failed.
 NOT_EVALUATED = "the spec could not be evaluated"
 
-#: The words for properties of which none fails.
+#: The reason where no property fails.
 EVERY_PROPERTY_HOLDS = "every property holds"
 
 #: The action of a finding in the initial state, before any event.

@@ -1,4 +1,4 @@
-"""Clocks that differ by more than is declared: would that explain lines that nothing explains?"""
+"""Differences of clocks that would explain lines which nothing explains."""
 
 from __future__ import annotations
 

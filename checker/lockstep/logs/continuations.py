@@ -57,7 +57,7 @@ class HiddenStep(NamedTuple):
 
 
 class ReachedState:
-    """A state that hidden steps lead to from one of several: which one that is, by its number, and what failed."""
+    """A state that hidden steps lead to, with the number of the state where they begin, and what failed."""
 
     __slots__ = ("_before", "_step", "failed", "origin", "state", "used")
 
@@ -90,7 +90,7 @@ class ReachedState:
 
 
 def does_for(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether a continuation that fails `one` makes one that fails `other` needless: it fails no more.
+    """Return whether a continuation that fails `one` makes one that fails `other` needless, as it fails no more.
 
     One that fails nothing does not: whether some explanation fails anything matters as well.
     """
@@ -101,7 +101,7 @@ _Begin = TypeVar("_Begin", bound=StartState)
 
 
 def add_least(alike: list[_Begin], new: _Begin) -> None:
-    """Add a way to a state, unless another does for it; those that it does for are given up."""
+    """Add a way to a state unless another makes it needless; remove those that it makes needless."""
     if not any(does_for(other.failed, new.failed) for other in alike):
         alike[:] = [other for other in alike if not does_for(new.failed, other.failed)]
         alike.append(new)

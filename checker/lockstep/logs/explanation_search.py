@@ -323,7 +323,7 @@ class _ExplanationSearch:
         return best
 
     def _add(self, runs: _Runs, run: ExplainingRun) -> None:
-        """Add a run, unless one that is alike does for it."""
+        """Add a run, unless one that is alike makes it needless."""
         add_least(runs.setdefault(self.steps.essence(run.state), []), run)
 
 

@@ -1,4 +1,4 @@
-"""Hidden steps, which no line is of, and the states that they lead to: up to the bound of each action between lines."""
+"""Hidden steps, which no line describes, and the states that they lead to, up to each action's bound."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Listed = list[tuple[str, State, Mapping[str, Value]]]
 
 
 class HiddenSteps:
-    """Takes hidden steps of one spec.
+    """Hidden steps of one spec.
 
     `left_out` gets the reasons why not every way was tried, if that is so.
     """
@@ -179,7 +179,7 @@ class HiddenSteps:
 
 
 def _add_reached(alike: list[ReachedState], new: ReachedState) -> bool:
-    """Add a way to a state, unless another is as good; return whether it was added."""
+    """Add a way to a state unless another makes it needless; return whether it was added."""
     if any(other.no_worse(new.failed, new.used) for other in alike):
         return False
     if alike:
@@ -189,7 +189,7 @@ def _add_reached(alike: list[ReachedState], new: ReachedState) -> bool:
 
 
 def _least(found: Mapping[Hashable, Sequence[ReachedState]]) -> list[ReachedState]:
-    """Return the ways to each state that no other one does for."""
+    """Return the ways to each state that no other one makes needless."""
     least: list[ReachedState] = []
     for alike in found.values():
         if len(alike) == 1:

@@ -1,4 +1,4 @@
-"""The check of logs: is there a behaviour of the spec that explains all their lines, and what does it violate?"""
+"""The check of logs: a behaviour of the spec that explains all lines, and the properties that it violates."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps) -> Non
 
 
 def best_explanation(found: Explanations) -> list[ExplainingRun]:
-    """Return an explanation of all lines that fails least, or where there is none of as many as possible."""
+    """Return the explanation of all lines that fails least; without one, that of as many lines as possible."""
     if found.runs:
         return min(found.runs, key=lambda run: len(run.failed)).whole()
     before = (run.whole() for each in found.blocked for run in each.runs)

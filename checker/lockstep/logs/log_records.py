@@ -249,7 +249,7 @@ def records(
 
 @dataclass(slots=True)
 class _Appended:
-    """Finds the lines that begin within another: it was cut, and a new process wrote on behind it."""
+    """Finder of lines that begin within another, which was cut when a new process went on writing."""
 
     splits: Sequence[Split]
     is_appended: IsAppended

@@ -148,7 +148,7 @@ def read_logs(
 
 
 def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread, ...]:
-    """Take out that lines receive what no line sends: what did may be among the lines that are not there."""
+    """Remove the receipt of messages that no line sends: the line that sends one may be missing."""
     sent = {line.sends for thread in threads for line in thread.lines}
     receiving = [(thread, line) for thread in threads for line in thread.lines if line.receives is not None]
     lost = [(thread, line) for thread, line in receiving if line.receives not in sent]

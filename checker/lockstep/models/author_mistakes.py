@@ -1,4 +1,4 @@
-"""The mistakes that TLC met as the compiled spec finds them: in the words of every command, with a place and a code."""
+"""Mistakes that TLC met, as the compiled spec reports them: with a place and a code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lockstep.tlc.newer_tlc import without_comments
 
 #: The most states that the compiled spec is searched for a mistake that TLC met without saying where.
 MAX_STATES = 100_000
-#: The most states that are searched for a mistake in a spec of which TLC has searched none.
+#: The most states that are searched for a mistake where TLC has searched none.
 MAX_UNSEARCHED_STATES = 1_000
 #: TLC's messages where an entry of the cfg is a constant.
 _CONSTANT_ENTRY = (" is equal to ", " cannot be a constant")

@@ -1,4 +1,4 @@
-"""A shortest path to a violation of a small model, with the states that the search saw beside it, drawn as SVG."""
+"""A shortest path to a violation of a small model, with the other states of the search, drawn as SVG."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class ManifestError(BadInputError):
 
 
 class SimulationEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """ProcessEnd a model is simulated: behaviours for each worker, most states in each, the seed."""
+    """A simulation of a model: behaviours for each worker, maximal states in each, the seed."""
 
     behaviours: _Count
     depth: _Count = 100
@@ -198,7 +198,7 @@ def _entry(path: Path, position: int, table: Any) -> ModelEntry:
 
 
 def _validate(manifest: Manifest, entry: ModelEntry) -> None:
-    """Check what types cannot say: which pins go with which result, and that the files exist."""
+    """Check that the pins fit the result, and that the files exist."""
     pins = ("distinct", "generated", "depth")
     violated, simulated = entry.result == "violated", entry.mode == "simulate"
     holds = entry.result == "holds"

@@ -1,4 +1,4 @@
-"""Exploring a spec with any engine, in one form of result."""
+"""Exploration of a spec with any engine, in one form of result."""
 
 from __future__ import annotations
 

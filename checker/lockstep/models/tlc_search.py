@@ -1,4 +1,4 @@
-"""Exploring a spec with TLC: its result stands, but where it would mislead the author of the spec.
+"""Exploration of a spec with TLC; its result is amended where it would mislead the author of the spec.
 
 `amended` is the one place where a result of TLC is changed, and names each case.
 """
@@ -139,7 +139,7 @@ def _spec_of_assumptions(files: SpecFiles) -> Spec | None:
 
 
 def _in_words_of_the_spec(files: SpecFiles, tlc: TlcResult, result: SearchResult, *, is_mistake: bool) -> SearchResult:
-    """Report a mistake, or a violation of which TLC says too little, as the compiled spec finds it."""
+    """Report a mistake, or a violation that TLC reports incompletely, as the compiled spec finds it."""
     behaviour = result.counterexample
     if is_mistake and behaviour is not None:
         behaviour = _without_half_made_state(behaviour)
@@ -179,7 +179,7 @@ def _without_half_made_state(behaviour: Behaviour) -> Behaviour | None:
 
 
 def _liveness_obstacle(files: SpecFiles, tlc: TlcResult, result: SearchResult) -> tuple[str, str] | None:
-    """Return where the cfg has what makes TLC's word on temporal properties worthless, and what to remove."""
+    """Return the entry of the cfg that makes TLC's result on temporal properties worthless, and what to remove."""
     judged = result.verdict is Verdict.HOLDS or _is(tlc.violation, PropertyKind.TEMPORAL)
     text = files.cfg.read_text(encoding="utf-8", errors="replace") if judged else ""
     if not cfg_section(text, "SYMMETRY", "VIEW") or not cfg_section(text, "PROPERTY", "PROPERTIES"):

@@ -24,7 +24,7 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Branch:
-    """A way through an action that ends in a false conjunct.
+    """A branch of an action that ends in a false conjunct.
 
     Attributes:
         held: the conjuncts before it, all true, in order.
@@ -79,7 +79,7 @@ class Explanation:
 
 
 class Tracer:
-    """Collects, from the traced form of an action, the branches that end in a false conjunct."""
+    """Collector of the branches of a traced action that end in a false conjunct."""
 
     def __init__(self, conjuncts: list[list[Any]]) -> None:
         self.conjuncts = conjuncts

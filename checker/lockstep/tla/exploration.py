@@ -1,4 +1,4 @@
-"""The result of a search state by state: counts, states, steps, and what is violated."""
+"""The result of a search state by state: counts, states, steps, and the violation."""
 
 from __future__ import annotations
 
@@ -101,5 +101,5 @@ class Exploration:
 
     @property
     def inconclusive(self) -> str:
-        """Why the search came to no verdict though nothing it checks is violated; empty where it did."""
+        """Reason why the search has no verdict though nothing it checks is violated; empty where it has one."""
         return "" if self.complete or self.violation else f"given up after {self.distinct} distinct states"

@@ -444,7 +444,7 @@ def run_search(search: LiteralSearch) -> Exploration:
 
 
 def fault_in(spec: Spec, values: Mapping[str, Value], *, initial: bool) -> SpecFault | None:
-    """Evaluate in a state, and of its successors, what a search evaluates; return what fails, None if nothing does.
+    """Evaluate all that a search evaluates in a state and its successors; return the fault, None if there is none.
 
     Args:
         spec: the specification.

@@ -1,4 +1,4 @@
-"""A compiled specification: the one way the rest of the checker looks at TLA+.
+"""A compiled specification, by which the rest of the checker evaluates TLA+.
 
 >>> spec = load_spec("LockService.tla", "LockService.cfg")   # doctest: +SKIP
 >>> state = next(spec.initial_states())                       # doctest: +SKIP
@@ -299,7 +299,7 @@ class Spec:
     def arguments(
         self, state: State, action: str, hints: Mapping[str, Hint] | None = None
     ) -> Iterator[dict[str, Value]]:
-        """List what the quantifiers of an action bind its parameters to, whether it is enabled with that or not.
+        """List the arguments that the quantifiers of an action allow, whether it is enabled with them or not.
 
         Args:
             state: a state.
@@ -322,7 +322,7 @@ class Spec:
             yield dict(zip(params, args, strict=True))
 
     def steps(self, state: State, action: str, args: Mapping[str, Value]) -> Iterator[State]:
-        """List the next states of an action with given arguments, where it chooses besides; else as :meth:`step`.
+        """List all next states of an action with given arguments; otherwise as :meth:`step`.
 
         Yields:
             The next states, the same perhaps several times; none where the action is not enabled.
@@ -483,7 +483,7 @@ class Spec:
             raise FalseAssumptionError(f"the ASSUME at {assumed} is false")
 
     def postcondition_holds(self) -> bool:
-        """Return whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""
+        """Return whether the configuration's POSTCONDITION holds, or there is none."""
         postcondition = self._meta["postcondition"]
         return postcondition is None or bool(self._module[postcondition[1]](None))
 
@@ -548,7 +548,7 @@ def stages_of(source: str) -> CodeType:
 
 
 def _passed(kind: str, arg: Any) -> Any:
-    """Make an argument what the compiled definition takes: a value, a function that returns it, or an operator."""
+    """Convert an argument to what a compiled definition takes: a value, a function that returns it, or an operator."""
     if kind == "l":
         return lambda: arg
     if kind == "o":

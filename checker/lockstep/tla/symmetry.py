@@ -1,4 +1,4 @@
-"""The states that a search takes for the same: SYMMETRY and VIEW of the configuration."""
+"""Equivalence of states in a search, by SYMMETRY and VIEW of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run TLC and read everything it says: verdicts, counterexamples, coverage, state graphs, the model manifest.
+"""Runs of TLC, and their results: verdicts, counterexamples, coverage, state graphs.
 
 TLC is the authority of lockstep. This package never turns a tool that died into a pass: a run holds only when
 TLC's own message of success was read and its exit status was 0.

@@ -101,7 +101,7 @@ class _Open:
 
 
 class MessageReader:
-    """Read the output line by line; messages come out whole, all other lines are kept aside.
+    """Reader of the output, line by line: messages are returned whole, all other lines are collected.
 
     `sany_lines` is what SANY printed and `user_lines` what the spec printed (Print, PrintT); `tail` holds the
     last lines of everything. A marker counts only at the start of a line, where no printed string can put it.

@@ -28,7 +28,7 @@ _COVERAGE_INTERVAL_MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class TlcSimulation:
-    """ProcessEnd to simulate: random behaviours instead of the whole state space.
+    """A simulation: random behaviours instead of the whole state space.
 
     `behaviours` is how many each worker takes (None: until the budget is spent), `depth` the most states in
     each, `seed` and `aril` make a run repeatable with one worker.
@@ -42,7 +42,7 @@ class TlcSimulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlcOptions:
-    """ProcessEnd TLC is run.
+    """Options of a run of TLC.
 
     `workers` are threads of TLC ("auto": one a processor); `deadlock_check`, whether a state without successor is a
     violation; `simulation`, to simulate instead of check; `coverage`, to count each action; `dump`, a file (.dot) for

@@ -1,4 +1,4 @@
-"""Decide what a finished run means: the only place where TLC's output becomes a verdict.
+"""Verdicts on finished runs: the only place where TLC's output becomes a verdict.
 
 The order of the rules matters. A run that ended in any other way than by itself is inconclusive before its
 messages are looked at, and a run holds only by the last rule, which demands TLC's own success message and

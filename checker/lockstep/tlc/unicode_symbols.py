@@ -178,7 +178,7 @@ class Rewritten:
         return text.translate(self._back) if self._back else text
 
     def restored(self, folder: Path) -> Callable[[str], str]:
-        """Return what takes the lines that SANY or TLC print, and returns each with the author's files and places.
+        """Return a function that gives the lines of SANY or TLC the author's files and places.
 
         Arguments: `folder`, where the modules were written.
         """
@@ -227,7 +227,7 @@ _PLACES = re.compile(
 
 
 class _Lines:
-    """Takes the lines of SANY or TLC in their order: a place without a module is one of the file parsed last."""
+    """Rewriter of the lines of SANY or TLC: a place without a module is one of the file parsed last."""
 
     def __init__(self, project: Rewritten, paths: Mapping[str, Path]) -> None:
         self.project = project
@@ -319,7 +319,7 @@ def _tokens(text: str, symbols: Mapping[str, str], stand_ins: Mapping[int, str])
 
 
 def _behind(column: int, text: str) -> int:
-    """Return the column behind a text without line breaks."""
+    """Return the column after a text without line breaks."""
     if "\t" not in text:
         return column + len(text)
     for character in text:
@@ -353,7 +353,7 @@ def _numbers_that_are_defined(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _stand_ins(texts: Iterable[str]) -> dict[int, str]:
-    """Choose what stands in for each character beyond Latin-1 in the strings of a project.
+    """Choose a substitute for each character above Latin-1 in the strings of a project.
 
     Raises BadInputError where there are not enough.
     """

@@ -45,7 +45,7 @@ class Proof:
     reason: str = ""
     """The reason of an unknown verdict."""
     controls: tuple[Proof, ...] = ()
-    """Wrong neighbours of the claim, each of which must be refuted."""
+    """Wrong variants of the claim, which must all be refuted."""
 
 
 #: The module of each lemma, which has a function of its name; that takes the milliseconds of one question.

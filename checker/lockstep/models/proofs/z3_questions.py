@@ -1,11 +1,11 @@
-"""Questions to z3, which every lemma asks here.
+"""Proofs of claims by z3, for all lemmas.
 
 A lemma is a claim over all values of its variables. z3 is asked for values that satisfy the assumptions and
 break the claim: none exist (`unsat`), and the claim is proved; some exist (`sat`), and they are the
 counterexample; z3 gave up (`unknown`, mostly for time), and nothing is known.
 
 A proof that could not have failed proves nothing, so a lemma comes with controls: neighbouring claims that
-are wrong, run by the same code, each of which has to be refuted.
+are wrong, run by the same code, which have to be refuted.
 """
 
 import signal

@@ -28,12 +28,12 @@ def write_assignment(actions: ActionWriter, expr: Builtin, site: Site) -> None:
 
 
 def _after(site: Site, variable: str) -> Assigned:
-    """Return what is assigned once a variable is, too."""
+    """Return the assignments with one more variable assigned."""
     return tuple(sorted({**dict(site.assigned), variable: "yes"}.items()))
 
 
 def assign(variable: str, code: str, site: Site) -> None:
-    """Write the assignment of one value, taken back after what follows it."""
+    """Write the assignment of one value, which is undone after the statements that follow."""
     after = _after(site, variable)
     if site.status(variable) == "no":
         site.block.emit(f"{NEXT}.{variable} = {code}")

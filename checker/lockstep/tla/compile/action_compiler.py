@@ -26,10 +26,10 @@ from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
 
 
 class ActionCompiler(ActionWriter):
-    """Compiles actions by what they are: each construct of the language has its writer."""
+    """Compiler of actions, with a writer for each construct of the language."""
 
     def write(self, expr: Expr, site: Site) -> None:
-        """Write an action, and what follows wherever it holds."""
+        """Write an action, and the statements that follow wherever it holds."""
         if isinstance(expr, Builtin) and expr.name == "TRUE":
             site.write_rest()
         elif not is_action(self, expr, site):

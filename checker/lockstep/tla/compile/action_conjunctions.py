@@ -1,4 +1,4 @@
-"""Conjuncts: those that are formulas, and how TLC takes them one after the other."""
+"""Conjuncts that are formulas, and the order in which TLC takes conjuncts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def comparison(
 
 
 def held(head: str, inner: Block, block: Block) -> None:
-    """Write a traced conjunct: while what follows it runs, it counts as held."""
+    """Write a traced conjunct, which counts as true while the statements after it run."""
     inner.emit("_w.release()")
     block.nest(head, inner)
 
@@ -88,7 +88,7 @@ def conjunction(actions: ActionWriter, parts: tuple[Expr, ...], site: Site) -> N
 
 
 def _flat(parts: tuple[Expr, ...]) -> Iterator[Expr]:
-    """List the conjuncts of conjunctions within."""
+    """List conjuncts, with nested conjunctions flattened."""
     for part in parts:
         if isinstance(part, Builtin) and part.name == "\\land":
             yield from _flat(part.args)
@@ -97,7 +97,7 @@ def _flat(parts: tuple[Expr, ...]) -> Iterator[Expr]:
 
 
 def _first(parts: tuple[Expr, ...]) -> int:
-    """Count the conjuncts that one function can have, at least one."""
+    """Count the conjuncts that fit into one function, at least one."""
     depth = 0
     for number, part in enumerate(parts):
         depth += sum(len(bound.params) for bound in part.bounds) if isinstance(part, Bind) else 1
@@ -127,7 +127,7 @@ def _conjuncts(actions: ActionWriter, parts: tuple[Expr, ...], site: Site, write
 
 
 def further(actions: ActionWriter, expr: Expr, site: Site, follows: str = "") -> None:
-    """Write a conjunct that follows another: where all variables are assigned, TLC only asks whether it holds.
+    """Write a conjunct that follows another; where all variables are assigned, TLC only tests it.
 
     So ``x' = 1 /\\ (A \\/ B)`` is one successor, however many of A and B hold (Tool.getNextStatesAllAssigned).
     `follows` is true at run time if the conjunct does, where that is not known before.

@@ -20,7 +20,7 @@ WriteBody = Callable[[Block, Context, list[str]], None]
 
 
 def ordered(actions: ActionWriter, domain: Expr, scope: Context, block: Block) -> str:
-    """Compile a domain for iterating over it in its deterministic order."""
+    """Compile a domain for iteration in its deterministic order."""
     if limits_of(actions.program, domain) is not None:
         return iterable(actions.expressions, domain, scope, block)
     return f"_elements({actions.expressions.expr(domain, scope, block)})"

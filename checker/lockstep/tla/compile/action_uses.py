@@ -49,7 +49,7 @@ def _write_argument(actions: ActionWriter, expr: Call, binding: InlineBinding, s
 
 
 def _follow_unless_computed(actions: ActionWriter, expr: Call, binding: InlineBinding, site: Site) -> None:
-    """Write an argument that may hold in several ways, which are all taken unless its value is there already.
+    """Write an argument that may hold in several ways, which are all taken unless it is computed already.
 
     TLC takes the expression of a LazyValue apart at every use as a conjunct, until an evaluation has computed its
     value; from then on that is tested (Tool.getNextStatesAppl). So ``IF p THEN p ELSE q`` does not branch on p;
@@ -104,7 +104,7 @@ def _computed(actions: ActionWriter, definition: Definition, param: int, arg: Ex
 
 
 def _is_work(program: Program, expr: Expr, scope: Context) -> bool:
-    """Return whether it takes work to compute an expression: it is more than a name, and its value is not there."""
+    """Return whether an expression takes work to compute: it is more than a name, and not computed yet."""
     binding = scope.env.get(expr.op) if isinstance(expr, Call) and not expr.args else None
     if isinstance(binding, InlineBinding):
         is_there = bool(binding.computed) or isinstance(binding.expr, OperatorArg)

@@ -1,4 +1,4 @@
-"""The base of the action compiler: the sites where actions are written, and the generators under way."""
+"""Base of the action compiler: the sites where actions are written, and the generators of functions."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Site:
     rest: Rest
 
     def write_rest(self, assigned: Assigned | None = None) -> None:
-        """Write what follows into the block."""
+        """Write the statements that follow into the block."""
         self.rest.write(self.block, self.assigned if assigned is None else assigned)
 
     def rest_block(self, assigned: Assigned | None = None) -> Block:
-        """Return a block of what follows."""
+        """Return a block of the statements that follow."""
         inner = Block()
         self.rest.write(inner, self.assigned if assigned is None else assigned)
         return inner
@@ -66,7 +66,7 @@ class Site:
 
 
 class Alternatives:
-    """A generator whose ends are those of alternative ways to take an action."""
+    """A generator with an end for each alternative of an action."""
 
     def __init__(self, site: Site) -> None:
         self.block = Block()
@@ -86,14 +86,14 @@ class Alternatives:
         return tuple(sorted((n, "yes" if all(table.get(n) == "yes" for table in tables) else "maybe") for n in names))
 
     def write(self) -> None:
-        """Write the generator at the site, and what follows once for all of its ends."""
+        """Write a loop over the generator at the site, with the statements that follow once for all of its ends."""
         assigned, name = self.finish(), self._site.scope.names.fresh("_either")
         self._site.block.nest(f"def {name}():", self.block)
         self._site.block.nest(f"for _ in {name}():", self._site.rest_block(assigned))
 
 
 def anything(variables: Iterable[str], assigned: Assigned = ()) -> Assigned:
-    """Return what is assigned where any of some variables may be, beside those that are."""
+    """Return the assignments in which some variables may be assigned besides."""
     return tuple(sorted({**dict.fromkeys(variables, "maybe"), **dict(assigned)}.items()))
 
 
@@ -150,4 +150,4 @@ class ActionWriter(ABC):
 
     @abstractmethod
     def write(self, expr: Expr, site: Site) -> None:
-        """Write an action, and what follows wherever it holds."""
+        """Write an action, and the statements that follow wherever it holds."""

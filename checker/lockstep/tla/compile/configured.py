@@ -1,4 +1,4 @@
-"""A syntax tree together with a configuration: what a name means, once constants and substitutions are applied."""
+"""A syntax tree with a configuration: the meaning of names once constants and substitutions are applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lockstep.tlc.module_files import STANDARD_MODULES
 
 
 class Configured:
-    """A tree together with a configuration.
+    """A tree with a configuration.
 
     Attributes:
         tree: the syntax tree, its instances resolved.
@@ -68,7 +68,7 @@ class Configured:
                 self._check_arity(uid, self._arity(target))
 
     def refuse_unvalued(self) -> None:
-        """Refuse a declared constant to which the configuration gives nothing, needed or not, as TLC does.
+        """Refuse a declared constant without a value in the configuration, needed or not, as TLC does.
 
         Raises:
             CompileError: if there is one.

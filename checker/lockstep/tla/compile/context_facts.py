@@ -27,7 +27,7 @@ def may_be_soft(program: Program, expr: Expr, scope: Context) -> bool:
 
 
 def call_may_be_soft(program: Program, expr: Call, scope: Context) -> bool:
-    """Tell the same of the use of a symbol."""
+    """Return whether the use of a symbol may be such a function."""
     binding = scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
         return isinstance(binding.expr, OperatorArg) or may_be_soft(program, binding.expr, binding.scope)

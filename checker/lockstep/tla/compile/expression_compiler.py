@@ -106,7 +106,7 @@ BINDERS: dict[str, Binder] = {
 
 
 class ExpressionCompiler(ExpressionWriter):
-    """Compiles expressions by what they are: each construct of the language has its writer."""
+    """Compiler of expressions, with a writer for each construct of the language."""
 
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile an expression: return Python for its value, after hoisting statements into a block."""

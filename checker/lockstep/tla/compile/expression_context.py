@@ -1,4 +1,4 @@
-"""Where an expression stands: what its names are bound to, and which states it refers to."""
+"""Context of an expression: the bindings of its names, and the states that it refers to."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ Binding = ValueBinding | ThunkBinding | OperatorBinding | FunctionBinding | LetB
 
 @dataclass(frozen=True)
 class Context:
-    """Where an expression stands.
+    """The context of an expression.
 
     Attributes:
         env: what parameters, bound variables and LET names mean, by unique id.

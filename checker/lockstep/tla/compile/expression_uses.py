@@ -155,7 +155,7 @@ def defined_use(
 
 
 def states(writer: ExpressionWriter, definition: Definition, scope: Context, loc: Location) -> list[str]:
-    """Return the states that a definition's function wants, as they are called here."""
+    """Return the states that a definition's function takes, by their names here."""
     facts = writer.program.facts[definition.uid]
     found = []
     for wanted, state in ((facts.reads_now, scope.now), (facts.reads_next, scope.next)):
@@ -276,7 +276,7 @@ def refuse_counter(name: str, expr: Call) -> None:
 
 
 def arguments(writer: ExpressionWriter, definition: Definition, expr: Call, scope: Context, block: Block) -> list[str]:
-    """Compile the arguments of a use, each as the definition's function wants it."""
+    """Compile the arguments of a use, each as the definition's function takes it."""
     how = writer.protocol(definition)
     return [
         argument(writer, kind, param, arg, scope, block)

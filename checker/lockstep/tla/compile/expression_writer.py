@@ -1,4 +1,4 @@
-"""The base of the expression compiler: the functions of a module under way, one for each definition."""
+"""Base of the expression compiler: the functions of a module, one for each definition."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GeneratedFunction:
 
 @dataclass
 class ExpressionWriter(ABC):
-    """Compiles the definitions of a program on demand; subclasses say how an expression is written.
+    """Compiler of the definitions of a program, on demand; subclasses write the expressions.
 
     Attributes:
         program: what to compile.

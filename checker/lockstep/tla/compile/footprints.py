@@ -1,4 +1,4 @@
-"""Footprints: the parts of a formula, and what each part reads of a state.
+"""Footprints: the parts of a formula, and the paths into the state that each part reads.
 
 A formula is a conjunction over the elements of constant sets, such as the nodes, as far as it can be taken apart so:
 ``\\A n \\in Node : P(n)``, ``P /\\ Q``, ``r \\in [a: S, b: T]``. Each part with its elements is an instance, whose
@@ -119,7 +119,7 @@ _COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\g
 
 
 def parts(program: Program, formula: Expr) -> Iterator[Part]:
-    """Take a formula apart; together the parts say what it says."""
+    """Split a formula into parts whose conjunction it is."""
     yield from _Splitter(program).split(formula, (), {}, 0)
 
 
@@ -130,7 +130,7 @@ def footprint_of(program: Program, definition: Definition) -> frozenset[Path]:
 
 
 def read_by(program: Program, frames: Iterable[Frame], body: Expr) -> frozenset[str]:
-    """Return the variables that what an action does depends on, given the way from Next to its body.
+    """Return the variables that the effect of an action depends on, given the frames from Next to its body.
 
     Any other variable stays as it is, whatever it is: the action says no more of it than UNCHANGED.
     """
@@ -348,7 +348,7 @@ def _pairs(sets: Builtin) -> Iterator[Builtin]:
 
 
 class _ActionReader:
-    """Reads an action, and passes over what it leaves alone; each definition is read once."""
+    """Reader of an action, which skips the variables that it leaves unchanged; each definition is read once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -388,7 +388,7 @@ class _ActionReader:
 
 
 class _EachReader(_Splitter):
-    """Reads a formula about the elements of a set, and separates what affects one of them only."""
+    """Reader of a formula about the elements of a set, which separates the reads that affect one element only."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)

@@ -1,4 +1,4 @@
-"""A generated module under way: what is written so far, and what its META says of it."""
+"""A generated module while it is written, and its META."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILER_VERSION = "17"
 
 
 class GeneratedModule:
-    """A module under way.
+    """A module while it is written.
 
     Attributes:
         program: what is compiled.
@@ -72,7 +72,7 @@ class GeneratedModule:
 
 
 def inlined(frame: Frame, scope: Context) -> dict[int, Binding]:
-    """Return what the parameters of a definition stand for where it is used."""
+    """Return the arguments that the parameters of a definition stand for at a use."""
     assert frame.use is not None
     assert frame.definition is not None
     pairs = zip(frame.definition.params, frame.use.args, strict=True)

@@ -143,7 +143,7 @@ _CALLED: dict[ModuleType, Iterable[str]] = {
 
 
 def _imports() -> Iterator[str]:
-    """Write the imports of what generated code calls: each name with an underscore before it, which no other has."""
+    """Write the imports of generated code, each name with an underscore before it, which no other name has."""
     for module, names in _CALLED.items():
         yield f"from {module.__name__} import ("
         yield from (f"    {name} as _{name.rstrip('_')}," for name in names)

@@ -30,7 +30,7 @@ class Formula:
 
 
 def named(program: Program, name: str, what: str) -> Definition:
-    """Return the definition that an entry of the configuration names; the one place where such a name is looked up.
+    """Return the definition that an entry of the configuration names.
 
     Args:
         program: the tree, with INSTANCEs resolved, and the configuration.
@@ -181,7 +181,7 @@ def _is_of_states(program: Program, part: Expr) -> bool:
 
 
 def _all_of(program: Program, expr: Expr) -> Iterator[Expr]:
-    """List all that stands in an expression, and in the definitions that it uses."""
+    """List the subexpressions of an expression and of the definitions that it uses."""
     seen: set[int] = set()
     waiting = [expr]
     while waiting:

@@ -51,7 +51,7 @@ class ActionPart:
 
 @dataclass(frozen=True)
 class _State:
-    """The way so far: the action's name if it is known, TLC's label, and whether TLC would go on."""
+    """The descent so far: the action's name if it is known, TLC's label, and whether TLC would go on."""
 
     frames: tuple[Frame, ...]
     name: str | None

@@ -187,7 +187,7 @@ class Program(ValueShapes):
         return definition is not None and not definition.recursive and self._has_names(definition.body)
 
     def _find_lazy(self) -> None:
-        """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""
+        """Find the parameters that may be given unlisted values, and the definitions that are lazy because of them."""
         passings = list(self._passings())
         for expr in self._all_parts():
             if isinstance(expr, Bind) and expr.name == "$RecursiveFcnSpec":

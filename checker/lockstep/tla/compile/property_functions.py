@@ -26,7 +26,7 @@ from lockstep.tla.syntax.tree import Builtin, Expr
 
 
 def write_predicates(module: GeneratedModule) -> None:
-    """Write what the configuration names besides Init and Next, and the ASSUMEs."""
+    """Write the formulas that the configuration names besides Init and Next, and the ASSUMEs."""
     cfg, meta = module.program.cfg, module.meta
     asked = [(name, "INVARIANT") for name in cfg.invariants] + [(name, "PROPERTY") for name in cfg.properties]
     meta["property_places"] = {name: place_of(named(module.program, name, what).loc) for name, what in asked}
@@ -80,7 +80,7 @@ def state_predicate(module: GeneratedModule, name: str, what: str) -> str:
 
 
 def check_replaced(module: GeneratedModule) -> None:
-    """Refuse what stands for a declared constant and is none, as TLC does."""
+    """Refuse a replacement of a declared constant that is no constant, as TLC does."""
     for declared in module.program.constants():
         definition = module.program.definition(declared.uid)
         if definition is not None and not definition.params:
@@ -89,7 +89,7 @@ def check_replaced(module: GeneratedModule) -> None:
 
 
 def _temporal_parts(module: GeneratedModule) -> Iterator[tuple[str, list[Expr]]]:
-    """Write what a search of states checks of each PROPERTY; yield what else there is of it."""
+    """Write the parts of each PROPERTY that a search of states checks; yield the other parts."""
     for name in module.program.cfg.properties:
         temporal = write_property(module, name)
         if temporal:
@@ -97,7 +97,7 @@ def _temporal_parts(module: GeneratedModule) -> Iterator[tuple[str, list[Expr]]]
 
 
 def write_property(module: GeneratedModule, name: str) -> list[Expr]:
-    """Write what a PROPERTY says of steps, of the first state and of every state; return its temporal conjuncts."""
+    """Write the conjuncts of a PROPERTY about steps, the first state and all states; return the temporal ones."""
     formula = sorted_formula(module.program, named(module.program, name, "PROPERTY").body)
     if formula.steps:
         module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]

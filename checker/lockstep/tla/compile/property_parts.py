@@ -1,4 +1,4 @@
-"""The parts of a property, compiled: each with its test, the elements it is for, and what of a state it reads."""
+"""Compiled parts of properties: each with its test, its elements, and the paths into the state that it reads."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def python_name(name: str) -> str:
 
 
 class FreshNames:
-    """Names, each given out once."""
+    """Names, each returned once."""
 
     def __init__(self, taken: Iterable[str] = (), separator: str = "_") -> None:
         """Begin with some names taken; the separator comes before the number that makes a name another."""

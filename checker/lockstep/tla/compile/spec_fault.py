@@ -1,4 +1,4 @@
-"""Faults of a spec, with the place where evaluation failed: read off the traceback and the generated source."""
+"""Faults of a spec, with the place of the failed evaluation, by the traceback and the generated source."""
 
 from __future__ import annotations
 

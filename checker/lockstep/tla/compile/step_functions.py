@@ -32,7 +32,7 @@ _HINTS = "_args"
 
 
 def _first_frame(way: Way) -> object:
-    """Return what the way to an action begins with; two ways that begin alike have one quantifier, LET or use."""
+    """Return the key of the first frame above an action; frames with one key are one quantifier, LET or use."""
     part, frames = way
     if not frames:
         return part.body, id(part)
@@ -41,13 +41,13 @@ def _first_frame(way: Way) -> object:
 
 
 def alike(ways: Iterable[Way]) -> Iterator[list[Way]]:
-    """Yield the ways to actions, together where they begin with the same quantifier, LET or use."""
+    """Group actions by the quantifier, LET or use that their frames begin with."""
     for _, group in itertools.groupby(ways, key=_first_frame):
         yield list(group)
 
 
 def finish(module: GeneratedModule, *results: str) -> Rest:
-    """Return the end of a way: it yields results, where State is the state that was made."""
+    """Return the statement below all frames: it yields results, in which State is the new state."""
     state = f"State(({', '.join(f'{NEXT}.{name}' for name in module.expressions.variables.values())},))"
 
     def write(block: Block, _assigned: Assigned) -> None:
@@ -57,7 +57,7 @@ def finish(module: GeneratedModule, *results: str) -> Rest:
 
 
 def end_of_generator(body: Block) -> Block:
-    """Make a body that yields nothing that of a generator."""
+    """Turn a body without a yield into that of a generator."""
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
     return body
@@ -132,7 +132,7 @@ _GoOn: TypeAlias = Callable[[Block, Context, list[str]], None]
 
 @dataclass(frozen=True)
 class _WayWriter:
-    """Writes the ways from Next to actions: quantifiers are enumerated, or tested for the given arguments.
+    """Writer of the frames from Next to actions: quantifiers are enumerated, or tested for the given arguments.
 
     Attributes:
         module: the module under way.
@@ -147,7 +147,7 @@ class _WayWriter:
     names: dict[int, str]
 
     def descend(self, ways: list[Way], chosen: list[str], scope: Context, block: Block) -> None:
-        """Write actions with what is left of the way, which begins alike, given the variables chosen so far."""
+        """Write actions below frames that begin alike, given the variables chosen so far."""
         part, frames = ways[0]
         if not frames:
             self._write_end(part, chosen, scope, block)

@@ -22,7 +22,7 @@ from lockstep.tla.syntax.tree import Bound
 
 
 def write_stages(module: GeneratedModule, split: list[ActionPart], names: dict[int, str]) -> None:
-    """Write a function for each stage, and what comes after what, in the order in which TLC generates successors."""
+    """Write a function for each stage, and the order of the stages, in which TLC generates successors."""
     ways: list[Way] = [(part, part.frames) for part in split]
     module.meta["stages"] = [stage for group in alike(ways) for stage in _stages(module, group, (), names)]
 

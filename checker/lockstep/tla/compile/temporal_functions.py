@@ -1,4 +1,4 @@
-"""Temporal formulas: a tree for META, whose leaves are compiled functions of a step and of what quantifiers bind.
+"""Temporal formulas: a tree for META, whose leaves are compiled functions of a step and bound variables.
 
 A leaf is as large a formula as has no temporal operator in it. Definitions are entered, quantifiers over constant sets
 keep their place in the tree, and their sets are listed when the specification is loaded.
@@ -39,7 +39,7 @@ class _NotCheckedError(CompileError):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a formula stands.
+    """The place of a formula.
 
     Attributes:
         frames: the quantifiers, uses of definitions and LETs around it, outermost first.
@@ -192,7 +192,7 @@ def _leaf(module: GeneratedModule, expr: Expr, place: _Place) -> Temporal:
 
 
 def _scope(module: GeneratedModule, place: _Place, scope: Context, block: Block) -> tuple[Context, list[str]]:
-    """Bind what the frames around a formula bind; return the parameters of a function that is given it."""
+    """Bind the variables of the frames around a formula; return the parameters of a function that takes them."""
     given: list[str] = []
     for frame in place.frames:
         if frame.bound is not None:
@@ -206,7 +206,7 @@ def _scope(module: GeneratedModule, place: _Place, scope: Context, block: Block)
 
 
 def _without_states(module: GeneratedModule, expr: Let, scope: Context) -> Let:
-    """Leave out of a LET what speaks of a state, where there is none: the set of a quantifier is constant."""
+    """Leave the definitions about states out of a LET where there is no state: the set of a quantifier is constant."""
     if scope.now is not None:
         return expr
     constant = [

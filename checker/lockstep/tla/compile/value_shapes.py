@@ -23,7 +23,7 @@ def outcomes(expr: Builtin) -> Iterator[Expr]:
 
 
 def _elements_of(expr: Expr) -> tuple[Expr, ...]:
-    """List what the elements of a set are given by, where it is written out or a comprehension."""
+    """List the expressions of a set's elements, where it is written out or a comprehension."""
     if isinstance(expr, Bind) and expr.name == "$SetOfAll":
         return (expr.body,)
     return expr.args if isinstance(expr, Builtin) and expr.name == "$SetEnumerate" else ()
@@ -49,7 +49,7 @@ _CHOOSING = frozenset({"$IfThenElse", "$Case"})
 
 
 class ValueShapes(EvaluationFacts):
-    """A program, and the shapes of its expressions' values, given the facts of definitions."""
+    """The shapes of the values of a program's expressions, by the facts about its definitions."""
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
         super().__init__(tree, cfg)

@@ -74,7 +74,7 @@ class Valuation:
         return value
 
     def raised_by(self, error: TlaError, formula: Formula) -> bool:
-        """Return whether it was a leaf of a formula whose evaluation raised an error."""
+        """Return whether the evaluation of a leaf of a formula raised an error."""
         leaves = set(map(id, leaves_of(formula)))
         return any(each is error and id(leaf) in leaves for each, leaf in self._failed)
 

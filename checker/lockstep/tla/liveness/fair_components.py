@@ -18,7 +18,7 @@ from lockstep.tla.liveness.temporal_formulas import Formula, Or, persisting, rec
 
 #: The steps within a component: of each number the next ones, each with what is put off.
 Steps: TypeAlias = dict[int, list[tuple[int, int]]]
-#: Tells whether a step (from, to, what is put off) is of a kind that a cycle needs.
+#: Whether a step (from, to, what is put off) is of a kind that a cycle needs.
 Wanted: TypeAlias = Callable[[int, int, int], bool]
 
 
@@ -54,7 +54,7 @@ class _Sorted:
 
 
 def sorted_conditions(formulas: Iterable[Formula]) -> tuple[Conditions, list[Formula]]:
-    """Part formulas in normal form into conditions on a behaviour's end, and the others, which need a tableau."""
+    """Divide formulas in normal form into conditions on a behaviour's end, and others, which need a tableau."""
     found = _Sorted()
     for formula in formulas:
         again, finally_ = recurring(formula), persisting(formula)

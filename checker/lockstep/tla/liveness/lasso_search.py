@@ -40,7 +40,7 @@ class Lasso:
 
 
 def find_violation(graph: Graph, valuation: Valuation, assumed: Sequence[Formula], promised: Formula) -> Lasso | None:
-    """Find a behaviour of a graph that is as assumed, but not as promised.
+    """Find a behaviour of a graph that fulfils the assumptions, but not the property.
 
     Args:
         graph: the graph.
@@ -75,7 +75,7 @@ def _conjuncts(formula: Formula) -> Iterator[Formula]:
 
 
 def _alternatives(formula: Formula) -> Iterator[Formula]:
-    """Yield formulas one of which must hold: those of a conjunction of properties are searched for one by one."""
+    """Yield the alternatives of a formula, at least one of them true where it is; each is searched for alone."""
     if isinstance(formula, Or):
         for part in formula.parts:
             yield from _alternatives(part)
@@ -166,7 +166,7 @@ def _path(came: dict[int, tuple[int, int, int]], start: int, end: int) -> list[t
 
 
 def _shortened(path: list[int], cycle: list[int]) -> Lasso:
-    """Leave out what stutters, which no formula of TLA+ notices, and what of the path is in the cycle already."""
+    """Leave out stuttering steps, which no formula of TLA+ notices, and the part of the path that the cycle repeats."""
     cycle = [cycle[0], *(after for state, after in pairwise(cycle) if state != after)]
     while len(cycle) > 1 and cycle[-1] == cycle[0]:  # the first stays, since the path, or the behaviour, begins there
         cycle.pop()

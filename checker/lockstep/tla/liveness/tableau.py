@@ -1,4 +1,4 @@
-"""The tableau of a formula in normal form: what it leaves to hold after a step.
+"""The tableau of a formula in normal form: the formulas that must hold after a step.
 
 After Manna and Pnueli, *Temporal Verification of Reactive Systems: Safety*, chapter 5, as TLC's (tlc2.tool.liveness,
 TBGraph); but its nodes are made on the way, along with the states that they are for, so that a leaf is evaluated only
@@ -43,7 +43,7 @@ class Tableau:
         self.start = self._node(frozenset(self._places[id(formula)] for formula in formulas))
 
     def _enter(self, formula: Formula) -> None:
-        """Number a formula and its parts in the order in which they are written, which is that of asking them."""
+        """Number a formula and its parts in the order in which they are written, which is that of evaluation."""
         if id(formula) in self._places:
             return
         self._add(formula)
@@ -153,5 +153,5 @@ class Tableau:
 
 
 def _is_no_more(one: _Branch, other: _Branch) -> bool:
-    """Return whether a branch leaves and puts off nothing that another does not."""
+    """Return whether all that a branch leaves or puts off is left or put off by another."""
     return one[0] <= other[0] and not one[1] & ~other[1]

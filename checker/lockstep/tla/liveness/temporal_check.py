@@ -34,7 +34,7 @@ def refuse_symmetry_and_view(spec: Spec) -> None:
 
 
 def liveness_obstacle(spec: Spec) -> tuple[str, str] | None:
-    """Return where a cfg has SYMMETRY or VIEW beside temporal properties, and what to remove; None where it has not."""
+    """Return the place of SYMMETRY or VIEW in a cfg with temporal properties, and what to remove; None without."""
     entries = [(kind, name) for kind, name in (("SYMMETRY", spec.symmetry), ("VIEW", spec.view)) if name is not None]
     if not entries or not spec.temporal:
         return None

@@ -35,14 +35,14 @@ class Not:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class And:
-    """``F /\\ G``, of any number of parts, none of which makes it TRUE; the bounded ``\\A`` too."""
+    """``F /\\ G`` of any number of parts; without any it is TRUE. Also the bounded ``\\A``."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Or:
-    """``F \\/ G``, of any number of parts, none of which makes it FALSE; the bounded ``\\E`` too."""
+    """``F \\/ G`` of any number of parts; without any it is FALSE. Also the bounded ``\\E``."""
 
     parts: tuple[Formula, ...]
 

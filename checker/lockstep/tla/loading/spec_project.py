@@ -72,7 +72,7 @@ def module_texts(tla_path: str | Path, search_path: Iterable[str | Path] = ()) -
 
 
 def directories_of(root: Path, search_path: Iterable[str | Path]) -> list[Path]:
-    """List where modules are looked for: beside the root, in its parent, in further directories, in spec/common."""
+    """List the folders of modules: that of the root, its parent, further folders, and spec/common."""
     return [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path), common_dir()]
 
 

@@ -67,7 +67,7 @@ def resolve_instances(tree: SyntaxTree, cfg: Cfg | None = None) -> None:
 
 
 def _configured(tree: SyntaxTree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
-    """Find what a configuration replaces, and what it gives a value; wrong names are refused later."""
+    """Find the names that a configuration replaces or gives a value; wrong names are refused later."""
     symbols = {name: {tree.name_of(uid): uid for uid in module.symbols} for name, module in tree.modules.items()}
     top = symbols[tree.root]
     pairs = [(top.get(name), other) for name, other in cfg.substitutions.items()]
@@ -96,7 +96,7 @@ def _make_standard(tree: SyntaxTree) -> frozenset[int]:
 
 
 def _note_origins(tree: SyntaxTree) -> None:
-    """Note which definition each one that SANY copied is a copy of, by its name and the place of its body."""
+    """Record the original of each definition that SANY copied, by its name and the place of its body."""
     definitions = tree.definitions
     places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
     for uid, definition in definitions.items():
@@ -141,7 +141,7 @@ class _Substitutions:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where an expression stands that is rewritten.
+    """The scope of an expression that is rewritten.
 
     Attributes:
         instance: the substitutions that are to be carried out.

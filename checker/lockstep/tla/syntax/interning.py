@@ -124,7 +124,7 @@ def _clause(module: _ModuleWords, clause: str, token: str) -> str:
 
 
 class _ModuleOrder:
-    """SANY's way through the modules of a project."""
+    """The order in which SANY parses and analyses the modules of a project."""
 
     def __init__(self, root: str, text_of: Callable[[str], str | None]) -> None:
         self.text_of = text_of

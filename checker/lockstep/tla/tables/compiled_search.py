@@ -1,4 +1,4 @@
-"""Exploring a specification the way that takes less: a small one state by state, a larger one by tables.
+"""Exploration of a specification state by state, and by tables once it is large.
 
 Filling tables costs as much as some hundred states cost one by one, and the number of states is not known beforehand.
 So the engine "compiled" begins state by state; after `states_before_tables` states tables begin anew, and find the
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def explore_compiled(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Exploration | TableExploration:
-    """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
+    """Search all reachable states as :func:`lockstep.tla.explore.explore` does, but from some hundreds on by tables.
 
     Where tables cannot be used, or gain nothing, or NumPy is missing, the search goes on state by state, and a note
     says why.
@@ -103,7 +103,7 @@ def _why_not_by_tables(spec: Spec) -> str:
 
 
 def _never_less(options: SearchOptions) -> ReportProgress | None:
-    """Return a report of the progress that leaves out what is less than before: a search may begin anew."""
+    """Return a report of the progress without counts that fall, as where a search begins anew."""
     report, most = options.on_progress, 0
     if report is None:
         return None

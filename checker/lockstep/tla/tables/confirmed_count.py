@@ -1,4 +1,4 @@
-"""Confirming a count that no other tool can reach: by another function of fingerprints, and by orbits.
+"""Confirmation of a count that no other tool can reach: by another function of fingerprints, and by orbits.
 
 Two searches with different functions share no fingerprint. Under SYMMETRY each state found stands for its orbit, all
 its images; these are counted, and a search without SYMMETRY has to find as many.
@@ -79,7 +79,7 @@ def _without_symmetry(spec: Spec) -> Spec:
 
 
 def _difference(one: TableExploration, other: TableExploration) -> str | None:
-    """Return in what a search differs from another; None where it does not."""
+    """Return the first difference between two searches; None where there is none."""
     if other.gave_up:
         return other.gave_up
     for name in _COMPARED:

@@ -251,7 +251,7 @@ class Trees:
     # ---- What is not known yet ----
 
     def _open(self, nodes: Ints, left: Ints, rows: TreeInput) -> None:
-        """Evaluate for the nodes of which nothing is known but the path to them."""
+        """Evaluate for nodes that have neither a result nor a column."""
         open_ = np.flatnonzero(self._column[nodes] == _OPEN)
         wanted, first = np.unique(nodes[open_], return_index=True)
         for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):

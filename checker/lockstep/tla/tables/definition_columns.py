@@ -1,4 +1,4 @@
-"""Definitions of a spec as columns: what a formula asks of several parts of a state, found once and kept in its row.
+"""Definitions of a spec as columns: values of several parts of a state, computed once and stored in its row.
 
 ``UnderWay < MaxMessages`` reads every channel, and all that it comes to is a number. Where each of twenty actions has
 such a guard, each has a table as large as the combinations of channels. So a definition whose value is an atom, or a
@@ -35,7 +35,7 @@ _WORTH_CHECK = 64
 
 
 class _NotStored:
-    """The value of a definition that has none to be kept."""
+    """The mark of a value that is not stored."""
 
 
 NOT_STORED = _NotStored()

@@ -34,7 +34,7 @@ class LeakError(AssertionError):
 
 
 class Evaluator:
-    """Evaluates for trees.
+    """Evaluator for trees.
 
     Attributes:
         layout: the columns.

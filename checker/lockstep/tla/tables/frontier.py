@@ -16,7 +16,7 @@ from lockstep.tla.tables.state_layout import Rows
 
 @dataclass(frozen=True, slots=True)
 class NewStates:
-    """The successors of some states that were not met before.
+    """The new successors of some states.
 
     Attributes:
         parents: the place of the state before each, in its level; in order.
@@ -85,6 +85,6 @@ class Frontier:
         return int(np.searchsorted(self._begin + self.expanded.generated.rows, place))
 
     def advance(self) -> None:
-        """Let the accepted states be the ones to expand."""
+        """Make the accepted states the level to expand."""
         parts = [each for each in self.accepted if len(each.full)] or [self.level.part(0, 0)]
         self.level, self.accepted = Level.joined(parts), []

@@ -1,4 +1,4 @@
-"""The search state by state in the service of one by tables: initial states, the path to a state, the verdict on it."""
+"""Evaluation state by state for a search by tables: initial states, the path to a state, the verdict on it."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class CheckpointFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other searches from the file, by a lock on another one that stands beside it meanwhile.
+        """Lock the file against other searches, by a lock file beside it.
 
         Raises:
             EnvironmentFailedError: if no file can be written where it is to be.

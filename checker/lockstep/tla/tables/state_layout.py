@@ -108,7 +108,7 @@ class Layout:
         Values that differ in kind only, as 1 and TRUE do, have numbers of their own.
 
         Raises:
-            UnsuitedError: if they cannot be told apart, since not all of one can be listed.
+            UnsuitedError: if they cannot be distinguished, since not all of one can be listed.
         """
         known = self._ids[slot].get(value)
         if known is None:
@@ -146,7 +146,7 @@ class Layout:
         return rows.astype(np.int16) if self._most <= _NARROW else rows
 
     def wide(self, rows: Rows) -> Rows:
-        """Return rows in which the numbers of all values have room: as long as these are few, two bytes are enough."""
+        """Return rows wide enough for the numbers of all values: two bytes while there are few."""
         return rows if self._most <= _NARROW else rows.astype(np.int32, copy=False)
 
     def _encode(self, part: _Part, value: Value, row: Rows) -> None:

@@ -1,6 +1,6 @@
-"""Kinds of steps: those that a predicate of steps cannot tell apart by which columns they write.
+"""Kinds of steps: one for all steps that write the same of the columns that a predicate reads.
 
-A predicate that speaks of logs cannot tell a step that writes a role and a term from one that writes a channel. So its
+A predicate of logs does not distinguish a step that writes a role and a term from one that writes a channel. So its
 results are not kept for each pattern of columns that steps write, but for what a pattern has of the columns that the
 predicate has ever asked about, before a step or after it: those that matter.
 

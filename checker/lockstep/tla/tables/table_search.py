@@ -99,7 +99,7 @@ class TableExploration:
 
     @property
     def inconclusive(self) -> str:
-        """Why the search came to no verdict though nothing it checks is violated; empty where it did."""
+        """Reason why the search has no verdict though nothing it checks is violated; empty where it has one."""
         if self.doubt:
             return f"not confirmed: {self.doubt}"
         if self.complete or self.violation:

@@ -1,4 +1,4 @@
-"""An evaluation under path: what it knows of a state, and what it has read."""
+"""An evaluation of a state known in part: the columns that it knows, and those that it has read."""
 
 from __future__ import annotations
 

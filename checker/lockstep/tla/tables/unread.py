@@ -24,7 +24,7 @@ from lockstep.tla.values.lazy_sets import member
 
 
 class NeedRead(BaseException):
-    """Something was done with an Unread that needs its value.
+    """An operation on an Unread that needs its value.
 
     Attributes:
         column: that of the Unread.

@@ -28,7 +28,7 @@ class IntColumn:
 
     @property
     def array(self) -> npt.NDArray[Any]:
-        """All of them."""
+        """The values as an array."""
         return self._values[: self.count]
 
 

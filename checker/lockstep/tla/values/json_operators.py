@@ -18,7 +18,7 @@ _MAX_DIGITS = 10
 
 
 class JsonTexts:
-    """Writes values as JSON, with sets and the fields of records in TLC's order."""
+    """Writer of values as JSON, with sets and the fields of records in TLC's order."""
 
     def __init__(self, elements: Callable[[Value], Iterable[Value]]) -> None:
         self._elements = elements
@@ -92,7 +92,7 @@ def value_of_json(text: str, source: str, line: int = 1) -> Value:
 
 
 def _problem(token: re.Match[str]) -> str:
-    """Say what TLA+ has no value for; "" where it has one."""
+    """Return the part that TLA+ has no value for; "" where there is none."""
     if token["null"]:
         return "null is no value of TLA+"
     number = token["number"]

@@ -1,4 +1,4 @@
-"""Sets known by a membership test, and the questions to any set: its members, its order, whether it is finite.
+"""Sets known by a membership test, and operations on any set: membership, order, finiteness.
 
 Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. What is wrong
 with a set comes to light where TLC would find it: when it is used, not when it is made.

@@ -14,7 +14,7 @@ BOOLEAN = frozenset({True, False})
 
 
 class Lazy:
-    """A value computed when first asked for, then kept: a LET definition, or an argument that may go unused."""
+    """A value computed at its first use, and then stored: a LET definition, or an argument that may go unused."""
 
     __slots__ = ("_compute", "_value")
 

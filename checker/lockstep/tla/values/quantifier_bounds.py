@@ -146,7 +146,7 @@ def given(name: str, value: Value, container: Value) -> bool:
 
 
 def own(value: Value, container: Value) -> Value:
-    """Answer, of an element of a set that was given from outside, the equal one that is in the set.
+    """Return the element of a set that equals one given from outside.
 
     A message is read from a trace, and what it carries then stands in logs; what a specification has made itself is
     compared with itself in no time.

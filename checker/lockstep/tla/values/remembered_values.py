@@ -1,4 +1,4 @@
-"""Facts remembered about values that come again: what long ones were made of, and the shapes of short sets.
+"""Facts remembered about values: the parts that long ones were made of, and the shapes of short sets.
 
 A log gets one entry more, and so does the set of committed entries. What is new in the longer one, and whether all of
 it has a property that the shorter one had, can be found without looking at all of it again. Only the latest values are
