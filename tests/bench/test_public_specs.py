@@ -95,7 +95,7 @@ def test_a_row_tells_why_a_model_was_not_explored_by_tables(tmp_path: Path) -> N
     (tmp_path / "Told.tla").write_text(told)
     (tmp_path / "Told.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 3\n")
     printed = public_specs(tmp_path, "--engine", "tables")
-    assert re.search(r"^Told +equal +3  4  3  holds .*state by state: Print tells of every evaluation$", printed, re.M)
+    assert re.search(r"^Told +equal +3  4  3  holds .*state by state: Print shows every evaluation$", printed, re.M)
     assert re.search(r"^ +1  of these explored state by state", printed, re.M)
 
 

@@ -174,13 +174,13 @@ def fuzz_recording(content: bytes) -> None:
         return
     spec = trace_spec(imported.header, "fuzzed")
 
-    class Told:
+    class FuzzedTrace:
         source = "fuzzed"
 
         def __iter__(self):  # type: ignore[no-untyped-def]  # as the protocol says
             return iter(enumerate(imported, start=2))
 
-    assert check_dledger(Told(), spec).verdict is not Verdict.INTERNAL
+    assert check_dledger(FuzzedTrace(), spec).verdict is not Verdict.INTERNAL
 
 
 def fuzz_toml(content: bytes, folder: Path) -> None:

@@ -191,7 +191,7 @@ def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: b
     definitions = "Init == x = 0\nNext == x' = x\nInv == x = 0\nShown == [x |-> x]\nDone == TRUE"
     text = f"---- MODULE M ----\nVARIABLE x\n{definitions}\n===="
     (tmp_path / "M.tla").write_text(text + "\n")
-    entries = ["\\* ALIAS is told", "INIT Init", "NEXT Next", "INVARIANT Inv"]
+    entries = ["\\* ALIAS is in a comment", "INIT Init", "NEXT Next", "INVARIANT Inv"]
     entries.insert(4 if last else 2, entry)
     (tmp_path / "M.cfg").write_text("\n".join(entries) + "\n")
     ran = lockstep("model", "--spec", "M.tla", cwd=tmp_path)

@@ -130,11 +130,11 @@ PRINTED = [
     ("view", FILE, "-o", "page.html"),
     ("view", "action.trace.ndjson"),
 ]
-FEW = [(each,) for each in PRINTED if "--engine" not in each and each[-1] != "jsonl"]
+SAMPLE = [(each,) for each in PRINTED if "--engine" not in each and each[-1] != "jsonl"]
 
 
 @pytest.mark.parametrize(
-    ("words",), sampled([(each,) for each in PRINTED], FEW), ids=lambda words: ascii(" ".join(words))
+    ("words",), sampled([(each,) for each in PRINTED], SAMPLE), ids=lambda words: ascii(" ".join(words))
 )
 def test_what_a_file_says_is_shown_and_never_obeyed(words: tuple[str, ...], folder: Path) -> None:
     done = lockstep(*words, cwd=folder)

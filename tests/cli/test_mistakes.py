@@ -59,7 +59,7 @@ def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp
     assert steps is not None or not mistake.steps
 
 
-#: A mistake in a formula, of which TLC prints no steps; one in a cfg; one in the search itself.
+#: A mistake in a formula, where TLC prints no steps; one in a cfg; one in the search itself.
 ALIKE = (
     "operands in the wrong order, of which TLC says no place",
     "a Next that takes an argument",

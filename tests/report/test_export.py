@@ -30,7 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 pytest_plugins = ["pytester"]
 
-#: A text that every form must tell from its own syntax.
+#: A text that every form must distinguish from its own syntax.
 ODD = 'end; a:b #35; %% <b>&"\n::error\r\x1b\u2028 \\n {"x": 1}'
 
 

@@ -19,7 +19,7 @@ from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_reader import events_at_end
 
-#: A spec of which one variable grows with each step by a sequence as long as LENGTH says.
+#: A spec with a variable that grows with each step by a sequence of LENGTH elements.
 GROWS = """---- MODULE Grows ----
 EXTENDS Naturals, Sequences
 VARIABLES held, count

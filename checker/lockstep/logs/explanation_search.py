@@ -208,8 +208,8 @@ def explain(
     return _ExplanationSearch(order, steps, most, on_line, deadline).run(steps.starts() if starts is None else starts)
 
 
-#: By what matters of their states, the run that has failed nothing, if there is one, and others, none of which has
-#: failed more than another.
+#: Runs by the essence of their states: the one that has failed nothing, if there is one, and others that do not fail
+#: more than another.
 _Runs = dict[Hashable, list[ExplainingRun]]
 
 

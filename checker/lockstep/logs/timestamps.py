@@ -76,7 +76,7 @@ def _number(value: Any, unit: str) -> int:
 
 
 def _text(value: str, form: str | None) -> int:
-    """Read a text; digits beyond the microsecond count, too."""
+    """Read a text; digits below the microsecond count, too."""
     try:
         if form is not None:
             moment, nanos = datetime.strptime(value, form), 0

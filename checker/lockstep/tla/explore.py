@@ -282,7 +282,7 @@ class LiteralSearch:
     def violated(self, kind: str, name: str, trace: list[SearchStep], message: str = "") -> None:
         """Record a violation, and the steps there."""
         self.result.violation = Violation(kind, name, tuple(trace), message=message)
-        # TLC reports the level of the state it found last, which may lie before the violation or beyond it.
+        # TLC reports the level of the state it found last, which may lie before the violation or after it.
         self.result.depth = max(self.result.depth, self.deepest())
 
     def assertion_failed(self, error: TlaAssertionError) -> None:

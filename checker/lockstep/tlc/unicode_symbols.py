@@ -8,7 +8,7 @@ in it has one in the module as its author wrote it:
   of the rewritten one, and the columns keep their order: each is as wide as the widest of what any line has in it. With
   ``∀`` in column 7 of one line, column 8 of every line moves to the right.
 - Strings are values, and keep their characters and their length: for a character that the lexer of that SANY refuses,
-  which is one beyond Latin-1, another one stands in that occurs nowhere in the project; it is put back in all messages.
+  which is one above Latin-1, another one stands in that occurs nowhere in the project; it is put back in all messages.
 - Comments are left out.
 
 Source: tla-unicode.csv of RFC 5 of tlaplus/rfcs; tla+.jj and JunctionListContext of tlaplus/tlaplus.
@@ -93,7 +93,7 @@ def rewritten(files: Mapping[str, ModuleFile], cfg: str | None = None) -> Rewrit
     Returns None where a SANY that reads ASCII takes all of it as it is.
     Raises BadInputError where its strings have more different characters than can be stood in for.
     """
-    if not any(_is_beyond_ascii(each.text) for each in files.values()) and (cfg is None or cfg.isascii()):
+    if not any(_has_non_ascii(each.text) for each in files.values()) and (cfg is None or cfg.isascii()):
         return None
     return Rewritten(files, cfg)
 
@@ -157,7 +157,7 @@ class Rewritten:
         self.modules = {
             name: _rewritten_module(each, symbols, stand_ins)
             for name, each in files.items()
-            if _is_beyond_ascii(each.text)
+            if _has_non_ascii(each.text)
         }
         self.cfg = None if cfg is None else _cfg_in_ascii(cfg, stand_ins)
         self._back = {ord(latin): chr(character) for character, latin in stand_ins.items()}
@@ -252,7 +252,7 @@ class _Lines:
         return f"{head}{found['e']}{found['module']}"
 
 
-def _is_beyond_ascii(text: str) -> bool:
+def _has_non_ascii(text: str) -> bool:
     """Return whether a module has a symbol or a string that is not ASCII; comments do not count."""
     return not text.isascii() and any(
         kind == "symbol" or (kind == "string" and not token.isascii()) for kind, token in _split(text)

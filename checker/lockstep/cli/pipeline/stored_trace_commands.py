@@ -60,7 +60,7 @@ def counterexamples_command(
     master: str | None,
     settings: dict[str, str],
 ) -> int:
-    """Minimise a trace of each kind of violation of a run, in parallel, and tell how to get and check it.
+    """Minimise a trace of each kind of violation of a run, in parallel, and print how to get and check it.
 
     Of a kind are the traces that violate a property, or leave the spec, at the same action. Of these the one is taken
     in which that comes soonest, up to there.

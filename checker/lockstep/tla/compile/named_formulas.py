@@ -52,7 +52,7 @@ def named(program: Program, name: str, what: str) -> Definition:
     if definition.params:
         wanted = counted(len(definition.params), "argument")
         raise refused_name(program.cfg, name, f"{what} {name} takes {wanted}, and a configuration gives none")
-    refuse_beyond(program, definition.body, _LEVELS.get(what, TEMPORAL), f"the {what} {name}", definition.loc)
+    refuse_above(program, definition.body, _LEVELS.get(what, TEMPORAL), f"the {what} {name}", definition.loc)
     return definition
 
 
@@ -69,7 +69,7 @@ _LEVELS = {
 }
 
 
-def refuse_beyond(program: Program, expr: Expr, level: int, what: str, loc: Location) -> None:
+def refuse_above(program: Program, expr: Expr, level: int, what: str, loc: Location) -> None:
     """Refuse an expression above a level, with a CompileError at the given location."""
     now, after = program.reads(expr)
     if level < TEMPORAL and is_temporal(program, expr):

@@ -14,7 +14,7 @@ from lockstep.tla.compile.named_formulas import (
     STATE,
     is_constant_in_tlc,
     named,
-    refuse_beyond,
+    refuse_above,
     sorted_formula,
 )
 from lockstep.tla.compile.next_actions import Frame
@@ -85,7 +85,7 @@ def check_replaced(module: GeneratedModule) -> None:
         definition = module.program.definition(declared.uid)
         if definition is not None and not definition.params:
             what = f"{definition.name}, which stands for the constant {declared.name},"
-            refuse_beyond(module.program, definition.body, CONSTANT, what, definition.loc)
+            refuse_above(module.program, definition.body, CONSTANT, what, definition.loc)
 
 
 def _temporal_parts(module: GeneratedModule) -> Iterator[tuple[str, list[Expr]]]:
@@ -107,7 +107,7 @@ def write_property(module: GeneratedModule, name: str) -> list[Expr]:
     if formula.initial:
         what = f"what the PROPERTY {name} asks of the first state"
         for part in formula.initial:
-            refuse_beyond(module.program, part, STATE, what, part.loc)
+            refuse_above(module.program, part, STATE, what, part.loc)
         module.meta["initial_properties"][name] = [predicate(module, part) for part in formula.initial]
     for index, part in enumerate(formula.invariants):
         key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"

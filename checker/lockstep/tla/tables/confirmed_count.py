@@ -12,7 +12,7 @@ from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 
-#: The states beyond which the search without SYMMETRY is left out.
+#: The most states for which a search without SYMMETRY confirms the count.
 MAX_WITHOUT_SYMMETRY = 20_000_000
 
 _COMPARED = ("distinct", "generated", "depth", "levels", "complete", "violation")

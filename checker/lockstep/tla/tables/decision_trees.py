@@ -81,7 +81,7 @@ class Trees:
         self._column = np.full(_FIRST, _OPEN, np.int32)
         self._result = np.zeros(_FIRST, np.int32)
         self._start = np.zeros(_FIRST, np.int64)
-        self._room = np.zeros(_FIRST, np.int32)
+        self._capacity = np.zeros(_FIRST, np.int32)
         self._tree: list[int] = []
         self._parent: list[int] = []
         self._value: list[int] = []
@@ -92,7 +92,7 @@ class Trees:
     @property
     def nbytes(self) -> int:
         """The size of the arrays, and roughly of the lists beside them."""
-        arrays = (self._column, self._result, self._start, self._room, self._branch)
+        arrays = (self._column, self._result, self._start, self._capacity, self._branch)
         return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
 
     def tree(self, evaluate: Evaluate, *, on_aux: bool = False) -> Tree:
@@ -108,8 +108,8 @@ class Trees:
         number = len(self._parent)
         if number == len(self._column):
             self._column = np.concatenate([self._column, np.full(number, _OPEN, np.int32)])
-            self._result, self._start, self._room = (
-                np.concatenate([each, np.zeros_like(each)]) for each in (self._result, self._start, self._room)
+            self._result, self._start, self._capacity = (
+                np.concatenate([each, np.zeros_like(each)]) for each in (self._result, self._start, self._capacity)
             )
         self._tree.append(tree)
         self._parent.append(parent)
@@ -222,7 +222,7 @@ class Trees:
 
     def _below(self, nodes: Ints, values: Ints) -> Ints:
         """Return the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
-        places = np.minimum(values, self._room.take(nodes))
+        places = np.minimum(values, self._capacity.take(nodes))
         return self._branch.take(self._start.take(nodes) + places)
 
     def result_at(self, node: int) -> int:
@@ -237,12 +237,12 @@ class Trees:
 
     def forget(self, tree: Tree) -> None:
         """Forget all results of a tree whose root branches on the number that comes with each row."""
-        self._start[tree.root] = self._room[tree.root] = 0
+        self._start[tree.root] = self._capacity[tree.root] = 0
 
     def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
         """Return for the numbers on which a root branches whether nothing more is read there, and all is true."""
         found = np.zeros(count, np.bool_)
-        known = min(count, int(self._room[tree.root]))
+        known = min(count, int(self._capacity[tree.root]))
         start = int(self._start[tree.root])
         below = self._branch[start : start + known]
         found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._result[below] == 1)
@@ -267,8 +267,8 @@ class Trees:
 
     def _child(self, node: int, value: int) -> int:
         """Return the node below a node, for a value; a new one where there is none."""
-        if value >= self._room[node]:
-            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))
+        if value >= self._capacity[node]:
+            self._enlarge(node, max(3, (1 << (value + 1).bit_length()) - 1))
         place = int(self._start[node]) + value
         child = int(self._branch[place])
         if child < 0:
@@ -287,15 +287,15 @@ class Trees:
             child = asks.below[outcome] = self._node(self._tree[node], node, outcome)
         return child
 
-    def _make_room(self, node: int, room: int) -> None:
-        end = self._end + room + 1
+    def _enlarge(self, node: int, capacity: int) -> None:
+        end = self._end + capacity + 1
         if end > len(self._branch):
-            more = max(len(self._branch), room + 1)
+            more = max(len(self._branch), capacity + 1)
             self._branch = np.concatenate([self._branch, np.full(more, -1, np.int32)])
-        start, before = int(self._start[node]), int(self._room[node])
+        start, before = int(self._start[node]), int(self._capacity[node])
         if before:
             self._branch[self._end : self._end + before] = self._branch[start : start + before]
-        self._start[node], self._room[node] = self._end, room
+        self._start[node], self._capacity[node] = self._end, capacity
         self._end = end
 
     def _path_to(self, node: int) -> ReadPath:
@@ -320,8 +320,8 @@ class Trees:
                 column, number, child = asks, value, self._node(self._tree[node], node, value)
             self._column[node], self._asks[node] = column, asks
             tree.columns |= 1 << column
-            self._make_room(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
-            self._branch[self._end - int(self._room[node]) - 1 + number] = child
+            self._enlarge(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
+            self._branch[self._end - int(self._capacity[node]) - 1 + number] = child
             node = child
         self._column[node], self._result[node] = _LEAF, result
 

@@ -28,7 +28,7 @@ from lockstep.tla.values.value_bytes import encoded
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 #: Values for which a column has room at first.
-_FIRST_ROOM = 8
+_FIRST_CAPACITY = 8
 #: States up to which their fingerprints are computed one by one.
 _MAX_ONE_BY_ONE = 32
 
@@ -85,7 +85,7 @@ class Fingerprints:
             self._places.append(places)
         self._table: Hashes = np.zeros((0, self.image_count), np.uint64)
         self._start = np.zeros(layout.width, np.int64)
-        self._room = np.zeros(layout.width, np.int64)
+        self._capacity = np.zeros(layout.width, np.int64)
         self._filled = [0] * layout.width
         self._contents: dict[bytes, list[bytes]] = {}
         self._end = 0
@@ -97,23 +97,23 @@ class Fingerprints:
                 self._fill(slot, values)
 
     def _fill(self, slot: int, values: list[Value]) -> None:
-        if len(values) > self._room[slot]:
-            self._move(slot, max(_FIRST_ROOM, 2 * len(values)))
+        if len(values) > self._capacity[slot]:
+            self._enlarge(slot, max(_FIRST_CAPACITY, 2 * len(values)))
         first = int(self._start[slot])
         for number in range(self._filled[slot], len(values)):
             self._table[first + number] = self._hashes(slot, values[number])
         self._filled[slot] = len(values)
 
-    def _move(self, slot: int, room: int) -> None:
-        """Give a column more room, at the end of the table."""
-        if self._end + room > len(self._table):
-            grown = np.zeros((2 * (self._end + room), self._table.shape[1]), np.uint64)
+    def _enlarge(self, slot: int, capacity: int) -> None:
+        """Move a column to the end of the table, where it has more capacity."""
+        if self._end + capacity > len(self._table):
+            grown = np.zeros((2 * (self._end + capacity), self._table.shape[1]), np.uint64)
             grown[: self._end] = self._table[: self._end]
             self._table = grown
         first, filled = int(self._start[slot]), self._filled[slot]
         self._table[self._end : self._end + filled] = self._table[first : first + filled]
-        self._start[slot], self._room[slot] = self._end, room
-        self._end += room
+        self._start[slot], self._capacity[slot] = self._end, capacity
+        self._end += capacity
 
     def _hashes(self, slot: int, value: Value) -> list[int]:
         own = content(value)

@@ -126,7 +126,7 @@ def unsuited(spec: Spec) -> str | None:
     if spec.has_registers:
         return "TLCGet or TLCSet make it matter how often a formula is evaluated"
     if "_tlc_print" in spec.source.partition("\nMETA")[2]:
-        return "Print tells of every evaluation"
+        return "Print shows every evaluation"
     if spec.view is not None and spec.symmetry is not None:
         return "there is VIEW beside SYMMETRY"
     return None

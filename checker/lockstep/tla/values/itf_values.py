@@ -25,7 +25,7 @@ def to_itf(value: Value) -> Any:
     """Encode a value as a tree that ``json`` can write.
 
     Sets become ``{"#set": [...]}``, records objects, other functions ``{"#map": [[key, value], ...]}``, sequences
-    arrays, integers beyond 2**53 ``{"#bigint": "..."}``, model values their names.
+    arrays, integers above 2**53 ``{"#bigint": "..."}``, model values their names.
 
     Args:
         value: any finite TLA+ value.
