@@ -68,12 +68,12 @@ def check_both_ways(
     interface: Interface,
     probed: Container[int],
     source: str,
-    most: int = 10,
+    max_findings: int = 10,
 ) -> BothWays:
     """Follow a run of a system with the spec, and try after some of its steps what else it would do.
 
     Arguments: `header`, of the run's trace; `spec`, compiled with its constants; `probed`, the numbers of the steps,
-    from 1 on; `most`, how many differences end the check.
+    from 1 on; `max_findings`, how many differences end the check.
     """
     found = BothWays(source)
     prober = _Prober(header, spec, interface, found)
@@ -83,7 +83,7 @@ def check_both_ways(
         for number, (event, trial) in enumerate(run, start=1):
             place = f"step {number} ({event.action} of {visible_line(event.node)})"
             after = prober.follow(state, event)
-            if after is None or len(found.findings) >= most:
+            if after is None or len(found.findings) >= max_findings:
                 break
             state = after
             if number in probed:

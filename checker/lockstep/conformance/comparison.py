@@ -89,7 +89,7 @@ class ObservationError(ValueError):
 def spelling_hint(name: str, names: Iterable[str]) -> str:
     """Return a hint at the name that was meant, if one is like it; all of them where there are few."""
     known = sorted(names)
-    near = did_you_mean(name, known, most=3)
+    near = did_you_mean(name, known, max_words=3)
     if near:
         return near.replace(";", ":", 1)
     return f": it has {', '.join(known)}" if len(known) <= MAX_LISTED_NAMES else ""

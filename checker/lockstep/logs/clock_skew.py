@@ -49,7 +49,7 @@ def sufficient_skew(
     def explains(slack: int) -> bool:
         if deadline.is_over():
             raise TimeoutError
-        return bool(explain(Order(logs.threads, slack), few, starts(few), most=most, deadline=deadline).runs)
+        return bool(explain(Order(logs.threads, slack), few, starts(few), max_states=most, deadline=deadline).runs)
 
     try:
         found = least_skew(explains, logs.threads, logs.slack, say)

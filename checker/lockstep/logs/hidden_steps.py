@@ -30,7 +30,7 @@ class HiddenSteps:
         self,
         spec: Spec,
         bounds: Mapping[str, int],
-        most: int,
+        max_steps: int,
         failing: FailingProperties,
         left_out: dict[str, None],
         deadline: Deadline,
@@ -40,12 +40,12 @@ class HiddenSteps:
         Args:
             spec: the spec, compiled.
             bounds: the actions that are hidden, and how often each may be taken between two lines.
-            most: how many steps are tried at most before one line.
+            max_steps: how many steps are tried at most before one line.
             failing: evaluates the properties.
             left_out: the reasons why something was left out.
             deadline: after which no more are tried.
         """
-        self._spec, self._bounds, self._most, self._failing = spec, dict(bounds), most, failing
+        self._spec, self._bounds, self._max_steps, self._failing = spec, dict(bounds), max_steps, failing
         self._left_out, self._deadline, self._tried = left_out, deadline, 0
         self._names = tuple(self._bounds)
         self._moves = {name: Moves(spec, name) for name in self._names}
@@ -84,8 +84,8 @@ class HiddenSteps:
 
     def _is_too_much(self) -> bool:
         self._tried += 1
-        if self._tried > self._most:
-            self._left_out.setdefault(f"more than {self._most:,} hidden steps may come before one line")
+        if self._tried > self._max_steps:
+            self._left_out.setdefault(f"more than {self._max_steps:,} hidden steps may come before one line")
             return True
         return self._tried % REPORT_INTERVAL == 0 and self._deadline.is_over()
 

@@ -41,7 +41,7 @@ class LineSteps:
         spec: Spec,
         interface: Interface,
         hidden: Mapping[str, int],
-        most: int = MAX_HIDDEN_STEPS,
+        max_hidden_steps: int = MAX_HIDDEN_STEPS,
         deadline: Deadline = NEVER,
     ) -> None:
         """Take steps of a spec.
@@ -50,13 +50,13 @@ class LineSteps:
             spec: the spec, compiled.
             interface: where a log meets it.
             hidden: the actions that may be taken without a line, and how often between two lines.
-            most: how many hidden steps are tried at most before one line.
+            max_hidden_steps: how many hidden steps are tried at most before one line.
             deadline: after which no more hidden steps are tried.
         """
         self.spec, self.interface, self.hidden = spec, interface, dict(hidden)
         self.left_out: dict[str, None] = {}
         self._failing = FailingProperties(spec)
-        self._hidden = HiddenSteps(spec, hidden, most, self._failing, self.left_out, deadline)
+        self._hidden = HiddenSteps(spec, hidden, max_hidden_steps, self._failing, self.left_out, deadline)
         self._shown: dict[tuple[int, Hashable], bool] = {}
         read = interface.read_variables(spec)
         self._read: Callable[[State], tuple[Value, ...]] = values_at(read) if read is not None else lambda state: state

@@ -236,11 +236,11 @@ def _count(verdict: TraceVerdict, found: Explanations) -> None:
     verdict.observed = sum(len(claim.shows) for each in whole if each.line for claim in each.line.readings[0])
     hidden = Counter(step.action for step in taken if step.hidden)
     entropy = {name: round(bits, 3) for name, bits in found.spread.mean().items()}
-    verdict.ambiguity = Ambiguity(found.spread.most, len(found.runs), dict(hidden), entropy)
+    verdict.ambiguity = Ambiguity(found.spread.max_states, len(found.runs), dict(hidden), entropy)
     if entropy:
         name = next(iter(entropy))
         verdict.notes.append(
-            f"note: at the most ambiguous line, {found.spread.most:,} different states fit everything logged so far;"
+            f"note: at the most ambiguous line, {found.spread.max_states:,} different states fit everything logged so far;"
             f" logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
         )
 

@@ -76,7 +76,7 @@ class Configured:
         for declared in self.constants():
             if declared.uid not in self.values and declared.uid not in self.replaced:
                 problem = f"{WRONG_CFG} the constant {declared.name} has no value in the cfg"
-                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), most=1):
+                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), max_words=1):
                     problem += f", which gives one to {near[0]} at {self.cfg.places[near[0]]}"
                 raise CompileError(problem, declared.loc, WRONG_CFG)
 
