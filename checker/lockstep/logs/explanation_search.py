@@ -96,8 +96,8 @@ class ExplainingRun:
 class Spread:
     """The number of states that explained the lines, and how much each variable differed among them.
 
-    `max_states` is the largest number of states after a line; `entropy` the sum over the lines of the entropy, in bits, of
-    each variable's value over the states carried.
+    `max_states` is the largest number of states after a line; `entropy` is the sum over the lines of the entropy, in
+    bits, of each variable's value over the states carried.
     """
 
     max_states: int = 0

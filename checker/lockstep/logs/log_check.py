@@ -240,8 +240,8 @@ def _count(verdict: TraceVerdict, found: Explanations) -> None:
     if entropy:
         name = next(iter(entropy))
         verdict.notes.append(
-            f"note: at the most ambiguous line, {found.spread.max_states:,} different states fit everything logged so far;"
-            f" logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
+            f"note: at the most ambiguous line, {found.spread.max_states:,} different states fit everything logged so "
+            f"far; logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
         )
 
 
