@@ -38,11 +38,8 @@ class HiddenSteps:
         """Take hidden steps.
 
         Args:
-            spec: the spec, compiled.
             bounds: the actions that are hidden, and how often each may be taken between two lines.
             max_steps: how many steps are tried at most before one line.
-            failing: evaluates the properties.
-            left_out: the reasons why something was left out.
             deadline: after which no more are tried.
         """
         self._spec, self._bounds, self._max_steps, self._failing = spec, dict(bounds), max_steps, failing

@@ -47,7 +47,6 @@ class LineSteps:
         """Take steps of a spec.
 
         Args:
-            spec: the spec, compiled.
             interface: where a log meets it.
             hidden: the actions that may be taken without a line, and how often between two lines.
             max_hidden_steps: how many hidden steps are tried at most before one line.

@@ -38,7 +38,6 @@ class SpecFinding:
     """A mistake, or a violation, that the compiled spec finds.
 
     Attributes:
-        reason: the finding in a line.
         name: the property, of one that is violated and that TLC does not name.
         steps: the steps that lead there, if it lies in a state, and TLC does not print them.
         is_in_text: whether it is in the text of the spec or its cfg, and in no state.

@@ -22,7 +22,6 @@ class BehaviourStep:
         action: its name; ``Init`` for the initial state, None where it is unknown.
         args: its arguments by name, None where they are unknown.
         place: the place of the action's definition; empty where it is unknown.
-        state: the variables of the state by name.
     """
 
     action: str | None
@@ -36,7 +35,6 @@ class Behaviour:
     """The steps from an initial state on.
 
     Attributes:
-        steps: the steps.
         back_to: of a behaviour without end, the index of the step to which it goes back; the last where it stays there.
         fairness: how the cycle meets each condition of fairness; empty where that is not known.
         back_by: the step that goes back; None where it stays, or the step is unknown.
@@ -76,8 +74,6 @@ class Change:
 
     Attributes:
         path: the path to a value, as TLA+ writes it: ``node[n1].term``.
-        old: the value before the step.
-        new: the value after it.
     """
 
     path: str

@@ -27,8 +27,6 @@ class Branch:
     """A branch of an action that ends in a false conjunct.
 
     Attributes:
-        held: the conjuncts before it, all true, in order.
-        failed: the conjunct that is false.
         left: the left side's value, as a 1-tuple, if the conjunct is a comparison.
         right: the right side's value, likewise; None for a set that depends on no state.
         bound: the variables that quantifiers within the action had bound.
@@ -61,8 +59,6 @@ class Explanation:
     """The verdict on an action in a state.
 
     Attributes:
-        action: the action's name.
-        args: its arguments.
         enabled: whether it has a successor after all.
         branches: the false branches: longest true prefix first, then in source order.
     """

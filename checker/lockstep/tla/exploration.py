@@ -77,9 +77,7 @@ class Exploration:
             violation was found is the last.
         complete: whether all reachable states were seen; what is `unchecked` may be violated all the same.
         states: the distinct states, in the order they were found.
-        levels: the number of distinct states in each level.
         edges: the steps, if they are kept; parallel ones are all there.
-        violation: the first violation, if any.
         unchecked: the properties with parts that no search checks, such as \\EE.
         notes: lines about the search for its reader.
     """

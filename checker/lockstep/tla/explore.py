@@ -31,11 +31,7 @@ class LiteralSearch:
     """A search that keeps every state and evaluates everything in each.
 
     Attributes:
-        spec: the specification.
-        options: the options of the search.
-        result: the result so far.
         successors: the numbers of each expanded state's successors, where temporal properties are checked.
-        queued: the number of states that wait to be expanded.
         evaluated: the name of what is evaluated ("" for an action), the number of the state, and the step from there.
     """
 
@@ -447,8 +443,6 @@ def fault_in(spec: Spec, values: Mapping[str, Value], *, initial: bool) -> SpecF
     """Evaluate all that a search evaluates in a state and its successors; return the fault, None if there is none.
 
     Args:
-        spec: the specification.
-        values: the variables of the state by name.
         initial: whether the state is an initial one.
     """
     search = LiteralSearch(spec, SearchOptions(check_deadlock=False))

@@ -55,10 +55,7 @@ class ActionInfo:
     """A named action of the next-state relation.
 
     Attributes:
-        name: its name.
-        params: the names of its parameters, in order.
         labels: the names that TLC gives its edges: its own, unless a constant quantifier makes TLC enter further.
-        loc: where it is defined.
         reads: the variables that its steps depend on; it leaves any other as it is.
     """
 
@@ -75,15 +72,11 @@ class Spec:
     Attributes:
         source: the Python text it was compiled to, from which :meth:`from_source` makes it again.
         code: what that compiles to.
-        name: the root module.
         variables: the variables, in the order of a state.
         spec_hash: identifies modules, configuration and compiler.
-        actions: the actions by name.
         never: the actions that the constants alone make false; there may be more that are never enabled.
-        constants: the values of the constants.
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
-        model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
             a POSTCONDITION that asks TLC for what no search here knows.
         why_unchecked: why properties are unchecked, by name.
@@ -107,7 +100,6 @@ class Spec:
         """Make a specification of its generated source; see :mod:`lockstep.tla.loading` and :meth:`from_source`.
 
         Args:
-            source: the text.
             code: the result of :func:`code_of`, where that is known.
             stages: returns that of :func:`stages_of`, if it may be stored somewhere.
         """
@@ -302,8 +294,6 @@ class Spec:
         """List the arguments that the quantifiers of an action allow, whether it is enabled with them or not.
 
         Args:
-            state: a state.
-            action: the action's name.
             hints: what is known of its parameters, by name.
 
         Yields:
@@ -502,7 +492,6 @@ class Spec:
         """Evaluate a definition or constant of the root module by name.
 
         Args:
-            name: its name.
             state: the state that unprimed variables refer to; None will do for a constant.
             *args: its arguments: values, or Python functions of values for operators.
             after: the state that primed variables refer to.

@@ -117,12 +117,7 @@ class _Token:
 
 @dataclass(frozen=True)
 class RewrittenModule:
-    """A module in ASCII, and what its places are in the author's file.
-
-    Attributes:
-        text: the module in ASCII.
-        path: the author's file.
-    """
+    """A module in ASCII, and what its places are in the author's file."""
 
     text: str
     path: Path
@@ -144,7 +139,6 @@ class Rewritten:
     """A project in ASCII, and the way back from messages about it.
 
     Attributes:
-        modules: the modules that were rewritten, by name.
         cfg: the configuration, rewritten; None if there is none.
     """
 

@@ -28,7 +28,6 @@ class PropertyParts:
     """Writes an operator for each part of a PROPERTY that speaks of a state, of a step or of the first state.
 
     Attributes:
-        lines: the definitions.
         unwritten: properties whose parts cannot be written, each with the reason.
     """
 

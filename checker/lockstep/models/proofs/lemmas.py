@@ -71,7 +71,6 @@ def run_proofs(
     """Run lemmas, each to its verdict; one that fails does not stop the others.
 
     Args:
-        lemmas: Those there are.
         names: Which of them, in this order; all if left out.
         timeout_ms: Milliseconds for each question to z3, at least 1. A lemma asks one or two for each group
             size.

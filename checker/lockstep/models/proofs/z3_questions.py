@@ -47,8 +47,6 @@ def prove(
     """Ask z3 question by question, up to the first that is not proved.
 
     Args:
-        name: The lemma's name.
-        statement: The claim in words.
         node_counts: The group sizes the questions cover; `None` for every size.
         questions: What to ask; no question at all proves nothing.
         timeout_ms: Milliseconds for each question, at least 1.

@@ -31,10 +31,8 @@ class Configured:
 
     Attributes:
         tree: the syntax tree, its instances resolved.
-        cfg: the configuration.
         replaced: what stands for a symbol, by configuration: another symbol.
         values: values given to symbols by the configuration.
-        top: the symbols of the root module by name.
     """
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:

@@ -61,11 +61,7 @@ class DefinitionFacts:
 
 
 class EvaluationFacts(Configured):
-    """The evaluation of the expressions of a configured tree, by the facts about its definitions.
-
-    Attributes:
-        facts: per definition.
-    """
+    """The evaluation of the expressions of a configured tree, by the facts about its definitions."""
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
         super().__init__(tree, cfg)

@@ -27,13 +27,7 @@ Write = Callable[[Expr, Context, Block], str]
 
 @dataclass
 class GeneratedFunction:
-    """A generated function.
-
-    Attributes:
-        name: its Python name.
-        text: its source.
-        loc: the definition's location.
-    """
+    """A generated function."""
 
     name: str
     text: str
@@ -45,10 +39,6 @@ class ExpressionWriter(ABC):
     """Compiler of the definitions of a program, on demand; subclasses write the expressions.
 
     Attributes:
-        program: what to compile.
-        functions: the functions written so far, by key.
-        globals: the names of the generated module.
-        names_of: the global name of each key.
         conjuncts: the conjuncts that explanations name, numbered.
         variables: what the spec's variables are called, by id.
         slots: the same of all that a next state may hold: also the variables that only an ENABLED knows.
@@ -154,9 +144,6 @@ class ExpressionWriter(ABC):
         nothing of it is computed after it has returned, and it makes no difference how often a thing is evaluated.
 
         Args:
-            name: the function's name.
-            expr: the expression that it evaluates.
-            loc: where that stands.
             write: writes its parameters and its body.
             once: whether to write the plain one alone: its value is computed on demand, or it calls itself, so that
                 each call could come to two more.

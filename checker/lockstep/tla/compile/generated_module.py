@@ -23,7 +23,6 @@ class GeneratedModule:
     """A module while it is written.
 
     Attributes:
-        program: what is compiled.
         sources: the text of each module of the project, by name.
         expressions: compiles expressions.
         actions: compile actions, by mode.

@@ -182,9 +182,7 @@ def generate(
     """Compile a program to the text of a Python module.
 
     Args:
-        program: the tree and the configuration.
         sources: the text of each module of the project, by name.
-        spec_hash: what identifies the specification.
         footprints: definitions whose footprints are asked for; one that is not there has none.
         names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
 

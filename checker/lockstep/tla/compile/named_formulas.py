@@ -33,8 +33,6 @@ def named(program: Program, name: str, what: str) -> Definition:
     """Return the definition that an entry of the configuration names.
 
     Args:
-        program: the tree, with INSTANCEs resolved, and the configuration.
-        name: the name.
         what: the keyword of the entry.
 
     Raises:

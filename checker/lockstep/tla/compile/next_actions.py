@@ -31,11 +31,9 @@ class ActionPart:
     """A disjunct of Next.
 
     Attributes:
-        name: the action's name.
         label: the name that TLC gives its edges.
         frames: the way from Next to ``body``.
         body: what remains.
-        loc: where the action is defined.
     """
 
     name: str

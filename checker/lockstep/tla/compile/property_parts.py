@@ -48,7 +48,6 @@ class PropertyPart:
 
     Attributes:
         holds: its test, of a state, the next one, and the elements.
-        elements: the combinations of elements.
         footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
         eaches: for each set of the state of whose every element it says something: which elements a change affects.
         of_step: whether it is part of a property ``[][A]_v``.

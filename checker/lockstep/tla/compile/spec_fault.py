@@ -24,7 +24,6 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
     The message has the place, the code, what was evaluated with its arguments, and what is wrong.
 
     Attributes:
-        code: the code of the mistake.
         place: where it is, as MODULE.tla:LINE:COLUMN; empty where that is not known.
         what: what was evaluated, and what is wrong.
         trace: the steps (of lockstep.tla.explore) to the state in which it was evaluated; empty outside a search.
@@ -41,10 +40,7 @@ def blamed(
     """Return the fault of the spec behind an error, with its place.
 
     Args:
-        error: the error that was raised.
-        source: the generated source.
         what: what was evaluated, such as the name of an action.
-        args: its arguments.
         place: where it is defined; the place of the formula that failed, where that is known, is nearer.
         trace: the steps to the state in which it was evaluated.
     """

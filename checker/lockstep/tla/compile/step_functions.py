@@ -135,9 +135,6 @@ class _WayWriter:
     """Writer of the frames from Next to actions: quantifiers are enumerated, or tested for the given arguments.
 
     Attributes:
-        module: the module under way.
-        actions: writes the actions.
-        given: the parameters of the function to write.
         names: the actions' names, by part.
     """
 

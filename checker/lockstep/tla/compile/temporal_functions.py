@@ -63,7 +63,6 @@ def write_temporal_properties(module: GeneratedModule, parts: Mapping[str, list[
     that the SPECIFICATION assumes.
 
     Args:
-        module: the module under way.
         parts: the temporal conjuncts of each property that has some, by its name.
 
     Raises:

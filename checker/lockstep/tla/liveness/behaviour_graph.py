@@ -22,7 +22,6 @@ class Graph:
     """States by number, with their steps.
 
     Attributes:
-        states: the states.
         steps: of each state the next ones, each once; the state itself is one of them, since every state may stutter.
         initial: the initial states, each once.
     """
@@ -33,13 +32,7 @@ class Graph:
 
 
 def graph_of(states: Sequence[Any], steps: Iterable[Iterable[int]], initial: Iterable[int]) -> Graph:
-    """Make a graph: steps that are there several times are one, and every state gets a step to itself.
-
-    Args:
-        states: the states.
-        steps: the next states of each.
-        initial: the initial states.
-    """
+    """Make a graph: steps that are there several times are one, and every state gets a step to itself."""
     # What stutters comes first, so that a behaviour which stops where it may is found before one that goes on.
     whole = [list(dict.fromkeys([number, *each])) for number, each in enumerate(steps)]
     return Graph(states, whole, list(dict.fromkeys(initial)))
@@ -97,8 +90,6 @@ class Valuation:
 
         Args:
             formula: a formula in normal form without temporal operators.
-            source: a state.
-            target: the next one.
         """
         if isinstance(formula, Leaf):
             return self.leaf_value(formula, source, target)

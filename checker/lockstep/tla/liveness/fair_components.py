@@ -93,9 +93,6 @@ def fair_part(product: Product, valuation: Valuation, steps: Steps, conditions: 
 
     Args:
         product: what the component is of.
-        valuation: the values of leaves on steps.
-        steps: the component's steps.
-        conditions: the conditions.
 
     Returns:
         The component found, None if there is none.

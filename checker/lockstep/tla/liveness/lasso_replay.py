@@ -30,7 +30,6 @@ class FairnessEvidence:
     """A condition of fairness, and how a cycle meets it.
 
     Attributes:
-        condition: the condition, as it is written.
         how: ``taken``, ``not enabled`` or ``never enabled``.
         index: the state from which the step is taken, or in which the action is not enabled; None for never.
     """
@@ -61,7 +60,6 @@ class Word:
         """Return whether a formula is true of a suffix.
 
         Args:
-            formula: the formula.
             index: where the suffix begins.
 
         Raises:

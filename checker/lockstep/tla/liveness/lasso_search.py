@@ -43,10 +43,7 @@ def find_violation(graph: Graph, valuation: Valuation, assumed: Sequence[Formula
     """Find a behaviour of a graph that fulfils the assumptions, but not the property.
 
     Args:
-        graph: the graph.
-        valuation: the values of leaves on its steps.
         assumed: the formulas that a behaviour makes true, such as fairness.
-        promised: the property.
 
     Returns:
         A behaviour, None if there is none.
@@ -85,11 +82,6 @@ def _alternatives(formula: Formula) -> Iterator[Formula]:
 
 def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) -> Lasso | EvaluationFailure | None:
     """Find a behaviour of a graph that makes formulas hold.
-
-    Args:
-        graph: the graph.
-        valuation: the values of leaves on its steps.
-        formulas: the formulas in normal form.
 
     Returns:
         A behaviour; an error where there is only one on which something cannot be evaluated; None if there is none.

@@ -25,7 +25,6 @@ class Tableau:
 
     Attributes:
         promises: a bit for each <>F.
-        start: the first node.
     """
 
     def __init__(self, formulas: Sequence[Formula]) -> None:

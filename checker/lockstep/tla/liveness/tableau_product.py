@@ -13,7 +13,6 @@ class Product:
     """States of a graph, each with a node of a tableau, as far as they are reached; numbered in the order of finding.
 
     Attributes:
-        states: the state of each number.
         steps: of each number the next ones, each with what is put off (see the tableau's moves).
         parents: of each number the one from which it was found; -1 where it is initial.
         promises: what must not be put off for ever.
@@ -23,8 +22,6 @@ class Product:
         """Build the product.
 
         Args:
-            graph: the graph.
-            valuation: the values of leaves on its steps.
             formulas: what is to hold from the initial states on, in normal form.
         """
         self.graph, self._valuation = graph, valuation

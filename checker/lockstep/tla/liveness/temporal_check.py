@@ -51,7 +51,6 @@ def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> tu
     As in TLC, the behaviours are those of the states and steps that the constraints leave, and each may stutter.
 
     Args:
-        spec: the specification.
         graph: all states and steps of a search.
         begin: called with the name of each property before it is checked.
 

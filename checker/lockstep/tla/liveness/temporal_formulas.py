@@ -18,7 +18,6 @@ class Leaf:
     Attributes:
         test: its value, of a state and the next one.
         of_step: whether the next state matters.
-        place: where it stands.
     """
 
     test: Callable[[Any, Any], bool]
@@ -90,7 +89,6 @@ class Fair:
     """``WF_v(A)`` or ``SF_v(A)``.
 
     Attributes:
-        strong: whether it is SF.
         enabled: ENABLED <<A>>_v.
         taken: <<A>>_v.
         text: how it is written, with what its parameters stand for.
@@ -190,7 +188,6 @@ def normal(formula: Formula, holds: bool = True) -> Formula:
     on, and ``[]<>F \\/ []<>G`` is one formula where F and G are pure.
 
     Args:
-        formula: the formula.
         holds: False for its negation.
 
     Returns:

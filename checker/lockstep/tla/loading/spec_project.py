@@ -29,8 +29,6 @@ class Parsed:
     """A parsed specification that is not compiled: its syntax tree with the configuration, and its text.
 
     Attributes:
-        program: the tree, with INSTANCEs resolved, and the configuration.
-        modules: the text of the project's modules by name.
         directories: where modules are looked for.
     """
 

@@ -29,18 +29,8 @@ class Cfg:
         substitutions: names replaced by the name of another operator (``Op <- Other``).
         module_substitutions: the same, within one module (``Op <- [Module]Other``), by (module, name).
         module_constants: values within one module (``N = [Module]3``), by (module, name).
-        specification: the temporal formula, if named.
-        init: the initial predicate, if named.
-        next: the next-state action, if named.
-        invariants: names of state predicates.
-        properties: names of temporal formulas.
-        constraints: names of state constraints.
-        action_constraints: names of action constraints.
-        symmetry: name of the symmetry set, if any.
-        view: name of the view, if any.
         alias: name of the record that TLC shows instead of a counterexample's states, if any.
         postcondition: name of the formula that must hold once a search is complete, if any.
-        check_deadlock: whether deadlock is an error.
         start: name of the predicate of the states to begin in, instead of the initial predicate; not from a cfg.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
@@ -291,7 +281,6 @@ def parse_cfg(text: str, file: str = "<cfg>") -> Cfg:
     """Read a configuration from its text.
 
     Args:
-        text: the configuration.
         file: its name in error messages.
 
     Returns:

@@ -50,7 +50,6 @@ def resolve_instances(tree: SyntaxTree, cfg: Cfg | None = None) -> None:
 
     Args:
         tree: the result of :func:`lockstep.tla.syntax.sany_xml.read_tree`.
-        cfg: the configuration, if there is one.
     """
     _note_origins(tree)
     replaced, given = _configured(tree, cfg or Cfg())

@@ -174,7 +174,6 @@ def interned(tree: SyntaxTree, text_of: Callable[[str], str | None], configured:
     """Number the names of a project as TLC does.
 
     Args:
-        tree: the project's syntax tree.
         text_of: returns the text of a module, None if there is none.
         configured: the model values and strings of the configuration, in its order.
 

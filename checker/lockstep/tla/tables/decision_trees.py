@@ -51,7 +51,6 @@ class Tree:
     Attributes:
         evaluate: extends a path with what it reads by a function from columns to values; returns the whole path and the
             result.
-        root: the number of its root.
         columns: the columns that were read anywhere in it, as bits.
         touched: the columns that it had read when that was last computed, and which sets of columns have one of them.
     """
@@ -67,10 +66,7 @@ class Trees:
     """Nodes in arrays. A node is a leaf with a result, or asks for a column and has a branch for each value.
 
     Attributes:
-        trees: all trees.
         derived: the trees of columns whose values are computed when they are first asked for.
-        evaluations: the number of evaluations.
-        lookups: the number of results that were looked up.
     """
 
     def __init__(self) -> None:
@@ -122,7 +118,6 @@ class Trees:
 
         Args:
             roots: the root of the tree that each row goes down.
-            rows: the rows.
             aux: the number that comes with each row, where roots branch on it.
 
         Returns:
@@ -385,9 +380,7 @@ class StepRows:
         """Take steps.
 
         Args:
-            before: states.
             sources: the number of the state before each step.
-            steps: the number of each step.
             patterns: the pattern of what each writes.
             written: returns the values that steps write into columns, negative where they write nothing there.
         """

@@ -57,7 +57,6 @@ class DefinitionColumn:
     """A definition with its arguments, as a column.
 
     Attributes:
-        column: the number of the column.
         values: its values by number; the first stands for all that are not kept.
         holds: computes it in a state.
         text: the definition and its arguments, for messages.
@@ -111,8 +110,6 @@ class DefinitionColumns:
         """Begin with none.
 
         Args:
-            layout: the columns of the parts of a state.
-            current: the evaluation under way.
             open_tree: makes the tree of a definition.
             evaluate: returns the number of columns that a formula reads in the current state, and its value, if any.
         """

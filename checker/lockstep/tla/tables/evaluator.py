@@ -37,9 +37,6 @@ class Evaluator:
     """Evaluator for trees.
 
     Attributes:
-        layout: the columns.
-        steps: the steps of all successors.
-        current: the evaluation under way.
         span: the number of columns of a row, those of definitions among them; then come those of the next state.
         too_deep: the number of evaluations without a result as they went deeper than Python goes.
     """

@@ -86,8 +86,7 @@ class Expanded:
     """The expansion of some states.
 
     Attributes:
-        generated: the successors.
-        least: the fingerprint of each.
+        least: the fingerprint of each successor.
         hashes: those of its images.
         outside: the successors that the constraints exclude.
         patterns: the columns that each step wrote.
@@ -105,13 +104,7 @@ class Expanded:
 
 
 class Expander:
-    """The tables of a specification, and the expansion of states by them.
-
-    Attributes:
-        layout: the columns of a state.
-        trees: all tables.
-        groups: the trees that generate successors.
-    """
+    """The tables of a specification, and the expansion of states by them."""
 
     def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction) -> None:
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
@@ -224,8 +217,6 @@ class Expander:
         """Make a level of new states; return it, and the numbers of states with a new successor that is wrong.
 
         Args:
-            level: the states that were expanded.
-            expanded: their successors.
             new: the numbers of those that are new.
         """
         generated, patterns = expanded.generated, expanded.patterns[new]

@@ -20,7 +20,6 @@ class NewStates:
 
     Attributes:
         parents: the place of the state before each, in its level; in order.
-        hashes: their fingerprints.
         wrong: the places of expanded states with something wrong about them or a new successor.
         generated_count: the number of all successors, new or not.
     """
@@ -35,9 +34,7 @@ class Frontier:
     """A level of states, expanded in the order in which TLC finds them, and the new states of the next level.
 
     Attributes:
-        level: the states to expand.
-        part: those that were expanded last.
-        expanded: their successors.
+        part: the states that were expanded last.
         accepted: the new states, in parts.
     """
 

@@ -94,7 +94,6 @@ class LiteralJudge:
         """Expand the last state of a trace; return the numbers of generated and of new states, and the violation.
 
         Args:
-            trace: the steps to the state.
             known: returns whether a state was seen before.
 
         Raises:

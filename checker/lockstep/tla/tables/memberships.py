@@ -23,7 +23,6 @@ class Membership:
     """Whether the value of a column is in a fixed set.
 
     Attributes:
-        column: its number.
         key: the same for the same set and column.
         below: in a tree, the node below for each outcome.
     """

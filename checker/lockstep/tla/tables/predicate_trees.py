@@ -79,9 +79,7 @@ class StepPredicates:
         """Return for each step 1 where all is true, or what the first predicate that is not true is, 0 or ERROR.
 
         Args:
-            rows: states.
             sources: the number of the state before each step.
-            steps: the number of each step.
             patterns: the pattern of what each writes.
         """
         found = np.ones(len(steps), np.int8)

@@ -34,8 +34,6 @@ class SavedSearch:
     """A search after a level.
 
     Attributes:
-        path: the file.
-        counts: the counts, by name.
         whole: the parts of a state that are not taken apart.
         columns: where each column is, as text. Their order may be another than in the search that goes on.
         values: the values of each column, by number.
@@ -118,7 +116,6 @@ class CheckpointFile:
         """Write the file; there is never a part of it in its place.
 
         Args:
-            counts: the counts.
             whole: the parts of a state that are not taken apart.
             layout: the columns, which may get values while arrays are listed.
             arrays: the arrays by their names, some at a time.

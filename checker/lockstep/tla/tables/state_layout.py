@@ -33,11 +33,7 @@ class UnsuitedError(Exception):
 
 
 class ShapeChangedError(Exception):
-    """A function or record has another domain than before, so that it cannot be taken apart.
-
-    Attributes:
-        path: where it is.
-    """
+    """A function or record has another domain than before, so that it cannot be taken apart."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -67,7 +63,6 @@ class Layout:
     states have the same domain there. What turns out to change its domain is a column as a whole.
 
     Attributes:
-        variables: the variables.
         paths: where each column is.
         values: of each column the values by number.
     """
@@ -180,7 +175,6 @@ class Layout:
         """Make a next state: what a column changed to is picked by its number, the rest is that of the state before.
 
         Args:
-            before: the state.
             changed: the bits of the columns that changed.
             pick: returns what stands for such a column.
         """

@@ -17,11 +17,7 @@ _MAX_DECODED = 1 << 16
 
 
 class StoredStates(Sequence[State]):
-    """States by number, decoded from their rows one by one.
-
-    Attributes:
-        nbytes: the size of the rows.
-    """
+    """States by number, decoded from their rows one by one."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout, self.nbytes = layout, 0
@@ -64,11 +60,7 @@ class StoredStates(Sequence[State]):
 
 
 class StoredSuccessors(Sequence[list[int]]):
-    """The next states of each state, by number, in the order in which they were generated.
-
-    Attributes:
-        nbytes: the size of the steps.
-    """
+    """The next states of each state, by number, in the order in which they were generated."""
 
     def __init__(self) -> None:
         self._sources: list[Ints] = []
@@ -115,8 +107,6 @@ class StoredGraph:
     """States and steps.
 
     Attributes:
-        states: the states.
-        successors: the next states of each.
         actions: the name of the action of each step, in the order of the steps, where edges are kept.
     """
 

@@ -73,9 +73,6 @@ class SuccessorGroups:
     """The trees that generate successors.
 
     Actions that choose from the same set share the tree of its elements, which is looked up once for a state.
-
-    Attributes:
-        count: the number of groups.
     """
 
     def __init__(

@@ -60,17 +60,9 @@ class TableExploration:
     """The result of a search by tables; counts and violation are those of :class:`Exploration`.
 
     Attributes:
-        distinct: the number of distinct states.
-        generated: the number of states generated.
-        depth: the number of levels.
-        complete: whether all reachable states were seen.
         gave_up: why they were not, where neither a violation nor `max_states` ended the search.
-        levels: the number of distinct states in each level.
-        violation: the first violation, if any.
         unchecked: the properties with parts that no search checks.
         collision: an estimate of the probability that two states had the same fingerprint.
-        evaluations: the number of evaluations.
-        lookups: the number of results that were looked up.
         memory: the bytes of all arrays, about, when there were most.
         graph: states and steps, if they are kept.
         orbits: all images of the states, if they are counted.

@@ -83,11 +83,7 @@ class TrackedEvaluation:
 
 
 class CurrentEvaluation:
-    """The evaluation under way, which every Unread reports to when it is read.
-
-    Attributes:
-        now: this evaluation.
-    """
+    """The evaluation under way, which every Unread reports to when it is read."""
 
     __slots__ = ("now",)
 

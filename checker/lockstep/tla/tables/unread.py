@@ -24,11 +24,7 @@ from lockstep.tla.values.lazy_sets import member
 
 
 class NeedRead(BaseException):
-    """An operation on an Unread that needs its value.
-
-    Attributes:
-        column: that of the Unread.
-    """
+    """An operation on an Unread that needs its value."""
 
     def __init__(self, column: int) -> None:
         super().__init__(column)
@@ -39,7 +35,6 @@ class Unread:
     """A part of a state that was not read yet; see the text of this module.
 
     Attributes:
-        column: its number.
         current: the evaluation under way, which it reports to.
     """
 
@@ -88,9 +83,6 @@ for _name in (
 
 def tracked(spec: Spec) -> dict[str, Any]:
     """Make the names of a spec's generated code once more, so that its evaluations ask before they read.
-
-    Args:
-        spec: the specification.
 
     Returns:
         The names, those of the stages among them; nothing is shared with the spec's own but model values and classes.

@@ -27,9 +27,6 @@ def to_itf(value: Value) -> Any:
     Sets become ``{"#set": [...]}``, records objects, other functions ``{"#map": [[key, value], ...]}``, sequences
     arrays, integers above 2**53 ``{"#bigint": "..."}``, model values their names.
 
-    Args:
-        value: any finite TLA+ value.
-
     Returns:
         The JSON tree; the same value always gives the same tree.
     """

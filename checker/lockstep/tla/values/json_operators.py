@@ -70,7 +70,6 @@ def value_of_json(text: str, source: str, line: int = 1) -> Value:
     """Return the value that a text in JSON stands for: objects are records, arrays are sequences.
 
     Args:
-        text: the text.
         source: the file that it is of, for errors.
         line: the line of the file at which it begins.
 

@@ -40,11 +40,7 @@ class TlaTypeError(TlaError):
 
 
 class ArgumentError(TlaTypeError):
-    """An argument of a step that cannot even be compared with the elements of its quantifier's set.
-
-    Attributes:
-        name: the argument's name.
-    """
+    """An argument of a step that cannot even be compared with the elements of its quantifier's set."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)

@@ -20,7 +20,6 @@ class LazyFcn(Unlisted):
     """A function computed on demand.
 
     Attributes:
-        domain: its domain.
         body: its value at an argument, given the function itself.
         soft: whether it is lazy only as long as it is applied: any other use computes it as a whole.
     """

@@ -143,7 +143,6 @@ def big_union(container: Value, intervals: bool = False) -> Value:
     """Compute ``UNION container``.
 
     Args:
-        container: The set of sets.
         intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
     """
     if type(container) is not frozenset:
