@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from lockstep.conformance.affected_elements import AffectedElements, Change, FootprintIndex, States, at_elements
 from lockstep.tla.compile.property_parts import PropertyPart
@@ -21,13 +20,6 @@ from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
 #: How many sets of changes are remembered with what they affect.
 MAX_REMEMBERED_CHANGES = 10_000
-
-
-class EvaluationMode(StrEnum):
-    """The two ways to evaluate properties."""
-
-    LITERAL = "literal"
-    INCREMENTAL = "incremental"
 
 
 class LiteralEvaluation:
@@ -97,6 +89,10 @@ class IncrementalEvaluation:
             for name in self.in_order(suspects)
             if (name in invariants and not invariants[name](after)) or (name in steps and not steps[name](state, after))
         ]
+
+
+#: The two ways to evaluate properties.
+Evaluation: TypeAlias = LiteralEvaluation | IncrementalEvaluation
 
 
 class Standing(NamedTuple):

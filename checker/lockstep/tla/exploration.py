@@ -68,28 +68,38 @@ class Edge:
 
 
 @dataclass
-class Exploration:
-    """The result of a search state by state.
+class SearchOutcome:
+    """The counts and the violation that a search found, state by state or by tables.
 
     Attributes:
         generated: the number of states generated: all initial states and all successors, repetitions included.
         depth: the number of levels, as TLC reports it: the initial states are the first, and the level in which a
             violation was found is the last.
         complete: whether all reachable states were seen; what is `unchecked` may be violated all the same.
-        states: the distinct states, in the order they were found.
-        edges: the steps, if they are kept; parallel ones are all there.
+        levels: the number of distinct states in each level.
         unchecked: the properties with parts that no search checks, such as \\EE.
-        notes: lines about the search for its reader.
     """
 
     generated: int = 0
     depth: int = 0
     complete: bool = False
-    states: list[State] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
     violation: Violation | None = None
     unchecked: tuple[str, ...] = ()
+
+
+@dataclass
+class Exploration(SearchOutcome):
+    """The result of a search state by state.
+
+    Attributes:
+        states: the distinct states, in the order they were found.
+        edges: the steps, if they are kept; parallel ones are all there.
+        notes: lines about the search for its reader.
+    """
+
+    states: list[State] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
     notes: tuple[str, ...] = ()
 
     @property

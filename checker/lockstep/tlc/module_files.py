@@ -42,6 +42,16 @@ def project_files(root: Path, directories: Iterable[Path]) -> dict[str, ModuleFi
     return files
 
 
+def comment_end(text: str, start: int) -> int | None:
+    """Return the end of a comment, which may have others within; None where it does not end."""
+    depth = 0
+    for found in re.finditer(r"\(\*|\*\)", text[start:]):
+        depth += 1 if found[0] == "(*" else -1
+        if depth == 0:
+            return start + found.end()
+    return None
+
+
 @functools.lru_cache(maxsize=64)
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\b\w+\b", text))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import NOT_PARSED, BadInputError
-from lockstep.tlc.module_files import ModuleFile
+from lockstep.tlc.module_files import ModuleFile, comment_end
 
 #: The symbols of RFC 5, and what each is in ASCII.
 SYMBOLS = {
@@ -265,22 +265,13 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
         kind, position = str(found.lastgroup), found.end()
         depth += {"header": 1, "end": -1}.get(kind, 0)
         if kind == "comment":
-            position = _comment_end(text, found.start())
+            position = comment_end(text, found.start()) or len(text)
             pieces = re.split(r"(\n)", text[found.start() : position])
             yield from (("newline" if piece == "\n" else "space", piece) for piece in pieces)
         else:
             yield "space" if kind == "line" else kind, found[0]
         if depth == 0:
             return
-
-
-def _comment_end(text: str, start: int) -> int:
-    depth = 0
-    for found in re.finditer(r"\(\*|\*\)", text[start:]):
-        depth += 1 if found[0] == "(*" else -1
-        if depth == 0:
-            return start + found.end()
-    return len(text)
 
 
 def _rewritten_module(file: ModuleFile, symbols: Mapping[str, str], stand_ins: Mapping[int, str]) -> RewrittenModule:

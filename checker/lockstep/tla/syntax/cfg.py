@@ -13,6 +13,7 @@ from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import unescape
+from lockstep.tlc.module_files import comment_end
 from lockstep.tlc.unicode_symbols import SYMBOLS
 
 
@@ -122,7 +123,10 @@ def _tokens(text: str, file: str) -> list[_CfgToken]:
     while position < len(text):
         place = f"{line}:{position - begin + 1}"
         if text.startswith("(*", position):
-            end = _comment_end(text, position, file, place)
+            comment = comment_end(text, position)
+            if comment is None:
+                raise _refused(file, place, "this comment does not end")
+            end = comment
         else:
             match = _TOKEN.match(text, position)
             kind = None if match is None else match.lastgroup
@@ -139,15 +143,6 @@ def _tokens(text: str, file: str) -> list[_CfgToken]:
         begin = max(begin, text.rfind("\n", position, end) + 1)
         position = end
     return tokens
-
-
-def _comment_end(text: str, start: int, file: str, place: str) -> int:
-    depth = 0
-    for match in re.finditer(r"\(\*|\*\)", text[start:]):
-        depth += 1 if match[0] == "(*" else -1
-        if depth == 0:
-            return start + match.end()
-    raise _refused(file, place, "this comment does not end")
 
 
 class _Parser:

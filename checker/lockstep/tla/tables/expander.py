@@ -217,7 +217,7 @@ class Expander:
         """Make a level of new states; return it, and the numbers of states with a new successor that is wrong.
 
         Args:
-            new: the numbers of those that are new.
+            new: the numbers of the successors that are new.
         """
         generated, patterns = expanded.generated, expanded.patterns[new]
         if expanded.after is not None:

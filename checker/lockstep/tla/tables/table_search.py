@@ -6,13 +6,13 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.exploration import SearchStep, Violation
+from lockstep.tla.exploration import SearchOutcome, SearchStep
 from lockstep.tla.liveness.temporal_check import refuse_symmetry_and_view
 from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
@@ -56,12 +56,11 @@ class Orbits:
 
 
 @dataclass
-class TableExploration:
-    """The result of a search by tables; counts and violation are those of :class:`Exploration`.
+class TableExploration(SearchOutcome):
+    """The result of a search by tables.
 
     Attributes:
-        gave_up: why they were not, where neither a violation nor `max_states` ended the search.
-        unchecked: the properties with parts that no search checks.
+        gave_up: why not all states were seen, where neither a violation nor `max_states` ended the search.
         collision: an estimate of the probability that two states had the same fingerprint.
         memory: the bytes of all arrays, about, when there were most.
         graph: states and steps, if they are kept.
@@ -72,13 +71,7 @@ class TableExploration:
     """
 
     distinct: int = 0
-    generated: int = 0
-    depth: int = 0
-    complete: bool = False
     gave_up: str = ""
-    levels: list[int] = field(default_factory=list)
-    violation: Violation | None = None
-    unchecked: tuple[str, ...] = ()
     collision: float = 0.0
     evaluations: int = 0
     lookups: int = 0

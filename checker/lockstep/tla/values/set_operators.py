@@ -143,7 +143,7 @@ def big_union(container: Value, intervals: bool = False) -> Value:
     """Compute ``UNION container``.
 
     Args:
-        intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
+        intervals: whether some of the sets may be what TLC keeps as an interval, and does not list.
     """
     if type(container) is not frozenset:
         return BigUnion(container)
@@ -185,7 +185,7 @@ def union_over(sets: list[Value], intervals: bool = False) -> Value:
 
     Args:
         sets: What the union is of.
-        intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
+        intervals: whether some of the sets may be what TLC keeps as an interval, and does not list.
 
     Raises:
         TlaError: if there are several sets, and one of them cannot be listed.
