@@ -28,7 +28,7 @@ from lockstep.conformance.trace_verdict import (
     finding,
     place_of_property,
 )
-from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.compile.spec_fault import with_place
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import eq
@@ -86,7 +86,7 @@ def follow_states(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        failed = failure(placed(error, spec.source), trace.source, check.place)
+        failed = failure(with_place(error, spec.source), trace.source, check.place)
         check.result.verdict, check.result.reason = failed.verdict, failed.reason
     check.result.seconds = time.perf_counter() - begin
     return check.result, check.taken

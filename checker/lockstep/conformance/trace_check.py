@@ -32,7 +32,7 @@ from lockstep.conformance.trace_verdict import (
     place_of_property,
 )
 from lockstep.tla.compile.property_parts import PathOf
-from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.compile.spec_fault import with_place
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
@@ -85,7 +85,7 @@ def check_trace(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        check.fail(failure(placed(error, spec.source), trace.source, check.place))
+        check.fail(failure(with_place(error, spec.source), trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result
 

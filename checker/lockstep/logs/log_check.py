@@ -262,13 +262,13 @@ def hints_on_ends(found: Explanations, order: Order, mapping: Mapping) -> Iterat
     """Yield notes on logs that nothing explains, and that may be parts of longer ones."""
     if mapping.start is None and any(each.line is order.threads[each.thread].lines[0] for each in found.blocked):
         yield "note: if the logs begin later than the system, name with `start` the states that they may begin in"
-    over = sorted({name for each in found.blocked for name in _over(each, order)})
+    over = sorted({name for each in found.blocked for name in _exhausted_threads(each, order)})
     if over and mapping.ends == "together":
         ended = f"{' and '.join(over)} {'end' if len(over) > 1 else 'ends'} before that"
         yield f'note: {ended}; if logs may end earlier than others, set ends = "anywhere"'
 
 
-def _over(blocked: BlockedLine, order: Order) -> Iterator[str]:
+def _exhausted_threads(blocked: BlockedLine, order: Order) -> Iterator[str]:
     """Yield the threads that have no line left where another one cannot go on."""
     read = Counter(each.thread for each in blocked.runs[0].whole())  # the others have read as much
     yield from (each.source for number, each in enumerate(order.threads) if read[number] == len(each.lines))

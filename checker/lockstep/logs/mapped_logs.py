@@ -14,7 +14,7 @@ from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.spec_interface import Interface
 from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.logs.log_records import MISSING, Record, RecordFields, cut, plain, records
-from lockstep.logs.log_rotation import RotatedLog, logs_of, missing_of, without_order
+from lockstep.logs.log_rotation import RotatedLog, logs_of, note_missing_files, note_unordered_files
 from lockstep.logs.mapping import Mapping, Source, StepPattern, duration
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.stray_lines import StrayLines
@@ -117,12 +117,12 @@ def read_logs(
     threads: dict[tuple[str, _Node | None], list[ThreadLine]] = {}
     ended: set[tuple[str, _Node | None]] = set()
     logs = logs_of(paths)
-    if unordered := without_order(logs):
+    if unordered := note_unordered_files(logs):
         notes.append(f"note: {unordered}")
     for log in logs:
         torn: list[str] = []
         reader.times.begin_log()
-        if missing := missing_of(log):
+        if missing := note_missing_files(log):
             notes.append(f"note: {missing}")
         strays = StrayLines(log.name, mapping.form(), reader.rules.texts())
         for record in records(log, mapping, torn.append, strays, reader.rules.is_appended, report):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lockstep.base.errors import GaveUpError
-from lockstep.tla.compile.spec_fault import SpecFault, blamed
+from lockstep.tla.compile.spec_fault import SpecFault, fault_of
 from lockstep.tla.exploration import Edge, Exploration, SearchStep, Violation
 from lockstep.tla.liveness.behaviour_graph import graph_of
 from lockstep.tla.liveness.temporal_check import LassoContradictedError, check_temporal, refuse_symmetry_and_view
@@ -295,8 +295,8 @@ class LiteralSearch:
         if what:
             known = self.spec.init_place if what == "Init" else self.spec.definitions.get(what)
             place = self.spec.property_places.get(what, known)
-            return blamed(error, self.spec.source, what, {}, str(place or ""), steps)
-        return blamed(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
+            return fault_of(error, self.spec.source, what, {}, str(place or ""), steps)
+        return fault_of(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
 
     def trace(self, number: int) -> list[SearchStep]:
         """Return a shortest path from an initial state to a state."""

@@ -20,7 +20,7 @@ from lockstep.base.spelling import did_you_mean
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.module_text import MARKER, STAGES
 from lockstep.tla.compile.property_parts import PathOf, PropertyPart, part_of
-from lockstep.tla.compile.spec_fault import SpecFault, blamed, place_of_line
+from lockstep.tla.compile.spec_fault import SpecFault, fault_of, place_of_line
 from lockstep.tla.compile.spec_meta import Meta, Temporal
 from lockstep.tla.explain import Branch, Explanation, Tracer
 from lockstep.tla.liveness.temporal_formulas import Formula, formula_of
@@ -193,7 +193,7 @@ class Spec:
         except TlaAssertionError:
             raise
         except TlaError as error:
-            raise blamed(error, self.source, "Init", {}, str(self.init_place or "")) from error
+            raise fault_of(error, self.source, "Init", {}, str(self.init_place or "")) from error
 
     def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
         """List the successors of a state as TLC generates them.
@@ -223,10 +223,10 @@ class Spec:
     def _blamed(self, error: TlaError, state: State) -> SpecFault:
         """Make the fault of an evaluation that failed among the successors of a state: in which action, and where."""
         name, args, place = self._failing(error, state)
-        fault = blamed(error, self.source, name, args, place)
+        fault = fault_of(error, self.source, name, args, place)
         if place or (within := self.action_at(fault.place)) is None:
             return fault
-        return blamed(error, self.source, within.name, {}, str(within.loc))
+        return fault_of(error, self.source, within.name, {}, str(within.loc))
 
     def _failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
         """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
@@ -273,7 +273,7 @@ class Spec:
                 elif after != found:
                     raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
         except UnassignedError as error:
-            raise blamed(error, self.source, action, args, str(self.actions[action].loc)) from error
+            raise fault_of(error, self.source, action, args, str(self.actions[action].loc)) from error
         return found
 
     def _known(self, table: Mapping[str, Known], name: str, what: str) -> Known:
@@ -450,7 +450,7 @@ class Spec:
         except TlaAssertionError:
             raise
         except TlaError as error:
-            raise blamed(error, self.source, "the ASSUME", {}, str(loc)) from error
+            raise fault_of(error, self.source, "the ASSUME", {}, str(loc)) from error
 
     def refuse_false_constants(self) -> None:
         """Refuse the configuration where TLC does so because of what is constant, and then an ASSUME that is false.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from lockstep.base.errors import WRONG_CFG
-from lockstep.tla.compile.spec_fault import SpecFault, blamed
+from lockstep.tla.compile.spec_fault import SpecFault, fault_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.frozen_values import frozen
@@ -67,7 +67,7 @@ def _permutations(spec: Spec, name: str) -> list[Permutation]:
     try:
         listed = frozen(spec.evaluate(name))
     except TlaError as error:
-        raise blamed(error, spec.source, name, {}, place) from error
+        raise fault_of(error, spec.source, name, {}, place) from error
     tables = [function.d if isinstance(function, Fcn) else {} for function in _elements(listed)]
     if not isinstance(listed, frozenset) or not all(map(_is_permutation, tables)):
         problem = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.module_text import SpecText, text_of
-from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
+from lockstep.tla.compile.named_formulas import definition_named, is_temporal, sorted_formula
 from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 
@@ -39,11 +39,11 @@ class PropertyParts:
 
     def speaks_of_behaviours(self, name: str) -> bool:
         """Return whether a PROPERTY has a part that speaks of behaviours without end."""
-        return bool(sorted_formula(self._program, named(self._program, name, "PROPERTY").body).temporal)
+        return bool(sorted_formula(self._program, definition_named(self._program, name, "PROPERTY").body).temporal)
 
     def called(self, name: str) -> list[str]:
         """Return the definitions that parts of a PROPERTY are: where one is violated, TLC names that."""
-        formula = sorted_formula(self._program, named(self._program, name, "PROPERTY").body)
+        formula = sorted_formula(self._program, definition_named(self._program, name, "PROPERTY").body)
         parts = (*formula.initial, *formula.invariants)
         return [self._program.tree.name_of(part.op) for part in parts if isinstance(part, Call)]
 
@@ -53,7 +53,7 @@ class PropertyParts:
         Raises BadInputError where it cannot be written, unless it speaks of behaviours, too: such a one is then noted
         as unwritten, with what else there is of it that no trace is checked for.
         """
-        body, written = named(self._program, name, "PROPERTY").body, len(self.lines)
+        body, written = definition_named(self._program, name, "PROPERTY").body, len(self.lines)
         formula = sorted_formula(self._program, body)
         if not (formula.steps or formula.initial or formula.invariants):
             return PropertyOperators()

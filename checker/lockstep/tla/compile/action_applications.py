@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.action_conjunctions import guard
+from lockstep.tla.compile.action_conjunctions import write_guard
 from lockstep.tla.compile.action_facts import reads_next
 from lockstep.tla.compile.action_uses import call_text
 from lockstep.tla.compile.action_writer import YIELD, ActionWriter, Alternatives, Site, anything
@@ -29,7 +29,7 @@ _X = "_x"
 def write_application(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     """Write ``f[x]`` as a conjunct; ``r.f`` is a value, as in TLC."""
     if isinstance(expr.args[1], FieldName) or not _is_taken_apart(actions, expr.args[0], site.scope):
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
         return
     argument = site.scope.names.fresh(_X)
     site.block.emit(f"{argument} = {actions.expressions.expr(expr.args[1], site.scope, site.block)}")

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from lockstep.tla.compile.action_applications import write_application, write_let
 from lockstep.tla.compile.action_assignments import write_assignment, write_unchanged
-from lockstep.tla.compile.action_conjunctions import conjunction, guard
+from lockstep.tla.compile.action_conjunctions import write_conjunction, write_guard
 from lockstep.tla.compile.action_facts import assigns, is_action, variable_of
 from lockstep.tla.compile.action_quantifiers import write_bind
 from lockstep.tla.compile.action_uses import write_call
@@ -33,7 +33,7 @@ class ActionCompiler(ActionWriter):
         if isinstance(expr, Builtin) and expr.name == "TRUE":
             site.write_rest()
         elif not is_action(self, expr, site):
-            guard(self, expr, site)
+            write_guard(self, expr, site)
         elif isinstance(expr, Let):
             self.write(expr.body, replace(site, scope=write_let(self, expr, site.scope, site.block)))
         elif isinstance(expr, Bind):
@@ -50,13 +50,13 @@ def _write_builtin(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     """Write a construct of the language that stands as a conjunct."""
     name = expr.name
     if name == "\\land":
-        conjunction(actions, expr.args, site)
+        write_conjunction(actions, expr.args, site)
     elif name == "\\lor":
         _write_arms(actions, [("", arg) for arg in expr.args], site)
     elif name == "$SquareAct":
         _write_arms(actions, [("", expr.args[0]), ("", unchanged(expr))], site)
     elif name == "$AngleAct":
-        conjunction(actions, (expr.args[0], changed(expr)), site)
+        write_conjunction(actions, (expr.args[0], changed(expr)), site)
     elif name == "$IfThenElse":
         _write_conditional(actions, expr.args, site)
     elif name == "=>" and assigns(actions, expr, site.scope):
@@ -70,7 +70,7 @@ def _write_builtin(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     elif name in ("=", "\\in") and variable_of(actions, expr.args[0], site.scope) is not None:
         write_assignment(actions, expr, site)
     else:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
 
 
 def _write_conditional(actions: ActionWriter, args: tuple[Expr, ...], site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.action_conjunctions import guard
+from lockstep.tla.compile.action_conjunctions import write_guard
 from lockstep.tla.compile.action_facts import may_branch, needs_inlining, uses_of
 from lockstep.tla.compile.action_writer import ActionWriter, Alternatives, Assigned, Rest, Site
 from lockstep.tla.compile.compile_error import CompileError
@@ -24,7 +24,7 @@ def write_call(actions: ActionWriter, expr: Call, site: Site) -> None:
     elif isinstance(binding, LetBinding):
         _write_inlined(actions, binding.definition, expr, binding.scope.in_states_of(site.scope), site)
     elif binding is not None:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
     else:
         _write_definition(actions, expr, site)
 
@@ -56,7 +56,7 @@ def _follow_unless_computed(actions: ActionWriter, expr: Call, binding: InlineBi
     ``p /\\ p`` does, twice.
     """
     ways, known, followed = Alternatives(site), Block(), Block()
-    guard(actions, expr, replace(ways.inside, block=known))
+    write_guard(actions, expr, replace(ways.inside, block=known))
     outer = binding.scope.in_states_of(site.scope)
     actions.write(binding.expr, replace(ways.inside, block=followed, scope=outer))
     ways.block.nest(f"if {binding.computed}.is_computed:", known)
@@ -116,7 +116,7 @@ def _write_definition(actions: ActionWriter, expr: Call, site: Site) -> None:
     """Write the use of a definition: a loop over its generator's ends."""
     definition = actions.program.own_definition(expr.op)
     if definition is None:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
         return
     if needs_inlining(actions, definition, expr, site.scope):
         _write_inlined(actions, definition, expr, replace(site.scope, env={}, at=()), site)

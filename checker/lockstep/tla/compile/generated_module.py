@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lockstep.tla.compile.action_compiler import ActionCompiler
-from lockstep.tla.compile.action_quantifiers import loop
+from lockstep.tla.compile.action_quantifiers import write_loop
 from lockstep.tla.compile.action_writer import ActionWriter, Mode
 from lockstep.tla.compile.expression_compiler import ExpressionCompiler
 from lockstep.tla.compile.expression_context import Binding, Context, InlineBinding
@@ -93,7 +93,7 @@ def write_loops(
     def write(inner: Block, inside: Context, more: list[str]) -> None:
         write_loops(module, below, inside, inner, [*names, *more])
 
-    loop(module.actions["next"], frame.bound, scope, block, write)
+    write_loop(module.actions["next"], frame.bound, scope, block, write)
 
 
 def place_of(loc: Location) -> Place:

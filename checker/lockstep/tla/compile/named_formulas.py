@@ -29,7 +29,7 @@ class Formula:
     temporal: list[Expr]
 
 
-def named(program: Program, name: str, what: str) -> Definition:
+def definition_named(program: Program, name: str, what: str) -> Definition:
     """Return the definition that an entry of the configuration names.
 
     Args:
@@ -92,7 +92,7 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
     if cfg.specification is not None:
         if (other := cfg.init or cfg.next) is not None:
             raise refused_name(cfg, other, f"{other} stands beside the SPECIFICATION {cfg.specification}")
-        definition = named(program, cfg.specification, "SPECIFICATION")
+        definition = definition_named(program, cfg.specification, "SPECIFICATION")
         formula = sorted_formula(program, definition.body)
         if len(formula.steps) != 1 or not formula.initial:
             said = f"{WRONG_CFG} the SPECIFICATION {cfg.specification} should be Init /\\ [][Next]_vars"
@@ -111,7 +111,7 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
 def _use(program: Program, name: str | None, what: str) -> Expr | None:
     if name is None:
         return None
-    definition = named(program, name, what)
+    definition = definition_named(program, name, what)
     return Call(program.top[name], (), definition.loc)
 
 

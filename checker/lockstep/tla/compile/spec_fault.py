@@ -34,7 +34,7 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
         self.code, self.place, self.what, self.trace = code, place, what, trace
 
 
-def blamed(
+def fault_of(
     error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Any, ...] = ()
 ) -> SpecFault:
     """Return the fault of the spec behind an error, with its place.
@@ -77,11 +77,11 @@ def place_of_line(source: str, line: int) -> str:
     return next(_places(source.splitlines(), line), "")
 
 
-def placed(error: Exception, source: str) -> Exception:
+def with_place(error: Exception, source: str) -> Exception:
     """Return an error of the generated source with its place; any other as it is."""
     if not isinstance(error, TlaError) or _innermost(error.__traceback__)[0] is None:
         return error
-    return blamed(error, source, "", {})
+    return fault_of(error, source, "", {})
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType | None, int]:

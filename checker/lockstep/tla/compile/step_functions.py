@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from lockstep.tla.compile.action_conjunctions import held
-from lockstep.tla.compile.action_quantifiers import every
+from lockstep.tla.compile.action_conjunctions import write_held
+from lockstep.tla.compile.action_quantifiers import write_bounds
 from lockstep.tla.compile.action_writer import YIELD, ActionWriter, Assigned, Rest, Site
 from lockstep.tla.compile.context_facts import limits_of
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
@@ -40,13 +40,13 @@ def _first_frame(way: Way) -> object:
     return tuple(id(each) for each in (frame.bound, frame.let, frame.use))
 
 
-def alike(ways: Iterable[Way]) -> Iterator[list[Way]]:
+def group_alike(ways: Iterable[Way]) -> Iterator[list[Way]]:
     """Group actions by the quantifier, LET or use that their frames begin with."""
     for _, group in itertools.groupby(ways, key=_first_frame):
         yield list(group)
 
 
-def finish(module: GeneratedModule, *results: str) -> Rest:
+def last_statement(module: GeneratedModule, *results: str) -> Rest:
     """Return the statement below all frames: it yields results, in which State is the new state."""
     state = f"State(({', '.join(f'{NEXT}.{name}' for name in module.expressions.variables.values())},))"
 
@@ -68,7 +68,7 @@ def write_init(module: GeneratedModule, init: Expr | None) -> None:
     if init is None:
         return
     actions, body = module.actions["init"], Block(f"{NEXT} = Next()")
-    actions.write(init, Site(actions.scope(), body, (), finish(module, "State")))
+    actions.write(init, Site(actions.scope(), body, (), last_statement(module, "State")))
     name = module.fresh("_init")
     module.meta["init"], module.meta["init_place"] = name, place_of(init.loc)
     module.add("init", name, (), end_of_generator(body), init.loc)
@@ -119,7 +119,7 @@ def _write_successors(module: GeneratedModule, split: list[ActionPart], names: d
     """
     key = module.meta["successors"] = module.fresh("_successors")
     writer, body = _WayWriter(module, module.actions["next"], [], names), Block(f"{NEXT} = Next()")
-    for group in alike([(part, part.frames) for part in split]):
+    for group in group_alike([(part, part.frames) for part in split]):
         writer.descend(group, [], writer.actions.scope(), body)
     head = Block()
     head.nest(f"def {key}({NOW}):", end_of_generator(body))
@@ -153,7 +153,7 @@ class _WayWriter:
         passed = 1 + frame.further if self.actions.mode in ("next", "bound") else 1
 
         def go_on(inner: Block, inside: Context, more: list[str]) -> None:
-            for group in alike([(each, left[passed:]) for each, left in ways]):
+            for group in group_alike([(each, left[passed:]) for each, left in ways]):
                 self.descend(group, chosen + more, inside, inner)
 
         if frame.let is not None:
@@ -163,7 +163,7 @@ class _WayWriter:
         elif frame.bound is not None:
             bounds = [each.bound for each in frames[:passed] if each.bound is not None]
             if self.actions.mode == "next":
-                every(self.actions, bounds, scope, block, go_on)
+                write_bounds(self.actions, bounds, scope, block, go_on)
             elif self.actions.mode == "bound":
                 self._list(bounds, len(chosen), scope, block, go_on)
             else:
@@ -175,7 +175,7 @@ class _WayWriter:
             block.emit(f"yield {row}")
             return
         results = (repr(self.names[id(part)]), row, "State") if self.actions.mode == "next" else ("State",)
-        self.actions.write(part.body, Site(scope, block, (), finish(self.module, *results)))
+        self.actions.write(part.body, Site(scope, block, (), last_statement(self.module, *results)))
 
     def _list(self, bounds: list[Bound], first: int, scope: Context, block: Block, go_on: _GoOn) -> None:
         """Write loops over what may be each parameter; `first` is the number of the first one."""
@@ -235,7 +235,7 @@ class _WayWriter:
             code = member_of(expressions, value, domain, scope, block)
             number = expressions.conjunct(domain.loc, f"{shown} \\in ")
             container = expressions.expr(domain, scope, block)
-            held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
+            write_held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
         elif self._may_be_made(value, domain):
             container = scope.names.fresh("_d")
             block.emit(f"{container} = {expressions.expr(domain, scope, block)}")

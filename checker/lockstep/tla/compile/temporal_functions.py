@@ -13,7 +13,7 @@ from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
 from lockstep.tla.compile.expression_uses import let
 from lockstep.tla.compile.generated_module import GeneratedModule, inlined, source_text, write_loops
-from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
+from lockstep.tla.compile.named_formulas import definition_named, is_temporal, sorted_formula
 from lockstep.tla.compile.next_actions import Frame
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.spec_meta import Temporal
@@ -71,7 +71,7 @@ def write_temporal_properties(module: GeneratedModule, parts: Mapping[str, list[
     meta = module.meta
     assumed: list[Expr] = []
     if parts and module.program.cfg.specification is not None:
-        definition = named(module.program, module.program.cfg.specification, "SPECIFICATION")
+        definition = definition_named(module.program, module.program.cfg.specification, "SPECIFICATION")
         formula = sorted_formula(module.program, definition.body)
         always = [Builtin("[]", (each,), each.loc) for each in formula.invariants]
         assumed = [*always, *formula.temporal]

@@ -37,7 +37,7 @@ def explore_until_confirmed(
     if first.gave_up:
         return first
     functions = f"functions {seed} and {seed + 1} of fingerprints"
-    second = explore_by_tables(spec, replace(_beside(options, ".again"), fingerprint_seed=seed + 1))
+    second = explore_by_tables(spec, replace(_own_checkpoint(options, ".again"), fingerprint_seed=seed + 1))
     if (difference := _difference(first, second)) is not None:
         return _doubted(first, f"{functions}: {difference}")
     confirmed = replace(first, confirmed=(f"{functions} come to the same",))
@@ -55,13 +55,13 @@ def _confirmed_by_orbits(spec: Spec, options: SearchOptions, first: TableExplora
     if expected.distinct > most:
         left_out = f"{counts}, which are too many to be explored without SYMMETRY"
         return replace(first, confirmed=(*first.confirmed, left_out))
-    found = explore_by_tables(_without_symmetry(spec), _beside(options, ".whole"))
+    found = explore_by_tables(_without_symmetry(spec), _own_checkpoint(options, ".whole"))
     if (difference := _difference(expected, found)) is not None:
         return _doubted(first, f"orbits, and no SYMMETRY: {difference}")
     return replace(first, confirmed=(*first.confirmed, f"{counts}, as a search without SYMMETRY"))
 
 
-def _beside(options: SearchOptions, suffix: str) -> SearchOptions:
+def _own_checkpoint(options: SearchOptions, suffix: str) -> SearchOptions:
     """Give a further search a checkpoint of its own, if the first has one."""
     first = options.checkpoint
     return options if first is None else replace(options, checkpoint=first.with_name(first.name + suffix))

@@ -16,7 +16,13 @@ from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.tables.decision_trees import Ints, StateRows, Trees, places_of
 from lockstep.tla.tables.definition_columns import UNKNOWN, DefinitionColumns, padded
 from lockstep.tla.tables.evaluator import ERROR, Evaluator
-from lockstep.tla.tables.fingerprints import FingerprintFunction, Fingerprints, Hashes, ViewFingerprints, least
+from lockstep.tla.tables.fingerprints import (
+    FingerprintFunction,
+    Fingerprints,
+    Hashes,
+    ViewFingerprints,
+    least_fingerprints,
+)
 from lockstep.tla.tables.predicate_trees import (
     StatePredicates,
     StepPredicates,
@@ -164,7 +170,7 @@ class Expander:
 
     def fingerprints(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states."""
-        return least(self.hashed(rows))
+        return least_fingerprints(self.hashed(rows))
 
     def hashed(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states, of each of their images.
@@ -210,7 +216,7 @@ class Expander:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        fingerprints = least(hashes)
+        fingerprints = least_fingerprints(hashes)
         return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
 
     def accept(self, level: Level, expanded: Expanded, new: Ints) -> tuple[Level, Ints]:

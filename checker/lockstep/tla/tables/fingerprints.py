@@ -165,7 +165,7 @@ def _path_content(path: Path) -> bytes:
     return content((path[0], *path[1:]))
 
 
-def least(hashes: Hashes) -> Hashes:
+def least_fingerprints(hashes: Hashes) -> Hashes:
     """Return of each state the least of the fingerprints of its images."""
     return reduce(np.minimum, hashes.T)  # one column after the other is faster than many short rows
 
@@ -176,7 +176,7 @@ def orbit_sizes(hashes: Hashes) -> Ints:
     return sizes
 
 
-def first_ones(hashes: Hashes) -> Ints:
+def first_places(hashes: Hashes) -> Ints:
     """Return, in order, the places at which each fingerprint stands for the first time."""
     return np.sort(np.unique(hashes, return_index=True)[1])
 

@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expanded, Expander, Level
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
-from lockstep.tla.tables.fingerprints import Hashes, first_ones
+from lockstep.tla.tables.fingerprints import Hashes, first_places
 from lockstep.tla.tables.state_layout import Rows
 
 
@@ -67,7 +67,7 @@ class Frontier:
         self._begin, self.part = begin, self.level.part(begin, end)
         expanded = self.expanded = self._expander.expand(self.part)
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
-        new = candidates[first_ones(expanded.least[candidates])]
+        new = candidates[first_places(expanded.least[candidates])]
         accepted, violating = self._expander.accept(self.part, expanded, new)
         self.accepted.append(accepted)
         return NewStates(

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning
 from lockstep.base.errors import BadInputError
-from lockstep.tla.values.remembered_values import by_id, remember
+from lockstep.tla.values.remembered_values import by_id, remember_shape_of
 
 Value: TypeAlias = Any
 
@@ -168,7 +168,7 @@ def shape_of(value: Value) -> Any:
             return known.shape
         shape = _shape_of_few(value, _NO_ELEMENT, _FLAT_SETS)
         if shape and value:
-            remember(value, shape)
+            remember_shape_of(value, shape)
         return shape
     if kind is Fcn:
         return value.shape()

@@ -37,7 +37,7 @@ class Latest(dict[int, tuple[Any, ...]]):
 _grown = Latest(32)
 
 
-def grew(value: Any, base: Any, added: Iterable[Any]) -> Any:
+def remember_growth(value: Any, base: Any, added: Iterable[Any]) -> Any:
     """Remember that a sequence is `base` and then `added`, or a set both together; return it."""
     if len(base) >= MIN_REMEMBERED and value is not base:
         _grown.remember(value, base, added)
@@ -79,7 +79,7 @@ by_id: dict[int, SetFacts] = {}
 _keys: dict[Any, dict[frozenset[Any], dict[Any, tuple[Any, ...]]]] = {}
 
 
-def remember(value: frozenset[Any], shape: Any) -> SetFacts:
+def remember_shape_of(value: frozenset[Any], shape: Any) -> SetFacts:
     """Remember the shape of a set, and return what is known of it."""
     if len(by_id) >= _MAX_SETS:
         by_id.clear()

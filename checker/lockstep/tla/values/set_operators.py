@@ -22,7 +22,7 @@ from lockstep.tla.values.lazy_set_algebra import (
 )
 from lockstep.tla.values.lazy_sets import LazySet, is_finite, is_listable, is_set, member
 from lockstep.tla.values.quantifier_bounds import elements
-from lockstep.tla.values.remembered_values import grew
+from lockstep.tla.values.remembered_values import remember_growth
 
 __all__ = [
     "big_union",
@@ -84,11 +84,11 @@ def cup(left: Value, right: Value) -> Value:
         if not left:
             return right
         _check_overlap(left, right)
-        return grew(unite(left, right), left, right)
+        return remember_growth(unite(left, right), left, right)
     if type(left) is GrowingSet and type(right) is frozenset:
         union = left.plus(right) if right else left
         if union is not None:
-            return grew(union, left, right)
+            return remember_growth(union, left, right)
     if type(right) is GrowingSet and type(left) is frozenset:
         return cup(right, left)
     if type(left) is GrowingSet or type(right) is GrowingSet:
