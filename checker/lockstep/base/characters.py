@@ -17,8 +17,9 @@ _JOINED = (
     "|(?<=[\u0620-\u109f])[\u200c\u200d](?=[\u0620-\u109f])"
 )
 
-#: What is shown as an escape: controls but for tab and newline, separators of lines, halves of surrogate pairs, and
-#: what orders or hides text without a shape of its own (Unicode's Default_Ignorable_Code_Point, but for what joins).
+#: Characters that are shown as escapes: controls but for tab and newline, separators of lines, halves of surrogate
+#: pairs, and what orders or hides text without a shape of its own (Unicode's Default_Ignorable_Code_Point, but for what
+#: joins).
 _OBEYED = re.compile(
     f"(?P<joined>{_JOINED})|"
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -66,8 +67,8 @@ def _escape(found: re.Match[str]) -> str:
 def beginning(text: str, most: int) -> str:
     """Return a text; of one longer than `most` code points, its beginning and an ellipsis, no longer than that.
 
-    What a reader takes for one character is not cut within (the common cases of Unicode's UAX #29): a letter with its
-    accents, a flag, an emoji with its colour or joined with others.
+    A character as a reader sees it is not cut (the common cases of Unicode's UAX #29): a letter with its accents,
+    a flag, an emoji with its colour or joined with others.
     """
     if len(text) <= most:
         return text

@@ -28,7 +28,7 @@ MIN_WIDTH = 40
 #: The beginning and the end of what `styled` marks: no file knows them.
 _MARK = secrets.token_hex(8)
 _STYLED = re.compile(f"{_MARK}<([0-9;]*)>")
-#: What stands for a mark while lines are broken: Unicode has no character there.
+#: The character for a mark while lines are broken; Unicode assigns none there.
 _NO_WIDTH = "\ufdd0"
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 

@@ -80,7 +80,7 @@ class Comparison(NamedTuple):
 
 
 class ObservationError(ValueError):
-    """A shown field that cannot be compared: the spec has none such, or its value is none or of another kind."""
+    """A shown field that cannot be compared: the spec has no such field, or its value is none or of another kind."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"field `shows.{path}`: {problem}")

@@ -1,8 +1,8 @@
 """Evaluation of properties step by step: all of them each time, or only those that a step can have changed.
 
 The literal way evaluates every formula as it stands after every step. The incremental way evaluates a part of a formula
-again only where the step changed something on its footprint (:mod:`lockstep.tla.compile.footprints`). What it finds
-false it evaluates literally, so a violation is always one of the formula itself; that no violation is missed rests on
+again only where the step changed something on its footprint (:mod:`lockstep.tla.compile.footprints`). A part that is
+false is evaluated literally, so a violation is always one of the formula itself; that no violation is missed rests on
 the footprints, and tests compare the two ways on tampered traces.
 """
 
@@ -18,7 +18,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
-#: How many sets of changes are remembered with what they affect.
+#: The most sets of changes that are remembered with the parts that they affect.
 MAX_REMEMBERED_CHANGES = 10_000
 
 

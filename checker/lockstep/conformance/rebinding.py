@@ -1,7 +1,7 @@
 """A step taken once more after others have gone: with the same arguments, or with those that differ least.
 
-What a step handles may not be there any more as it was: a message that now has another term, an index that shifted. The
-rule, in this order:
+The object of a step may have changed or gone: a message that now has another term, an index that shifted. The rule, in
+this order:
 
 1. The step is taken with its own arguments, if the spec allows that.
 2. Else the same action of the same node is taken with other arguments that the spec allows: first those that differ in

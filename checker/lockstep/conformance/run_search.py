@@ -19,7 +19,7 @@ from lockstep.tla.values.kinds import TlaError
 
 T = TypeVar("T")
 
-#: What is wrong at the end of a run: each property that fails there, by name, or how the trace leaves the spec.
+#: The findings at the end of a run: each property that fails there, by name, or how the trace leaves the spec.
 Wrong: TypeAlias = frozenset[tuple[str, ...]]
 
 #: After this many candidates it is forgotten for which values the invariants are true: that only costs time.

@@ -44,7 +44,7 @@ class TamperingKind(StrEnum):
     SEQUENCE = "the order that seq gives"
 
 
-#: What is compared with the spec at the event itself.
+#: The kinds that are compared with the spec at the event itself.
 COMPARED = (TamperingKind.SHOWS, TamperingKind.SENT, TamperingKind.SENT_MESSAGES)
 
 

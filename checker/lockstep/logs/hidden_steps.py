@@ -59,8 +59,8 @@ class HiddenSteps:
     def reached(self, begins: Sequence[StartState]) -> list[ReachedState]:
         """Return the states that hidden steps lead to from any of some states, as many as may come between two lines.
 
-        They are searched for from all of these at once. Of the ways to a state those are left out that another does
-        for; of two that used some hidden action more often, and none less, one is enough to go on from.
+        They are searched for from all of these at once. A way to a state is left out where another makes it needless:
+        one that fails no more, and used each hidden action no more often.
         """
         keys = KeysApart()
         found: dict[Hashable, list[ReachedState]] = {}

@@ -98,7 +98,7 @@ class LineSteps:
     def explaining(self, state: State, line: ThreadLine, _positions: tuple[int, ...] = ()) -> list[Continuation]:
         """Return the continuations of a state that explain a line, with no hidden steps before it.
 
-        Of those that end in the same state only the least are returned.
+        Among those that end in the same state, only the least are returned.
         """
         key = self._keys.key(state), line
         known = self._explained.get(key)

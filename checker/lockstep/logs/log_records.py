@@ -34,9 +34,9 @@ from lockstep.trace.json_lines import (
 
 _GZIP = b"\x1f\x8b"
 
-#: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
+#: A line that belongs to the line above it: it begins with white space, or is part of an exception of Java.
 _BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
-#: What a part of a JSON object has: a brace, or a quoted key with its colon.
+#: A mark of a part of a JSON object: a brace, or a quoted key with its colon.
 _PART_OF_OBJECT = re.compile(rb'[{}]|"\s*:')
 #: A longer text of a line is cut in messages.
 MAX_TEXT = 60

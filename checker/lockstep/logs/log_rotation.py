@@ -17,10 +17,10 @@ _DAY = (
 )
 _NUMBER = r"(?P<number>\d{1,3})"
 
-#: What a log's name ends with. Without it a number may as well be a node's, as in `node-1` and `node-2`.
+#: The ending of a log's name. Without it a number may as well be a node's, as in `node-1` and `node-2`.
 _EXTENSION = r"\.(?:log|txt|out|err|jsonl?|ndjson|trace)"
 
-#: What a rotation makes of the name `a.log`, and how that is packed: `a.log.1`, `a.log-20260102`, `a.2026-01-02.log`.
+#: The names that rotation makes of `a.log`, and their packing: `a.log.1`, `a.log-20260102`, `a.2026-01-02.log`.
 _BEHIND = re.compile(rf"(?P<base>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?:\.gz)?")
 _WITHIN = re.compile(rf"(?P<stem>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?P<extension>{_EXTENSION})(?:\.gz)?")
 _NAMED = re.compile(rf".+{_EXTENSION}")

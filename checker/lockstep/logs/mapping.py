@@ -55,7 +55,7 @@ Duration = Annotated[
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
-#: What a JSON field may be compared with.
+#: The values that a JSON field may be compared with.
 Scalar: TypeAlias = bool | int | str | None
 
 

@@ -37,7 +37,7 @@ from lockstep.tlc.tlc_output import cfg_section
 #: TLC's message where every \E of Next ranges over an empty set: it does not search then.
 NO_ACTION = "No next state actions defined"
 
-#: What TLC does with temporal properties under SYMMETRY or VIEW.
+#: The note on temporal properties under SYMMETRY or VIEW.
 _UNSOUND = "TLC misses violations, and a lasso that it prints need not be a behaviour of the spec"
 
 _VERDICTS = {

@@ -387,7 +387,7 @@ class LiteralSearch:
     def fault_in_formulas(self) -> SpecFault | None:
         """Evaluate temporal formulas in the states and steps found so far; return the first fault.
 
-        What a search of these states would evaluate comes first; then all parts of the formulas, guarded or not.
+        The parts that a search of these states would evaluate come first, then all others, guarded or not.
         """
         if self.equivalence.is_equality and self.successors is not None:
             try:

@@ -111,9 +111,9 @@ def bytes_of(state: State) -> bytes:
 class KeysApart:
     """Keys of states, or of some of their values, that are equal where these are equal in TLA+.
 
-    Python holds 1 and TRUE equal. Of the tuples that it holds equal the first is its own key, and so are those of the
-    same kinds; the others have their bytes. So keys can be compared only with those of the same object since it was
-    cleared.
+    Python holds 1 and TRUE equal. Among tuples that it holds equal, the first and those of the same kinds are their own
+    keys; the keys of the others are their bytes. So a key can be compared only with keys of the same object since it
+    was cleared.
     """
 
     __slots__ = ("_first",)

@@ -76,7 +76,7 @@ _OF_CFG = re.compile(
     rf'(?P<kept>\\\*[^\n]*|\(\*.*?\*\))|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<symbol>{_SYMBOL})', re.DOTALL
 )
 
-#: What may stand in for a character, the controls first, which nobody writes; TLA+ has no meaning for any of them.
+#: Substitutes for a character, the controls first, which nobody writes; TLA+ has no meaning for any of them.
 _LATIN = [*map(chr, range(0x80, 0xA0)), *map(chr, range(0xA1, 0x100))]
 
 

@@ -1,6 +1,6 @@
 """The properties of a cfg in parts that TLC can check one by one: of a state, of a step, and of the first state.
 
-What a property requires of behaviours without end is no such part: no trace is checked for it.
+Conjuncts about behaviours without end are no such parts: no trace is checked for them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from lockstep.tla.values.kinds import (
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.printed_values import parse_value
 
-#: What the module prints about: an event that shows or sent something else, and what is being compared.
+#: Subjects of the module's output: an event that shows or sent something else, and the value being compared.
 SHOWS, SENT, PROBE = "shows", "sent", "probe"
 
 

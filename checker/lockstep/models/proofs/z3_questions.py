@@ -48,7 +48,7 @@ def prove(
 
     Args:
         node_counts: The group sizes the questions cover; `None` for every size.
-        questions: What to ask; no question at all proves nothing.
+        questions: the claims; without any, nothing is proved.
         timeout_ms: Milliseconds for each question, at least 1.
         controls: Proofs of wrong neighbours. One that is not refuted makes a proved claim unknown.
 

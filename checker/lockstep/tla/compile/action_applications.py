@@ -1,7 +1,7 @@
 """Functions applied as conjuncts: the body is taken apart in place of the application, as in TLC.
 
 A definition that is a function becomes a generator of its own, which takes the argument: of a LET a local one, else one
-of the module. What is no function that TLC would take apart is a value, whose application is a formula.
+of the module. A function that TLC would not take apart is a value, whose application is a formula.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Actions of TLA+ to Python generators over a next state under construction.
 
 An action is written as nested statements: a conjunct that is a formula is an ``if``, ``x' = e`` assigns, ``\\E`` and
-``x' \\in S`` are loops, a disjunction tries its branches in order, and what is innermost says ``yield``: the next state
-is then complete. What a branch assigned is taken back when it is left, so that nothing of one branch shows in another.
+``x' \\in S`` are loops, a disjunction tries its branches in order, and the innermost statement is a ``yield``: the next
+state is then complete. The assignments of a branch are undone at its end, so that no branch sees those of another.
 
 Which variables are assigned where is known while writing; a definition used as an action becomes one generator for
 each set of variables that may be assigned when it is entered. Where that depends on the run, a helper asks at run time.

@@ -15,7 +15,7 @@ from lockstep.tla.compile.expression_quantifiers import iterable, loops
 from lockstep.tla.compile.python_text import Block, pattern_text
 from lockstep.tla.syntax.tree import Bind, Bound, Expr
 
-#: Writes what stands within loops, given the block and the context there, and the names of the variables.
+#: Writes the body of loops, given the block and the context there, and the names of the variables.
 WriteBody = Callable[[Block, Context, list[str]], None]
 
 

@@ -121,7 +121,7 @@ class ExpressionWriter(ABC):
 
     @contextmanager
     def writing(self, *, quickly: bool) -> Iterator[None]:
-        """Write what may, or may not, take for granted what is applied."""
+        """Write code that assumes that applications succeed, or that does not."""
         before, self.is_quick = self.is_quick, quickly
         try:
             yield
@@ -137,11 +137,11 @@ class ExpressionWriter(ABC):
         *,
         once: bool = False,
     ) -> Block:
-        """Write a function twice, where that is worth it: one that takes for granted what is applied, and a plain one.
+        """Write a function, where it pays in two versions: one that assumes that applications succeed, and a plain one.
 
-        ``r.f`` is the entry of a table if r is a record with that field. The quick function looks it up as if it were;
-        where it is not, Python raises an error, and the plain function finds out what is wrong. It is written where
-        nothing of it is computed after it has returned, and it makes no difference how often a thing is evaluated.
+        ``r.f`` is the entry of a table if r is a record with that field. The quick version looks it up on that
+        assumption; where it is wrong, Python raises an error, and the plain version finds the fault. A quick version is
+        written where nothing is computed after it has returned, and repeated evaluation makes no difference.
 
         Args:
             write: writes its parameters and its body.

@@ -5,17 +5,17 @@ A formula is a conjunction over the elements of constant sets, such as the nodes
 value depends on its footprint alone: paths into the state, such as ``node``, n, ``log``. So an instance need be
 evaluated again only after a step that changed something on one of its paths. Nothing here evaluates anything.
 
-An example. Of the invariant ::
+An example. For the invariant ::
 
     Safe == \\A n \\in Node : \\A c \\in done : c.index <= state[n].mark => state[n].log[c.index] = c.entry
 
-with two nodes there are two instances, since Node is constant. That of n1 (the element with number 0) has the footprint
-``done``, ``state[0].mark``, ``state[0].log``. A step that changes ``state[n2].log`` leaves n1's alone. A step that
-appends to ``state[n1].log`` affects n1's, but not all of it: it says something of *each* c of the set ``done`` of the
-state, and reads the log at the index ``c.index`` only. So the part has an :class:`Each` with ``domain`` = ``done``,
+with two nodes there are two instances, since Node is constant. The instance of n1 (the element with number 0) has the
+footprint ``done``, ``state[0].mark``, ``state[0].log``. A step that changes ``state[n2].log`` leaves n1's alone. A step
+that appends to ``state[n1].log`` affects n1's, but not all of it: it says something of *each* c of the set ``done`` of
+the state, and reads the log at the index ``c.index`` only. So the part has an :class:`Each` with ``domain`` = ``done``,
 ``at`` = (``state[0].log``, "index", 0) and a :class:`Threshold` for ``c.index <= state[n].mark``;
-:mod:`lockstep.conformance.affected_elements` then tests the c whose index is one that changed, and, where the mark
-rose from 4 to 6, those with index 5 and 6.
+:mod:`lockstep.conformance.affected_elements` then tests the c whose index is one that changed, and, where the mark rose
+from 4 to 6, those with index 5 and 6.
 
 A footprint may be too large, which costs time, but never too small: what is not understood reads all variables.
 """

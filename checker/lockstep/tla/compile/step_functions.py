@@ -24,10 +24,10 @@ from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.python_text import Block, pattern_text, python_name, tuple_text
 from lockstep.tla.syntax.tree import Bound, Expr
 
-#: An action, and what is left of the way to it.
+#: An action, and the frames that are left above it.
 Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
 
-#: The parameter of a function that lists arguments: what is known of each of them.
+#: The parameter of a function that lists arguments: the hints on each of them.
 _HINTS = "_args"
 
 
@@ -114,7 +114,7 @@ def _write_action(module: GeneratedModule, name: str, params: tuple[str, ...], p
 def _write_successors(module: GeneratedModule, split: list[ActionPart], names: dict[int, str]) -> None:
     """Write the function that lists all successors of a state, in the order in which TLC generates them.
 
-    What stands below a quantifier is taken element by element: ``\\E i \\in 1..2 : A(i) \\/ B(i)`` is A(1), B(1),
+    The actions below a quantifier are taken element by element: ``\\E i \\in 1..2 : A(i) \\/ B(i)`` is A(1), B(1),
     A(2), B(2).
     """
     key = module.meta["successors"] = module.fresh("_successors")
@@ -126,7 +126,7 @@ def _write_successors(module: GeneratedModule, split: list[ActionPart], names: d
     module.entries["next"].append("\n".join(head.lines))
 
 
-#: Writes what is below a frame, given the block and the context there, and the variables that were chosen.
+#: Writes the code below a frame, given the block and the context there, and the variables that were chosen.
 _GoOn: TypeAlias = Callable[[Block, Context, list[str]], None]
 
 

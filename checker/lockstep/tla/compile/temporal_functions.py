@@ -215,7 +215,7 @@ def _without_states(module: GeneratedModule, expr: Let, scope: Context) -> Let:
 
 
 def _is_constant(module: GeneratedModule, domain: Expr, place: _Place) -> bool:
-    """Return whether a set depends on no variable, nor does an argument that it uses."""
+    """Return whether neither a set nor an argument that it uses depends on a variable."""
     return module.program.is_constant(domain) and all(
         _is_constant(module, *each) for each in _arguments(module, domain, place)
     )

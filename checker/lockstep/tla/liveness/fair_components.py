@@ -1,8 +1,8 @@
 """Components of a product that a behaviour may stay in for ever: those that meet every condition.
 
 As tlc2.tool.liveness.LiveWorker: ``[]<>P`` (AE) asks for a step that is P, ``<>[]P`` (EA) leaves only the steps that
-are, and strong fairness, ``<>[]P \\/ []<>Q``, does the latter where the component has no step that is Q. What is left
-of a component falls into components again, which are checked in their turn.
+are, and strong fairness, ``<>[]P \\/ []<>Q``, does the latter where the component has no step that is Q. The rest
+of a component divides into components again, which are checked in turn.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from lockstep.tla.liveness.behaviour_graph import Valuation
 from lockstep.tla.liveness.tableau_product import Product
 from lockstep.tla.liveness.temporal_formulas import Formula, Or, persisting, recurring
 
-#: The steps within a component: of each number the next ones, each with what is put off.
+#: The steps within a component: for each number the next ones, each with the promises that it postpones.
 Steps: TypeAlias = dict[int, list[tuple[int, int]]]
-#: Whether a step (from, to, what is put off) is of a kind that a cycle needs.
+#: Whether a step (from, to, postponed promises) is of a kind that a cycle needs.
 Wanted: TypeAlias = Callable[[int, int, int], bool]
 
 

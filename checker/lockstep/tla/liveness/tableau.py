@@ -83,7 +83,7 @@ class Tableau:
     def moves(self, node: int, evaluate: Evaluate) -> list[Move]:
         """List the ways to go on from a node by a step.
 
-        What cannot be evaluated is taken to hold, and is remembered in all nodes from there on.
+        A formula that cannot be evaluated is taken to hold, and is remembered in all nodes from there on.
 
         Args:
             node: the node.

@@ -33,7 +33,7 @@ _SECONDS = 30.0
 
 
 def untranslated(text: str) -> int | None:
-    """Return the line at which a module has an algorithm that nothing translates; None where it has none such."""
+    """Return the line of an algorithm in a module that has no translation; None where there is none."""
     found = _ALGORITHM.search(text)
     if found is None or _BEGIN.search(text) is not None:
         return None

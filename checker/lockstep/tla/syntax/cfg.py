@@ -278,9 +278,6 @@ def parse_cfg(text: str, file: str = "<cfg>") -> Cfg:
     Args:
         file: its name in error messages.
 
-    Returns:
-        What it says.
-
     Raises:
         CfgError: on anything unknown, with file and line.
     """

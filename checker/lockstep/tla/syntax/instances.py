@@ -292,7 +292,7 @@ class _InstanceResolver:
     def within(self, instance: _Substitutions, expr: Expr, scope: _Scope) -> Expr:
         """Rewrite an expression under other substitutions of the same declarations.
 
-        What a LET around it defines stays as it is out there, as in TLC.
+        Definitions of a LET around it stay as they are there, as in TLC.
         """
         return self.rewrite(expr, replace(scope, instance=instance))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-#: Modules that TLC takes from Java in part; the rest is compiled from their TLA+ text. The user has those of the
+#: Modules that TLC implements in Java in part; the rest is compiled from their TLA+ text. The user has those of the
 #: community beside the spec or in a named folder.
 MODULES_PARTLY_JAVA = frozenset({"Json", "IOUtils", "CSV", "SVG", "GraphViz", "Statistics", "TLCExt"})
 

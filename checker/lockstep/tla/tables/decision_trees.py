@@ -22,10 +22,10 @@ ReadPath: TypeAlias = list[tuple["int | Membership", int]]
 
 #: The number of the value of a column.
 Lookup: TypeAlias = Callable[[int], int]
-#: An evaluation: it extends a path by what it reads, and returns the whole path and its result.
+#: An evaluation: it extends a path by the columns that it reads, and returns the whole path and its result.
 Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 
-#: The column of a root that branches on a number that comes with each row: of arguments, or of what a step writes.
+#: The column of a root that branches on a number that comes with each row: of arguments, or of a step's writes.
 AUX = 1 << 24
 
 _LEAF, _OPEN = -1, -2

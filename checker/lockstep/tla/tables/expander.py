@@ -36,7 +36,7 @@ from lockstep.tla.tables.unread import tracked
 from lockstep.tla.values.kinds import Value
 
 MAX_PAIRS = 1 << 20
-#: The number of expansions at which what reads nothing is evaluated once more; then after four times as many.
+#: The number of expansions after which trees that read nothing are evaluated again; then after four times as many.
 _EVALUATE_AGAIN_AT = 4
 #: Why a specification is unsuited whose states the literal search can judge, and tables cannot.
 TOO_DEEP = "it has a recursion too deep for tables"

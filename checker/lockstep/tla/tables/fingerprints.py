@@ -24,7 +24,7 @@ from lockstep.tla.tables.state_layout import Layout, Path, Rows, ShapeChangedErr
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.value_bytes import encoded
 
-#: Fingerprints; or for each state those of its images, or what these are the sum of.
+#: Fingerprints; or for each state those of its images, or the terms of their sum.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 #: Values for which a column has room at first.

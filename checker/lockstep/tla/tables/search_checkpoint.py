@@ -1,7 +1,7 @@
 """A search saved in a file after a level, from which it goes on after an interruption.
 
-The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them. What is long is
-several arrays, so that it is never in memory as a whole.
+The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them. Long lists
+are several arrays, so that they are never in memory as a whole.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Layout:
     """The columns of a state, and their values by number.
 
     A variable whose value is a function, or a record, is taken apart, and so are its values, as long as all initial
-    states have the same domain there. What turns out to change its domain is a column as a whole.
+    states have the same domain there. A part that turns out to change its domain is one column.
 
     Attributes:
         paths: where each column is.

@@ -1,12 +1,12 @@
 """Kinds of steps: one for all steps that write the same of the columns that a predicate reads.
 
 A predicate of logs does not distinguish a step that writes a role and a term from one that writes a channel. So its
-results are not kept for each pattern of columns that steps write, but for what a pattern has of the columns that the
+results are stored not for each pattern of columns that steps write, but for the columns of a pattern that the
 predicate has ever asked about, before a step or after it: those that matter.
 
-It is evaluated as if the step wrote all columns but those that matter and are not written. What an evaluation does not
-ask about may be written or not, then. If it asks about a column that did not matter before, it is no result: more
-matters from then on, and all results of the predicate are forgotten.
+It is evaluated as if the step wrote all columns but those that matter and are not written. A column that an evaluation
+does not ask about may then be written or not. If it asks about a column that did not matter before, it is no result:
+more matters from then on, and all results of the predicate are forgotten.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class TableExploration(SearchOutcome):
 
 
 def unsuited(spec: Spec) -> str | None:
-    """Return why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
+    """Return the reason why tables cannot explore a specification; None where none is known beforehand."""
     if not spec.has_behaviour:
         return "it has no behaviour"
     if spec.has_registers:

@@ -1,11 +1,11 @@
 """Placeholders for the parts of a state that an evaluation has not read, which notice when it reads them.
 
 A search by tables evaluates a formula in a state that is made of :class:`Unread`, one for each slot. The generated
-code's own functions ask for what they need, in the order in which they need it; what they asked for is the footprint
-of this evaluation. So nothing has to be known of a formula beforehand. Whatever touches an Unread without asking raises
-:class:`NeedRead`, which no handler of evaluation errors catches, and the evaluation begins anew with that slot read.
-Python's ``type`` alone touches nothing: what asks that of a part is given the part (see ``_WITHIN``). Copied to its own
-place an Unread says that the slot is unchanged.
+code's own functions ask for the slots that they need, in the order in which they need them; these slots are the
+footprint of this evaluation. So nothing has to be known of a formula beforehand. Whatever touches an Unread without
+asking raises :class:`NeedRead`, which no handler of evaluation errors catches, and the evaluation begins anew with that
+slot read. Python's ``type`` alone touches nothing: an operator that asks for the type of a part is given the part (see
+``_WITHIN``). An Unread that is copied to its own place means that the slot is unchanged.
 """
 
 from __future__ import annotations
@@ -154,12 +154,12 @@ _MISSING = object()
 #: The flags of a function of any number of operands, or of named ones.
 _VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
-#: Where the operators of the language are, and what makes sets that are not listed.
+#: The modules of the language's operators, and of sets that are not listed.
 _OPERATORS = "lockstep.tla.values."
 _NO_OPERATORS = ("lockstep.tla.values.kinds", "lockstep.tla.values.name_order")
-#: What may put an operand into its result as it is.
+#: Operators that may put an operand into their result as it is.
 _COPYING = {"frozen", "put", "single", "assign", "except_"}
-#: What asks ``type`` of the parts of its operands, or keeps parts that come in a table.
+#: Operators that ask ``type`` of the parts of their operands, or keep parts that come in a table.
 _WITHIN = {"RcdSet", "function_of"}
 
 

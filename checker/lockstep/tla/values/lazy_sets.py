@@ -1,7 +1,7 @@
 """Sets known by a membership test, and operations on any set: membership, order, finiteness.
 
-Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. What is wrong
-with a set comes to light where TLC would find it: when it is used, not when it is made.
+Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. An error
+in a set is raised where TLC would find it: when the set is used, not when it is made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Facts remembered about values: the parts that long ones were made of, and the shapes of short sets.
 
-A log gets one entry more, and so does the set of committed entries. What is new in the longer one, and whether all of
+A log gets one entry more, and so does the set of committed entries. The new elements of the longer one, and whether
 it has a property that the shorter one had, can be found without looking at all of it again. Only the latest values are
 remembered, so every caller must also work without.
 
@@ -74,8 +74,8 @@ _MAX_SETS = 4096
 
 #: By the id of the very set. For reading alone: it is read too often for a call of its own.
 by_id: dict[int, SetFacts] = {}
-#: The keys of equal sets, for each shape: what Python holds equal is equal in TLA+ too if it is of one shape, where
-#: nothing is a boolean here and an integer there.
+#: The keys of equal sets, for each shape: sets of one shape that Python holds equal are equal in TLA+ too, since no
+#: element is a boolean in one and an integer in the other.
 _keys: dict[Any, dict[frozenset[Any], dict[Any, tuple[Any, ...]]]] = {}
 
 

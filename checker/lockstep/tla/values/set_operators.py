@@ -184,7 +184,6 @@ def union_over(sets: list[Value], intervals: bool = False) -> Value:
     """Compute ``UNION {e : x \\in S}`` of the values of e, or ``UNION {a, b}`` of these.
 
     Args:
-        sets: What the union is of.
         intervals: whether some of the sets may be what TLC keeps as an interval, and does not list.
 
     Raises:
