@@ -233,7 +233,7 @@ def test_no_reader_crashes_on_much_changed_input(tmp_path: Path) -> None:
     fuzz(3_000, tmp_path)
 
 
-def test_the_fuzzer_changes_what_is_read() -> None:
+def test_the_fuzzer_changes_the_input() -> None:
     seen: set[bytes] = set()
 
     @settings(QUIET, max_examples=50)
