@@ -15,14 +15,14 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from math import inf
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc, hold_with_tlc
-from lockstep.conformance.property_evaluation import EvaluationMode, IncrementalEvaluation, LiteralEvaluation
+from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation, LiteralEvaluation
 from lockstep.conformance.trace_check import Events, TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text_table import table
@@ -51,12 +51,14 @@ LENGTHS = (1_000, 10_000, 100_000)
 MEASURED = 500
 
 
-def of_dledger(trace: Events, spec: Spec, evaluation: EvaluationMode = EvaluationMode.INCREMENTAL) -> TraceVerdict:
+def of_dledger(
+    trace: Events, spec: Spec, evaluation: Callable[[Spec], Evaluation] = IncrementalEvaluation
+) -> TraceVerdict:
     """Check a trace of DLedger."""
     return check_trace(trace, spec, DLEDGER.interface(spec), evaluation)
 
 
-def checked(path: Path, evaluation: EvaluationMode, runs: int = RUNS) -> TraceVerdict:
+def checked(path: Path, evaluation: Callable[[Spec], Evaluation], runs: int = RUNS) -> TraceVerdict:
     """Check a trace some times; return the verdict of the fastest run."""
     found = []
     for _ in range(runs):
@@ -73,8 +75,8 @@ def speed(folder: Path, events: int) -> str:
     rows = []
     for plan in PLANS:
         path = write_cluster(folder, plan, 3, events)
-        quick = checked(path, EvaluationMode.INCREMENTAL)
-        literal = checked(path, EvaluationMode.LITERAL, runs=1)
+        quick = checked(path, IncrementalEvaluation)
+        literal = checked(path, LiteralEvaluation, runs=1)
         size = path.stat().st_size / events
         row = (plan, events, round(size), round(quick.observed / events), round(events / quick.seconds))
         rows.append((*row, round(events / literal.seconds), f"{literal.seconds / quick.seconds:.1f}x"))
@@ -166,13 +168,13 @@ def whole_process(folder: Path) -> str:
 def beside_tlc(folder: Path) -> str:
     """One trace, and many in one run, with TLC alone and with the compiled spec."""
     path = write_cluster(folder, "ordered", 6, ALONE)
-    quick = checked(path, EvaluationMode.INCREMENTAL)
+    quick = checked(path, IncrementalEvaluation)
     trace = read_trace(path)
     found = check_with_tlc(trace, subject(DLEDGER, trace.header, str(path)))
     if found.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: TLC: {found.verdict}: {found.reason}")
     paths = [write_cluster(folder, "ordered", seed, SHORT) for seed in range(100, 100 + TOGETHER)]
-    all_quick = sum(checked(each, EvaluationMode.INCREMENTAL, runs=1).seconds for each in paths)
+    all_quick = sum(checked(each, IncrementalEvaluation, runs=1).seconds for each in paths)
     traces = [read_trace(each) for each in paths]
     held = subject(DLEDGER, traces[0].header, str(paths[0]))
     begin = time.perf_counter()

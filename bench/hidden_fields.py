@@ -260,7 +260,14 @@ class Row:
         """Return the row of the table."""
         shares = [f"{self.found(group):.0f}" for group in GROUPS]
         rate = round(self.events / self.seconds)
-        return self.title, f"{self.lines / self.events:.0%}", self.spread.most, f"{self.bits():.2f}", rate, *shares
+        return (
+            self.title,
+            f"{self.lines / self.events:.0%}",
+            self.spread.max_states,
+            f"{self.bits():.2f}",
+            rate,
+            *shares,
+        )
 
 
 def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
@@ -277,7 +284,7 @@ def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
         subject = Tampered(trace.header, events, spec, interface, str(path))
         whole.seconds += time.process_time() - begin
         whole.lines, whole.events = whole.lines + len(events), whole.events + len(events)
-        whole.spread.most = 1
+        whole.spread.max_states = 1
         errors = planted(subject, args.each, number)
         for error in errors:
             outcome = subject.judge(error).outcome
@@ -296,7 +303,7 @@ def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
 
 
 def _put_together(total: Spread, one: Spread) -> None:
-    total.most, total.lines = max(total.most, one.most), total.lines + one.lines
+    total.max_states, total.lines = max(total.max_states, one.max_states), total.lines + one.lines
     for name, bits in one.entropy.items():
         total.entropy[name] = total.entropy.get(name, 0.0) + bits
 
@@ -320,7 +327,7 @@ def main() -> None:
     if args.svg is not None:
         shares = {f"errors found: {group}": [row.found(group) for row in rows] for group in GROUPS}
         titles = [row.title for row in rows]
-        args.svg.write_text(picture(titles, shares, "states carried", [row.spread.most for row in rows]), "utf-8")
+        args.svg.write_text(picture(titles, shares, "states carried", [row.spread.max_states for row in rows]), "utf-8")
     left = sum(row.open() for row in rows)
     print(f"\nnot known, since more than {args.most:,} states would have to be carried: {left}")
 

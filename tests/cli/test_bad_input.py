@@ -176,13 +176,13 @@ def fuzz_recording(content: bytes) -> None:
         return
     spec = trace_spec(imported.header, "fuzzed")
 
-    class Told:
+    class FuzzedTrace:
         source = "fuzzed"
 
         def __iter__(self):  # type: ignore[no-untyped-def]  # as the protocol says
             return iter(enumerate(imported, start=2))
 
-    assert check_dledger(Told(), spec).verdict is not Verdict.INTERNAL
+    assert check_dledger(FuzzedTrace(), spec).verdict is not Verdict.INTERNAL
 
 
 def fuzz_toml(content: bytes, folder: Path) -> None:
@@ -235,7 +235,7 @@ def test_no_reader_crashes_on_much_changed_input(tmp_path: Path) -> None:
     fuzz(3_000, tmp_path)
 
 
-def test_the_fuzzer_changes_what_is_read() -> None:
+def test_the_fuzzer_changes_the_input() -> None:
     seen: set[bytes] = set()
 
     @settings(QUIET, max_examples=50)

@@ -176,7 +176,7 @@ def test_a_trace_is_written_through_a_link_and_into_a_pipe(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes no byte, of Linux")
-def test_what_cannot_be_written_is_no_malformed_input(tmp_path: Path) -> None:
+def test_a_failed_write_is_no_malformed_input(tmp_path: Path) -> None:
     done = lockstep("import", CAPTURED / "dledger-0.2.7-figure8.ndjson", "-o", "/dev/full", cwd=tmp_path)
     assert (done.returncode, "/dev/full" in done.stderr) == (4, True)
     with Path("/dev/full").open("wb") as full:
@@ -336,7 +336,7 @@ def test_the_help_lists_every_command_and_imports_what_none_of_them_needs() -> N
     assert imported == {"base", "cli"}
 
 
-def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:
+def test_the_help_lists_the_exit_codes(tmp_path: Path) -> None:
     text = " ".join(lockstep("--help", cwd=tmp_path).stdout.split())
     for part in ("0 everything holds", "1 a violation", "2 wrong usage", "3 inconclusive", "4 an internal error"):
         assert part in text
@@ -351,12 +351,12 @@ def schema_of(definition: str, folder: Path) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
+def test_an_error_of_lockstep_itself_exits_4(tmp_path: Path) -> None:
     done = schema_of("def other(): raise ZeroDivisionError('x')", tmp_path)
     assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")
 
 
-def test_what_py4j_logs_is_kept_from_the_terminal_and_what_others_log_is_not(tmp_path: Path) -> None:
+def test_the_log_of_py4j_is_hidden_from_the_terminal_and_that_of_others_is_not(tmp_path: Path) -> None:
     """Py4J logs a traceback in a thread, now and then, as Ctrl-C kills Spark's Java."""
     done = schema_of(
         "def other():\n"
@@ -411,7 +411,7 @@ def test_the_picture_of_the_docs_is_what_graph_draws(tmp_path: Path) -> None:
     assert (tmp_path / "g.svg").read_text() == kept.read_text()
 
 
-def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() -> None:
+def test_the_page_on_traces_lists_every_field_of_a_verdict_and_of_a_finding() -> None:
     text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
     printed = text[text.index("## What `check` prints") :]
     names = [field.name for kind in (TraceVerdict, Finding) for field in fields(kind)]
@@ -434,7 +434,7 @@ def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, nth: int, print
     assert (done.returncode, printed in done.stdout) == (0, True)
 
 
-def test_the_page_on_traces_tells_every_constant_s_default() -> None:
+def test_the_page_on_traces_lists_every_constant_s_default() -> None:
     text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
     defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.M))
     assert defaults == {str(each): "false" for each in Feature}

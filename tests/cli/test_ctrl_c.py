@@ -88,7 +88,7 @@ def test_ctrl_c_in_a_fleet_is_reported_in_a_line_and_leaves_nothing(delay_second
     assert list(scratch.iterdir()) == []
 
 
-#: A square of a million states, of which tables know all there is to know after a thousand evaluations.
+#: A square of a million states, which tables explore with a thousand evaluations.
 SQUARE = """---- MODULE Square ----
 EXTENDS Naturals
 VARIABLES x, y

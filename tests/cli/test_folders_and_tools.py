@@ -77,7 +77,7 @@ def test_without_the_folder_the_module_is_missing(name: str, folder: Path) -> No
     assert "Steps" in ran.stdout + ran.stderr
 
 
-def test_the_counterexample_of_tlc_tells_the_lines_of_a_module_found_elsewhere(folder: Path) -> None:
+def test_the_counterexample_of_tlc_shows_the_lines_of_a_module_found_elsewhere(folder: Path) -> None:
     words = ("--spec", "Counter.tla", "-I", ELSEWHERE, "--format", "json")
     ran = lockstep("model", *words, cwd=folder)
     steps = json.loads(ran.stdout)["counterexample"]
@@ -191,7 +191,7 @@ def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: b
     definitions = "Init == x = 0\nNext == x' = x\nInv == x = 0\nShown == [x |-> x]\nDone == TRUE"
     text = f"---- MODULE M ----\nVARIABLE x\n{definitions}\n===="
     (tmp_path / "M.tla").write_text(text + "\n")
-    entries = ["\\* ALIAS is told", "INIT Init", "NEXT Next", "INVARIANT Inv"]
+    entries = ["\\* ALIAS is in a comment", "INIT Init", "NEXT Next", "INVARIANT Inv"]
     entries.insert(4 if last else 2, entry)
     (tmp_path / "M.cfg").write_text("\n".join(entries) + "\n")
     ran = lockstep("model", "--spec", "M.tla", cwd=tmp_path)
@@ -203,7 +203,7 @@ def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: b
     assert expected in ran.stdout
 
 
-def test_a_jar_tells_which_entries_it_knows(tmp_path: Path) -> None:
+def test_the_entries_that_a_jar_knows_are_found(tmp_path: Path) -> None:
     jar = find_tla2tools(environ={})
     assert jar_knows_entry(jar, "SYMMETRY")
     assert not jar_knows_entry(jar, "ALIAS")

@@ -130,13 +130,13 @@ PRINTED = [
     ("view", FILE, "-o", "page.html"),
     ("view", "action.trace.ndjson"),
 ]
-FEW = [(each,) for each in PRINTED if "--engine" not in each and each[-1] != "jsonl"]
+SAMPLE = [(each,) for each in PRINTED if "--engine" not in each and each[-1] != "jsonl"]
 
 
 @pytest.mark.parametrize(
-    ("words",), sampled([(each,) for each in PRINTED], FEW), ids=lambda words: ascii(" ".join(words))
+    ("words",), sampled([(each,) for each in PRINTED], SAMPLE), ids=lambda words: ascii(" ".join(words))
 )
-def test_what_a_file_says_is_shown_and_never_obeyed(words: tuple[str, ...], folder: Path) -> None:
+def test_the_content_of_a_file_is_shown_and_never_obeyed(words: tuple[str, ...], folder: Path) -> None:
     done = lockstep(*words, cwd=folder)
     assert done.stdout + done.stderr != ""
     assert obeyed(done.stdout + done.stderr) == []
@@ -145,7 +145,7 @@ def test_what_a_file_says_is_shown_and_never_obeyed(words: tuple[str, ...], fold
     assert "internal error" not in done.stderr
 
 
-def test_what_is_shown_is_what_was_there(folder: Path) -> None:
+def test_the_text_shown_is_the_text_of_the_file(folder: Path) -> None:
     done = lockstep("check", FILE, cwd=folder)
     shown = r"n\u001b[31mX\u001b]0;t\u0007\u000d\u009b2J\u0085\u202ey\u2028\u2029\u2066z\u2069\u200b\u200d\u2060\ufeff"
     assert done.stdout.startswith(shown)
@@ -245,7 +245,7 @@ def texts(tree: object) -> set[str]:
     return {tree} if isinstance(tree, str) else set()
 
 
-def test_what_a_library_or_python_itself_prints_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_a_library_and_of_python_itself_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
     with visible_output():
         print(OBEYED)
         sys.stderr.writelines([OBEYED, "\n"])

@@ -25,7 +25,7 @@ from tests.support.programs.lockstep_command import lockstep
 from tests.support.programs.terminals import on_a_terminal
 from tests.support.systems.simulated_traces import simulated
 
-FEW = 12
+EVENT_COUNT = 12
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trace that holds, one with a wrong value, one that is cut, the last in a folder of its own."""
     made = tmp_path_factory.mktemp("traces")
     head, events = simulated()
-    write_trace(made / "good.ndjson", head, events[:FEW])
+    write_trace(made / "good.ndjson", head, events[:EVENT_COUNT])
     lied = msgspec.structs.replace(events[3], shows={"currTerm": 77})
-    write_trace(made / "lied.ndjson", head, [*events[:3], lied, *events[4:FEW]])
+    write_trace(made / "lied.ndjson", head, [*events[:3], lied, *events[4:EVENT_COUNT]])
     (made / "within").mkdir()
     (made / "within" / "cut.ndjson").write_bytes((made / "good.ndjson").read_bytes()[:-20])
     (made / "notes.txt").write_text("no trace\n")
@@ -123,7 +123,7 @@ def test_a_word_that_stands_for_no_file_is_reported_and_leaves_the_others_their_
 
 
 def reported(output: str, form: str) -> list[tuple[str, str, str]]:
-    """Of each trace that a report tells of: its name, the verdict, and why it is malformed."""
+    """The name of each trace in a report, the verdict, and why it is malformed."""
     if form == "text":
         found = re.findall(r"^(\S+): (?:LS301 )?(\w+): (.*)$", output, re.MULTILINE)
         return [(name, word, why if word == "malformed" else "") for name, word, why in found if name != "replay"]

@@ -45,7 +45,7 @@ IN_TURNS = list(zip(MISTAKES, itertools.cycle(TURNS), strict=False))
     sampled(ASKED, IN_TURNS[::2] + IN_TURNS[1::6]),
     ids=lambda each: each if isinstance(each, str) else each.name,
 )
-def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp_path: Path) -> None:
+def test_every_command_reports_a_mistake_alike(mistake: Mistake, command: str, tmp_path: Path) -> None:
     output = run(case(mistake, COMMANDS[command]), tmp_path)
     assert output.exit_code == 2, output.text
     assert "internal error" not in output.text
@@ -59,7 +59,7 @@ def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp
     assert steps is not None or not mistake.steps
 
 
-#: A mistake in a formula, of which TLC prints no steps; one in a cfg; one in the search itself.
+#: A mistake in a formula, where TLC prints no steps; one in a cfg; one in the search itself.
 ALIKE = (
     "operands in the wrong order, without a place by TLC",
     "a Next that takes an argument",
@@ -87,7 +87,7 @@ OF_ADD = [each for each in MISTAKES if re.search(r"LS60[34] Add\(", each.said)]
 
 @pytest.mark.parametrize("engine", ["compiled", "tlc"])
 @pytest.mark.parametrize("mistake", sampled(OF_ADD, OF_ADD[3:4]), ids=lambda each: each.name)
-def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(
+def test_a_check_of_a_log_reports_a_mistake_of_the_spec_with_its_place(
     mistake: Mistake, engine: str, tmp_path: Path
 ) -> None:
     command = ("check", "--spec", "M.tla", "--mapping", "m.toml", "--engine", engine, "m.log")
@@ -102,7 +102,7 @@ FOUND = [each for each in MISTAKES if "LS60" in each.said]
 
 
 @pytest.mark.parametrize("mistake", sampled(FOUND, FOUND[::12]), ids=lambda each: each.name)
-def test_a_search_in_python_tells_it_too(mistake: Mistake, tmp_path: Path) -> None:
+def test_a_search_in_python_reports_a_mistake_of_the_spec_with_its_place(mistake: Mistake, tmp_path: Path) -> None:
     (tmp_path / "M.tla").write_text(mistake.tla)
     (tmp_path / "M.cfg").write_text(mistake.cfg)
     with pytest.raises(Exception, match=re.escape(mistake.said.partition(" ")[2])) as raised:
@@ -168,7 +168,9 @@ def test_a_module_without_checksums_or_algorithm_has_nothing_to_note(
     assert (untranslated(PLAIN), untranslated(FAIR), untranslated(without)) == (3, 3, None)
 
 
-def test_a_command_notes_it_and_gives_its_verdict(translated: dict[str, str], tmp_path: Path) -> None:
+def test_a_command_notes_an_outdated_translation_and_gives_its_verdict(
+    translated: dict[str, str], tmp_path: Path
+) -> None:
     text = translated["plain"].replace("while count < 2", "while count < 3", 1)
     files = {"P.tla": text.encode(), "P.cfg": b"SPECIFICATION Spec\nCHECK_DEADLOCK FALSE\n"}
     output = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)

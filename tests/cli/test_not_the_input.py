@@ -120,7 +120,7 @@ DYING = {
 
 
 def java_that(home: Path, script: str) -> Path:
-    """Make a Java that tells its version and then does something else; return the folder for JAVA_HOME."""
+    """Make a Java that prints its version and then does something else; return the folder for JAVA_HOME."""
     (home / "bin").mkdir(parents=True, exist_ok=True)
     version = 'case "$*" in *-version*) echo \'openjdk version "17.0.9"\' >&2; exit 0;; esac'
     (home / "bin" / "java").write_text(f"#!/bin/sh\n{version}\n{script}\n")

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_was_hidden_in_a_name_is_seen(folder: Path) -> None:
+def test_a_hidden_character_in_a_name_is_visible(folder: Path) -> None:
     output = lockstep("check", "--switch", "repaired", "node.trace.ndjson", cwd=folder).stdout
     assert r"n\u001b[31mEVIL\u001b]0;title\u0007\u000d\u009b2J\u202eabc\u2028\u200b" in output
 

@@ -12,7 +12,7 @@ import pytest
 from lockstep.base.package_data import traces_dir
 from lockstep.conformance import property_evaluation
 from lockstep.conformance.property_evaluation import (
-    EvaluationMode,
+    Evaluation,
     IncrementalEvaluation,
     LiteralEvaluation,
     PropertyEvaluator,
@@ -40,7 +40,7 @@ from tests.support.tla.broken_spec import broken_spec
 Found = list[tuple[str, str, int]]
 
 
-def found_by(evaluation: EvaluationMode, head: Header, events: list[Event], spec: Spec) -> Found:
+def found_by(evaluation: Callable[[Spec], Evaluation], head: Header, events: list[Event], spec: Spec) -> Found:
     verdict = check_dledger(Trace(trace_lines(head, events), "t"), spec, evaluation=evaluation)
     return [(each.kind, each.name, each.line) for each in verdict.findings]
 
@@ -78,9 +78,7 @@ def test_both_modes_find_the_same_violations_on_each_plan(plan: str) -> None:
     head = header(made)
     events = [as_event(tree) for tree in simulate(1, made)]
     spec = trace_spec(head, "t")
-    assert found_by(EvaluationMode.LITERAL, head, events, spec) == found_by(
-        EvaluationMode.INCREMENTAL, head, events, spec
-    )
+    assert found_by(LiteralEvaluation, head, events, spec) == found_by(IncrementalEvaluation, head, events, spec)
 
 
 @pytest.mark.parametrize("name", sampled(["figure8", "truncate_restart", "loss"], ["figure8", "truncate_restart"]))
@@ -88,8 +86,8 @@ def test_both_modes_find_the_same_violations_on_recordings(name: str) -> None:
     imported = import_recording(traces_dir() / "captured" / "dledger" / f"dledger-0.2.7-{name}.ndjson")
     spec = trace_spec(imported.header, "t")
     events = list(imported)
-    found = found_by(EvaluationMode.LITERAL, imported.header, events, spec)
-    assert found == found_by(EvaluationMode.INCREMENTAL, imported.header, events, spec)
+    found = found_by(LiteralEvaluation, imported.header, events, spec)
+    assert found == found_by(IncrementalEvaluation, imported.header, events, spec)
     assert bool(found) is (name != "loss")
 
 
@@ -195,9 +193,7 @@ def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
     for head, recorded, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
         changed = each.applied(recorded)
         spec = trace_spec(head, "t")
-        assert found_by(EvaluationMode.LITERAL, head, changed, spec) == found_by(
-            EvaluationMode.INCREMENTAL, head, changed, spec
-        )
+        assert found_by(LiteralEvaluation, head, changed, spec) == found_by(IncrementalEvaluation, head, changed, spec)
         count += 1
     return count
 
@@ -254,9 +250,9 @@ def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.Mo
 
     imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     spec = trace_spec(imported.header, "t")
-    literal = found_by(EvaluationMode.LITERAL, imported.header, list(imported), spec)
+    literal = found_by(LiteralEvaluation, imported.header, list(imported), spec)
     monkeypatch.setattr(property_evaluation, "changes", blind)
-    assert found_by(EvaluationMode.INCREMENTAL, imported.header, list(imported), spec) != literal
+    assert found_by(IncrementalEvaluation, imported.header, list(imported), spec) != literal
 
 
 # ---- The elements that a change affects ----

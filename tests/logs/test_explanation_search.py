@@ -293,7 +293,7 @@ def all_made_up(spec: Spec, count: int) -> list[MadeUp]:
 
 
 def explained(spec: Spec, made: MadeUp, **options: Any) -> Explanations:
-    budget = {"most": options.pop("hidden")} if "hidden" in options else {}
+    budget = {"max_hidden_steps": options.pop("hidden")} if "hidden" in options else {}
     return explain(made.order(), LineSteps(spec, interface(spec), made.hidden, **budget), **options)
 
 
@@ -314,7 +314,7 @@ def test_the_search_finds_what_trying_every_behaviour_finds(count: int, relay: S
         for run in found.runs:
             assert_explains(made, relay, run)
         conclusions[found.conclusion] += 1
-        most = max(most, found.spread.most)
+        most = max(most, found.spread.max_states)
     assert set(conclusions) == {Conclusion.EXPLAINED, Conclusion.VIOLATED, Conclusion.REFUTED}
     assert min(conclusions.values()) >= count // 20
     assert most > 20
@@ -325,7 +325,7 @@ def test_a_search_that_gave_up_states_concludes_nothing_from_what_it_did_not_fin
     gave_up = 0
     for made in all_made_up(relay, count):
         whole = explained(relay, made)
-        for cut in (explained(relay, made, most=2), explained(relay, made, hidden=2)):
+        for cut in (explained(relay, made, max_states=2), explained(relay, made, hidden=2)):
             gave_up += bool(cut.left_out)
             assert cut.conclusion is (whole.conclusion if not cut.left_out else cut.conclusion)
             if cut.left_out:
@@ -470,7 +470,7 @@ def test_the_variable_that_is_known_least_is_named_first(relay: Spec) -> None:
     seen = ThreadLine(1, "", ((Claim("", {}, {"count": 0}, a),),))
     found = explain(Order([Thread("a.log", [seen])]), LineSteps(relay, interface(relay), {}))
     assert found.spread.mean() == {"count": 1.0}
-    assert found.spread.most == 2
+    assert found.spread.max_states == 2
 
 
 def test_the_budget_of_hidden_steps_is_one_for_all_states_before_a_line(relay: Spec) -> None:
@@ -480,7 +480,7 @@ def test_the_budget_of_hidden_steps_is_one_for_all_states_before_a_line(relay: S
     whole = tried(relay, hidden, [states])
     assert tried(relay, hidden, [states[:1]]) < whole
     for budget, left_out in ((whole, False), (whole - 1, True)):
-        steps = LineSteps(relay, interface(relay), hidden, most=budget)
+        steps = LineSteps(relay, interface(relay), hidden, max_hidden_steps=budget)
         reached = steps.reached(states)
         assert bool(steps.left_out) is left_out
         if not left_out:
@@ -495,7 +495,7 @@ def test_the_budget_of_hidden_steps_is_shared_by_the_orders_that_lines_may_have(
     (state, *_) = (Way(state) for state in relay.initial_states())
     once = tried(relay, {"Send": 1}, [[state]])
     assert tried(relay, {"Send": 1}, [[state], [state]]) == 2 * once
-    steps = LineSteps(relay, interface(relay), {"Send": 1}, most=once)
+    steps = LineSteps(relay, interface(relay), {"Send": 1}, max_hidden_steps=once)
     for _ in range(3):
         steps.forget()
         steps.reached([state])
@@ -507,7 +507,7 @@ def tried(spec: Spec, hidden: Mapping[str, int], several: Sequence[Sequence[Any]
     low, high = 1, 100_000
     while low < high:
         middle = (low + high) // 2
-        steps = LineSteps(spec, interface(spec), hidden, most=middle)
+        steps = LineSteps(spec, interface(spec), hidden, max_hidden_steps=middle)
         for begins in several:
             steps.reached(begins)
         low, high = (middle + 1, high) if steps.left_out else (low, middle)
@@ -516,10 +516,12 @@ def tried(spec: Spec, hidden: Mapping[str, int], several: Sequence[Sequence[Any]
 
 def test_the_progress_of_a_search_includes_the_states_that_it_carries(relay: Spec) -> None:
     reported: list[tuple[int, int, int]] = []
-    made = next(each for each in all_made_up(relay, EVERY_RUN) if explained(relay, each).spread.most > 5)
+    made = next(each for each in all_made_up(relay, EVERY_RUN) if explained(relay, each).spread.max_states > 5)
     found = explained(relay, made, on_line=lambda *numbers: reported.append(numbers))
     assert [number for number, _, tried in reported if not tried] == list(range(1, len(reported) + 1))
-    assert max(states for _, states, _ in reported) <= max(found.spread.most * 2, len(list(relay.initial_states())))
+    assert max(states for _, states, _ in reported) <= max(
+        found.spread.max_states * 2, len(list(relay.initial_states()))
+    )
     assert len({states for _, states, _ in reported}) > 1
 
 
@@ -549,8 +551,8 @@ def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
     all_of_them = explain(Order(threads), LineSteps(relay, interface(relay), {}))
     guide = Boxes(relay)
     fewer = explain(Order(threads), guide)
-    assert fewer.spread.most == len({run.state["box"] for run in all_of_them.runs})
-    assert fewer.spread.most < all_of_them.spread.most
+    assert fewer.spread.max_states == len({run.state["box"] for run in all_of_them.runs})
+    assert fewer.spread.max_states < all_of_them.spread.max_states
     assert {*guide.read} == {(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)}
 
 
@@ -559,7 +561,7 @@ def test_a_search_that_drops_states_keeps_some_of_every_order_of_the_lines(relay
     send = (Claim("Send"),)
     threads = [Thread(name, [ThreadLine(1, "", (send,)), ThreadLine(2, "", (nothing,))]) for name in ("a.log", "b.log")]
     whole = explain(Order(threads[:1]), LineSteps(relay, interface(relay), {}))
-    found = explain(Order(threads), LineSteps(relay, interface(relay), {}), most=len(whole.runs))
+    found = explain(Order(threads), LineSteps(relay, interface(relay), {}), max_states=len(whole.runs))
     assert found.left_out == (f"more than {len(whole.runs)} states fit everything logged up to some line",)
     orders = {tuple(leg.thread for leg in run.whole()[1:]) for run in found.runs}
     assert {order[0] for order in orders} == {0, 1}

@@ -140,9 +140,9 @@ def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
 ) -> None:
     spent: list[int] = []
 
-    def counting(order: Order, steps: LineSteps, *starts: Any, most: int, **options: Any) -> Explanations:
-        spent.append(most * sum(len(thread.lines) for thread in order.threads))
-        return explain(order, steps, *starts, most=most, **options)
+    def counting(order: Order, steps: LineSteps, *starts: Any, max_states: int, **options: Any) -> Explanations:
+        spent.append(max_states * sum(len(thread.lines) for thread in order.threads))
+        return explain(order, steps, *starts, max_states=max_states, **options)
 
     monkeypatch.setattr(clock_skew, "explain", counting)
     for puts in (5, 40, 500):

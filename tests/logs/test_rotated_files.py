@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.logs.log_rotation import logs_of, missing_of, without_order
+from lockstep.logs.log_rotation import logs_of, note_missing_files, note_unordered_files
 from lockstep.systems.file_check import own_check
 from lockstep.trace.trace_paths import MissingTrace, trace_paths
 from tests.support.logs.backup_service import EXAMPLE
@@ -78,7 +78,7 @@ def test_files_of_one_log_without_an_order_are_refused() -> None:
 def test_files_that_are_missing_between_rotated_ones_are_named_in_one_note() -> None:
     def missing(*names: str) -> str | None:
         (log,) = logs_of([Path(name) for name in names])
-        return missing_of(log)
+        return note_missing_files(log)
 
     assert missing("a.log.2.gz", "a.log") == "a.log.1 is not among the files: lines of a.log may be missing"
     assert missing("a.log.3", "a.log.1") == "a.log.2, a.log are not among the files: lines of a.log may be missing"
@@ -98,13 +98,13 @@ def test_files_that_are_missing_between_rotated_ones_are_named_in_one_note() -> 
 def test_a_rotation_whose_name_gives_no_order_is_noted(name: str) -> None:
     """logrotate rotates what it has rotated where a wildcard names it: its manual page warns of that."""
     said = f"{name} is taken for a log of its own: such a name gives no order of rotated files"
-    assert str(without_order(logs_of([Path(name), Path("a.log")]))).startswith(said)
-    assert without_order(logs_of([Path(name)])) is None
+    assert str(note_unordered_files(logs_of([Path(name), Path("a.log")]))).startswith(said)
+    assert note_unordered_files(logs_of([Path(name)])) is None
 
 
 def test_a_name_that_may_be_a_nodes_or_has_an_order_is_not_noted() -> None:
     for names in (*ROTATED, *APART):
-        assert without_order(logs_of([*map(Path, names), Path("other.log")])) is None
+        assert note_unordered_files(logs_of([*map(Path, names), Path("other.log")])) is None
 
 
 def test_the_page_has_the_names_that_are_recognised() -> None:

@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.models.pinned_models import ModelOutcome, compare, files_of, run_models
 from lockstep.models.tlc_search import result_of_tlc
-from lockstep.models.witness_runs import run_together, together
+from lockstep.models.witness_runs import group_witnesses, run_witnesses
 from lockstep.systems.registry import manifest
 from lockstep.tlc import TLC_DEFAULTS, TlcVerdict
 
@@ -72,13 +72,13 @@ def witnesses(tmp_path: Path) -> Write:
 
 
 def groups(of: Manifest) -> list[list[str]]:
-    return [[entry.name for entry in entries] for _, entries in together((of, entry) for entry in of.models)]
+    return [[entry.name for entry in entries] for _, entries in group_witnesses((of, entry) for entry in of.models)]
 
 
 def test_each_witness_of_a_group_is_reached_as_deep_as_in_a_run_of_its_own(witnesses: Write) -> None:
     pinned = witnesses(dict.fromkeys(PINS, 4))
     assert groups(pinned) == [list(PINS)]
-    for entry, result in zip(pinned.models, run_together(pinned, pinned.models, TLC_DEFAULTS), strict=True):
+    for entry, result in zip(pinned.models, run_witnesses(pinned, pinned.models, TLC_DEFAULTS), strict=True):
         assert result.verdict is TlcVerdict.VIOLATED
         files = files_of(pinned, entry)
         alone, shared = result_of_tlc(files, run_model(pinned, entry)), result_of_tlc(files, result)
@@ -120,7 +120,7 @@ def test_a_witness_beside_another_property_is_run_by_itself(lists: str, witnesse
 
 
 def test_the_counts_of_a_shared_run_are_those_of_none_of_its_witnesses(witnesses: Write) -> None:
-    results = run_together(pinned := witnesses({"NeverTwo": 4, "NeverThree": 4}), pinned.models, TLC_DEFAULTS)
+    results = run_witnesses(pinned := witnesses({"NeverTwo": 4, "NeverThree": 4}), pinned.models, TLC_DEFAULTS)
     assert [(each.distinct, each.generated) for each in results] == [(None, None)] * 2
     assert results[0].wall_seconds > 0 == results[1].wall_seconds
 
@@ -128,7 +128,7 @@ def test_the_counts_of_a_shared_run_are_those_of_none_of_its_witnesses(witnesses
 def test_a_witness_that_lies_elsewhere_than_pinned_is_named(witnesses: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PINS, "NeverTwo", ("INVARIANTS", 5))
     pinned = witnesses({"NeverTwo": 4, "NeverThree": 4})
-    runs = run_together(pinned, pinned.models, TLC_DEFAULTS)
+    runs = run_witnesses(pinned, pinned.models, TLC_DEFAULTS)
     found = [result_of_tlc(files_of(pinned, each), run) for each, run in zip(pinned.models, runs, strict=True)]
     assert compare(pinned.models[0], found[0]) == ["NeverTwo: depth: pinned 5, found 3"]
     assert compare(pinned.models[1], found[1]) == []
@@ -152,7 +152,7 @@ def test_a_witness_with_more_than_its_name_in_the_cfg_is_run_by_itself(witnesses
 def test_an_error_of_the_spec_is_that_of_every_witness_of_the_group(witnesses: Write, tmp_path: Path) -> None:
     pinned = witnesses({"NeverTwo": 4, "NeverThree": 4})
     (tmp_path / "Counter.tla").write_text(SPEC.replace("x # 2\nNeverThree", "x # two\nNeverThree"), encoding="utf-8")
-    assert [each.verdict for each in run_together(pinned, pinned.models, TLC_DEFAULTS)] == [TlcVerdict.ERROR] * 2
+    assert [each.verdict for each in run_witnesses(pinned, pinned.models, TLC_DEFAULTS)] == [TlcVerdict.ERROR] * 2
 
 
 def test_most_witnesses_of_dledger_share_a_run() -> None:

@@ -18,7 +18,7 @@ from lockstep.models.proofs.quorum_rules_equal import counted, element, majority
 from lockstep.models.proofs.quorum_rules_equal_any_size import quorum_rules_equal_any_size
 from lockstep.models.proofs.quorums_intersect import quorums_intersect
 from lockstep.models.proofs.quorums_intersect_any_size import quorums_intersect_any_size
-from lockstep.models.proofs.z3_questions import Question, prove
+from lockstep.models.proofs.z3_questions import SizedClaim, prove
 from lockstep.systems.dledger.index_order_inductive import (
     LAST_QUORUM_FIRST,
     ORDER_ALONE,
@@ -111,9 +111,9 @@ def test_a_lemma_that_fails_does_not_keep_the_next_from_running() -> None:
 # How a verdict comes about.
 
 
-def small_question(claim: Callable[[z3.ArithRef], z3.BoolRef], *assumptions: z3.BoolRef) -> Question:
+def small_question(claim: Callable[[z3.ArithRef], z3.BoolRef], *assumptions: z3.BoolRef) -> SizedClaim:
     x = z3.Int("x")
-    return Question(1, assumptions, claim(x), lambda model: {"x": model.eval(x).as_long()})
+    return SizedClaim(1, assumptions, claim(x), lambda model: {"x": model.eval(x).as_long()})
 
 
 def test_when_time_runs_out_the_verdict_is_unknown_and_never_a_pass() -> None:

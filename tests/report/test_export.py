@@ -30,7 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 pytest_plugins = ["pytester"]
 
-#: A text that every form must tell from its own syntax.
+#: A text that every form must distinguish from its own syntax.
 ODD = 'end; a:b #35; %% <b>&"\n::error\r\x1b\u2028 \\n {"x": 1}'
 
 
@@ -251,7 +251,7 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
         (("torn", "--to", "pytest"), 2, "LS301 malformed"),
     ],
 )
-def test_what_cannot_be_exported_is_refused_and_nothing_is_written(
+def test_an_export_that_is_refused_writes_nothing(
     words: tuple[str, ...], code: int, problem: str, violating: Path, folder: Path
 ) -> None:
     (folder / "torn").write_bytes(violating.read_bytes()[:3_000])

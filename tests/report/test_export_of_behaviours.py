@@ -86,7 +86,7 @@ Bounded == x < 2
 
 
 def exported(folder: Path, value: str, steps: int) -> subprocess.CompletedProcess[str]:
-    """Export a log of some steps, of which the second violates Bounded and the fourth is not allowed."""
+    """Export a log of steps: the second violates Bounded, and the fourth is not allowed."""
     (folder / "Counter.tla").write_text(COUNTER.replace("SAID", value), encoding="utf-8")
     cfg = "CONSTANT m1 = m1\nINIT Init\nNEXT Next\nINVARIANT Bounded\n"
     (folder / "Counter.cfg").write_text(cfg, encoding="utf-8")

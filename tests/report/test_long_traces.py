@@ -19,7 +19,7 @@ from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_reader import events_at_end
 
-#: A spec of which one variable grows with each step by a sequence as long as LENGTH says.
+#: A spec with a variable that grows with each step by a sequence of LENGTH elements.
 GROWS = """---- MODULE Grows ----
 EXTENDS Naturals, Sequences
 VARIABLES held, count
@@ -62,7 +62,7 @@ def test_each_step_is_taken_once(plan: str, tmp_path: Path, monkeypatch: pytest.
 
 
 @SYSTEMS
-def test_of_a_trace_that_holds_a_small_page_has_the_last_steps(
+def test_a_small_page_of_a_trace_that_holds_has_the_last_steps(
     plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown, context = view_trace(write_cluster(tmp_path, plan, 3, 300), {})
@@ -75,9 +75,7 @@ def test_of_a_trace_that_holds_a_small_page_has_the_last_steps(
     assert tree["steps"][0]["number"] == part.steps[0].number > 0
 
 
-def test_of_a_trace_that_deviates_a_small_page_has_what_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_page_of_a_trace_that_deviates_has_the_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown, context = view_trace(write_cluster(tmp_path, "published", 4, 400), {})
     first = min(remark.number for remark in shown.remarks)
     monkeypatch.setattr(pages, "_MAX_TREE_BYTES", len(json_for_html(page_content(shown, context))) // 3)

@@ -142,7 +142,7 @@ def test_a_property_that_fails_in_a_trace_is_shown_with_what_it_is_false_for_and
     assert "[][\\A n \\in Node" in "".join(remark["lines"])
 
 
-def test_a_search_for_a_counterexample_tells_how_many_states_it_has_found() -> None:
+def test_a_search_for_a_counterexample_reports_how_many_states_it_has_found() -> None:
     tree, progress = model_tree("late_truncate_bug")
     counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in progress]
     assert 5 < len(counts) < tree["count"]  # of each level up to 500 states, and of tables now and then
@@ -176,7 +176,7 @@ def test_a_step_that_the_spec_refuses_is_the_last_one_and_says_why(traces: dict[
     assert any("DOWN" in line for line in remark["lines"])
 
 
-def test_of_a_long_trace_the_steps_around_what_is_wrong_are_shown(
+def test_the_steps_of_a_long_trace_around_the_finding_are_shown(
     traces: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trace_window, "BEFORE", 30)
@@ -250,7 +250,7 @@ def test_a_page_does_not_overwrite_its_trace(traces: dict[str, Path], tmp_path: 
         assert trace.read_bytes() == traces["published"].read_bytes()
 
 
-def test_what_a_page_leaves_out_is_said_and_shown(tmp_path: Path) -> None:
+def test_a_page_names_and_shows_the_steps_that_it_leaves_out(tmp_path: Path) -> None:
     trace = write_cluster(tmp_path, "ordered", 3, 2_300)
     done = lockstep("view", trace, "-o", tmp_path / "x.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -115,7 +115,7 @@ def test_the_address_keeps_the_step(opened: Page, files: dict[str, Path]) -> Non
     assert at(opened) == "42"
 
 
-def test_what_a_step_does_is_announced(opened: Page) -> None:
+def test_the_changes_of_a_step_are_announced(opened: Page) -> None:
     opened.keyboard.press("ArrowRight")
     announced = opened.inner_text("#live")
     assert announced.startswith("Step 1: ")
@@ -123,7 +123,7 @@ def test_what_a_step_does_is_announced(opened: Page) -> None:
     assert opened.get_attribute("#scrubber", "aria-valuetext") in announced.lower() or "step 1:" in announced.lower()
 
 
-def test_a_message_tells_its_fields(opened: Page) -> None:
+def test_a_message_shows_its_fields(opened: Page) -> None:
     while not opened.locator("#changes button").count():
         opened.keyboard.press("ArrowRight")
     opened.locator("#changes button").first.click()
@@ -143,7 +143,7 @@ def test_a_click_on_a_step_shows_it_and_one_on_an_arrow_shows_its_message(opened
     assert opened.locator("#canvas .chosen").count() == 1
 
 
-def test_the_question_mark_tells_the_keys_and_what_the_signs_mean(opened: Page) -> None:
+def test_the_question_mark_shows_the_keys_and_the_meaning_of_the_signs(opened: Page) -> None:
     assert not opened.is_visible("#keys")
     opened.keyboard.press("?")
     assert opened.is_visible("#keys")
@@ -205,7 +205,7 @@ def test_the_names_of_what_points_into_a_log_are_whole_and_stand_within_its_pane
     tab.close()
 
 
-def test_of_a_long_log_the_beginning_is_drawn_when_one_scrolls_there(opened: Page) -> None:
+def test_the_beginning_of_a_long_log_is_drawn_when_one_scrolls_there(opened: Page) -> None:
     opened.keyboard.press("End")
     opened.set_viewport_size({"width": 300, "height": 900})
     opened.evaluate(_NEXT_FRAME)
@@ -248,7 +248,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_what_a_browser_would_obey_is_shown_as_an_escape(browser: Browser, foreign: Path) -> None:
+def test_a_character_that_a_browser_would_obey_is_shown_as_an_escape(browser: Browser, foreign: Path) -> None:
     tab = at_width(browser, foreign, 1200, "#step=150")
     shown = tab.text_content("body") or ""
     drawn = " ".join(tab.locator(".log title").all_text_contents())
@@ -406,7 +406,7 @@ def test_a_script_that_got_into_the_page_would_not_run(
     tab.close()
 
 
-def test_of_many_steps_no_more_is_drawn_than_of_few(opened: Page, browser: Browser, tmp_path: Path) -> None:
+def test_no_more_is_drawn_for_many_steps_than_for_few(opened: Page, browser: Browser, tmp_path: Path) -> None:
     few = opened.locator("#canvas *").count()
     long = tmp_path / "long.html"
     long.write_text(page_of(write_cluster(tmp_path, "published", 4, 1_000)), encoding="utf-8")
@@ -416,9 +416,7 @@ def test_of_many_steps_no_more_is_drawn_than_of_few(opened: Page, browser: Brows
     tab.close()
 
 
-def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_the_state_of_a_spec_without_nodes_is_shown_with_its_changes_marked(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "counter.html"
     file.write_text(
         build_page(page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))),

@@ -131,7 +131,7 @@ def test_logs_that_nothing_explains_are_shown_up_to_there_with_the_false_formula
     assert any("n <= acked[b]" in line for line in remark.lines)
 
 
-def test_a_log_that_tells_all_is_shown_up_to_the_line_that_the_spec_does_not_allow(
+def test_a_log_of_all_steps_is_shown_up_to_the_line_that_the_spec_does_not_allow(
     lock_service: SpecOptions, tmp_path: Path
 ) -> None:
     log = written(
@@ -180,7 +180,7 @@ def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -
         (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json: violated: not a behaviour of the spec from line 1 on"),
     ],
 )
-def test_wrong_usage_is_refused_and_nothing_is_written(words: list[str], problem: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_refused_and_writes_nothing(words: list[str], problem: str, tmp_path: Path) -> None:
     counter(tmp_path, "INIT Init\nNEXT Next\n")
     (tmp_path / "m.toml").write_text('kind = "what"\n', encoding="utf-8")
     (tmp_path / "x.itf.json").write_text('{"vars": ["x", "y"], "states": [{"x": 7, "y": 0}]}', encoding="utf-8")

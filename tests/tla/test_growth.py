@@ -63,7 +63,7 @@ def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         plus = kind.plus
         monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
     for module in (remembered_values, frozen_values, constructed_sets):
-        monkeypatch.setattr(module, "LONG", 1)
+        monkeypatch.setattr(module, "MIN_REMEMBERED", 1)
     yield
     assert made == {GrowingSet, GrowingSeq}
     for known in (remembered_values._grown, equality._shapes, frozen_values._long):

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import lockstep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
-from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
 from lockstep.tla.exploration import SearchStep, Violation
 from lockstep.tla.state import state_class
-from lockstep.tla.values.html_table import LONG
+from lockstep.tla.values.html_table import MAX_TEXT
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from tests.support.places import ROOT
@@ -56,7 +56,10 @@ def test_a_state_shows_each_variable_with_its_value() -> None:
 
 
 def test_a_behaviour_shows_what_each_step_changed() -> None:
-    steps = (Taken("Init", {}, "", {"x": 0, "y": 7}), Taken(HOSTILE, {"n": HOSTILE}, "", {"x": HOSTILE, "y": 7}))
+    steps = (
+        BehaviourStep("Init", {}, "", {"x": 0, "y": 7}),
+        BehaviourStep(HOSTILE, {"n": HOSTILE}, "", {"x": HOSTILE, "y": 7}),
+    )
     shown = HOSTILE.replace('"', '\\"')
     expected = [
         "",
@@ -98,7 +101,7 @@ def test_a_trace_shows_its_header_and_keeps_its_events() -> None:
 
 def test_a_very_long_text_is_cut() -> None:
     (*_, value) = cells_of(state_class(["x"])(("v" * 9_000,)))
-    assert (len(value), value[-1]) == (LONG, "…")
+    assert (len(value), value[-1]) == (MAX_TEXT, "…")
 
 
 def test_the_results_of_the_functions_at_the_top_are_shown() -> None:

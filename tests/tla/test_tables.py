@@ -148,8 +148,8 @@ def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
 
 def test_first_ones_finds_the_first_of_each_fingerprint_in_order() -> None:
     hashes = np.array([3, 1, 3, 1, 3], np.uint64)
-    assert fingerprints.first_ones(hashes).tolist() == [0, 1]
-    assert fingerprints.first_ones(hashes[:0]).tolist() == []
+    assert fingerprints.first_places(hashes).tolist() == [0, 1]
+    assert fingerprints.first_places(hashes[:0]).tolist() == []
 
 
 def test_a_collision_is_as_probable_as_tlc_calculates() -> None:

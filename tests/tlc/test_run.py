@@ -16,9 +16,9 @@ from lockstep.tlc import (
     Cause,
     Progress,
     PropertyKind,
-    Simulation,
     TlcOptions,
     TlcResult,
+    TlcSimulation,
     TlcVerdict,
     run_tlc,
 )
@@ -306,21 +306,21 @@ def test_a_cancelled_run_ends_at_once_and_is_inconclusive(tmp_path: Path) -> Non
 
 
 def test_a_simulation_that_finds_nothing_is_no_proof() -> None:
-    result = run("Holds", simulation=Simulation(behaviours=5, depth=10, seed=1, aril=0))
+    result = run("Holds", simulation=TlcSimulation(behaviours=5, depth=10, seed=1, aril=0))
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.SIMULATED)
     assert result.simulation is not None and result.simulation.generated > 10
     assert (result.distinct, result.generated, result.depth) == (None, None, None)
 
 
 def test_a_simulation_finds_a_violation_and_says_how_to_repeat_it() -> None:
-    result = run("InvariantBroken", simulation=Simulation(behaviours=5, seed=7))
+    result = run("InvariantBroken", simulation=TlcSimulation(behaviours=5, seed=7))
     assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
     assert result.violation.name == "BelowThree"
     assert result.simulation is not None and result.simulation.seed == 7
 
 
 def test_a_simulation_reads_the_lasso_without_its_action() -> None:
-    lasso = run("Lasso", simulation=Simulation(behaviours=5, seed=1, aril=0)).counterexample
+    lasso = run("Lasso", simulation=TlcSimulation(behaviours=5, seed=1, aril=0)).counterexample
     assert lasso is not None and lasso.back_to is not None and lasso.back_action is None
 
 

@@ -1,12 +1,10 @@
-"""Texts as readers see them: nouns that fit their numbers, no cut within a character, and none that is obeyed."""
+"""Text for readers: nouns that fit their numbers, cuts between characters, escapes for control characters."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from typing import Any
-
-__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree", "xml_text"]
 
 _JOINER = "\u200d"
 
@@ -19,8 +17,9 @@ _JOINED = (
     "|(?<=[\u0620-\u109f])[\u200c\u200d](?=[\u0620-\u109f])"
 )
 
-#: What is shown as an escape: controls but for tab and newline, separators of lines, halves of surrogate pairs, and
-#: what orders or hides text without a shape of its own (Unicode's Default_Ignorable_Code_Point, but for what joins).
+#: Characters that are shown as escapes: controls but for tab and newline, separators of lines, halves of surrogate
+#: pairs, and what orders or hides text without a shape of its own (Unicode's Default_Ignorable_Code_Point, but for what
+#: joins).
 _OBEYED = re.compile(
     f"(?P<joined>{_JOINED})|"
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -35,7 +34,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text in which each character that would be obeyed is an escape: U+202E is ``\\u202e``."""
+    """Return a text in which each control character is an escape: U+202E is ``\\u202e``."""
     return text if text.isascii() and text.isprintable() else _OBEYED.sub(_escape, text)
 
 
@@ -68,8 +67,8 @@ def _escape(found: re.Match[str]) -> str:
 def beginning(text: str, most: int) -> str:
     """Return a text; of one longer than `most` code points, its beginning and an ellipsis, no longer than that.
 
-    What a reader takes for one character is not cut within (the common cases of Unicode's UAX #29): a letter with its
-    accents, a flag, an emoji with its colour or joined with others.
+    A character as a reader sees it is not cut (the common cases of Unicode's UAX #29): a letter with its accents,
+    a flag, an emoji with its colour or joined with others.
     """
     if len(text) <= most:
         return text

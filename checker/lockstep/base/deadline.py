@@ -9,7 +9,6 @@ class Deadline:
     """The end of the time that work may take; there is none where `seconds` is None."""
 
     def __init__(self, seconds: float | None = None) -> None:
-        """Start the clock."""
         self.seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
 

@@ -1,4 +1,4 @@
-"""Errors by what the command line makes of them: bad input (exit code 2), no verdict (3), a failing machine (4)."""
+"""Errors by exit code: bad input (2), no verdict (3), a failing machine (4)."""
 
 from __future__ import annotations
 

@@ -23,14 +23,13 @@ class MissingExtraError(GaveUpError):
     """A package is not installed that this command needs; the message says how to install it."""
 
     def __init__(self, module: str, extra: str) -> None:
-        """Compose the one-line message."""
         install = f"pip install 'lockstep-raft[{extra}]' (in a checkout: make install)"
         super().__init__(f"this needs the Python package {module}, which is missing; {install}")
 
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Within it, import what the extra `name` brings; a module of it that is missing raises MissingExtraError."""
+    """Import the packages of the extra `name` in a block; raises MissingExtraError where one is missing."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Ctrl-C, kill and hang-up: an exception where the program runs, and held back where it cleans up."""
+"""Ctrl-C, kill and hang-up: an exception where the program runs, deferred where it cleans up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class Interrupted(BaseException):
     """
 
     def __init__(self, number: int) -> None:
-        """Note the signal."""
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.number = number
 
@@ -33,7 +32,6 @@ class Interrupts:
     """The signals that arrived while they were deferred."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self.received: list[int] = []
 
     def __bool__(self) -> bool:

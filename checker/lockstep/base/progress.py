@@ -7,7 +7,7 @@ from collections.abc import Callable
 Say = Callable[[str], None]
 
 #: Progress is reported after this many lines or events.
-EVERY = 500
+REPORT_INTERVAL = 500
 
 
 def silent(_text: str) -> None:

@@ -1,4 +1,4 @@
-"""Temporary folders: within one for the process, which goes with it, or at the next run where it was killed.
+"""Temporary folders, removed at the end of the process, or by the next run where it was killed.
 
 The folder of a process has a locked file, since a lock ends with its process, however that ends. (A process id alone
 would not do: it is given away again, and containers that share a folder do not share their ids.)

@@ -1,4 +1,4 @@
-"""Text on terminals: whatever stands in a file is shown, and never obeyed.
+"""Text on terminals, with control characters shown as escapes.
 
 Names, values and messages come from files that others wrote. A control character in them could move the cursor, set a
 title, paint over a verdict, or turn the direction of writing. So everything that the command line prints as text goes
@@ -22,15 +22,13 @@ from typing import BinaryIO, TextIO, cast
 
 from lockstep.base.characters import visible
 
-__all__ = ["VisibleText", "fitted", "styled", "visible_output", "wipe_line", "write_bytes"]
-
 #: Lines are not broken into pieces shorter than this, however narrow the terminal.
 MIN_WIDTH = 40
 
 #: The beginning and the end of what `styled` marks: no file knows them.
 _MARK = secrets.token_hex(8)
 _STYLED = re.compile(f"{_MARK}<([0-9;]*)>")
-#: What stands for a mark while lines are broken: Unicode has no character there.
+#: The character for a mark while lines are broken; Unicode assigns none there.
 _NO_WIDTH = "\ufdd0"
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 

@@ -60,7 +60,7 @@ def violation_reason(kind: str, name: str | None, message: str = "") -> str:
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """Return the verdict of a whole: internal error, malformed, violated, inconclusive, holds, the first there is.
+    """Return the first of internal error, malformed, violated, inconclusive and holds that is there.
 
     Nothing checked is inconclusive.
     """

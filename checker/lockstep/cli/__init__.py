@@ -1,1 +1,1 @@
-"""The command line: a module for each command, what they share, and what becomes of errors."""
+"""The command line: a module for each command, shared options, and the exit codes of errors."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,6 @@ from lockstep.cli.options import (
 
 if TYPE_CHECKING:
     from lockstep.conformance.trace_verdict import TraceVerdict
-    from lockstep.systems.file_check import FileCheck
     from lockstep.systems.own_logs import OwnLogs
     from lockstep.trace.trace_paths import MissingTrace
 
@@ -117,6 +115,7 @@ def command(
     lockstep check --spec My.tla counterexample.itf.json
     """
     from lockstep.base.verdict import worst
+    from lockstep.conformance.trace_verdict import malformed
     from lockstep.logs.log_check import InterruptedAfterVerdict
     from lockstep.logs.log_rotation import is_log
     from lockstep.systems.file_check import ByTlc, KnownTraceCheck, own_check
@@ -131,37 +130,35 @@ def command(
         raise click.UsageError("--strict goes with --mapping")
     paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
     _refuse_to_overwrite(sarif, paths)
+    found: Iterator[TraceVerdict]
     if own is None:
-        jobs = _jobs(paths, KnownTraceCheck(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
+        known = KnownTraceCheck(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout)
+        found = (known(path) if isinstance(path, Path) else malformed(path.word, path.reason) for path in paths)
     else:
         note_translation(own, tla_tools)
-        jobs = _own_jobs(
-            paths,
-            own_check(
-                own,
-                cfg_of(own, cfg),
-                mapping,
-                tlc,
-                search_path=library,
-                jar=tla_tools,
-                timeout_seconds=timeout,
-                strict=strict,
-                say=progress,
-            ),
+        judge = own_check(
+            own,
+            cfg_of(own, cfg),
+            mapping,
+            tlc,
+            search_path=library,
+            jar=tla_tools,
+            timeout_seconds=timeout,
+            strict=strict,
+            say=progress,
         )
+        found = _check_own(paths, judge)
     verdicts: list[TraceVerdict] = []
     stopped: InterruptedAfterVerdict | None = None
-    for job in jobs:
-        try:
-            verdicts.append(job())
-        except InterruptedAfterVerdict as error:
-            stopped = error
-            verdicts.append(error.verdict)
-        progress_end()
-        _say(verdicts[-1], form)
-        if stopped is not None:
-            break
-    _say_all(verdicts, form)
+    try:
+        for verdict in found:
+            verdicts.append(verdict)
+            _print_verdict(verdict, form)
+    except InterruptedAfterVerdict as error:
+        stopped = error
+        verdicts.append(error.verdict)
+        _print_verdict(error.verdict, form)
+    _print_all(verdicts, form)
     if sarif is not None:
         _write_sarif(sarif, verdicts, own, library)
     if stopped is not None:
@@ -181,16 +178,8 @@ def _refuse_to_overwrite(sarif: Path | None, paths: Sequence[Path | MissingTrace
         raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
 
 
-def _jobs(paths: Sequence[Path | MissingTrace], judge: FileCheck) -> Iterator[Callable[[], TraceVerdict]]:
-    """Yield the check of each file, and the verdict on what is none."""
-    from lockstep.conformance.trace_verdict import malformed
-
-    for path in paths:
-        yield partial(judge, path) if isinstance(path, Path) else partial(malformed, path.word, path.reason)
-
-
-def _own_jobs(paths: Sequence[Path | MissingTrace], judge: OwnLogs) -> Iterator[Callable[[], TraceVerdict]]:
-    """Yield the same where files may be the logs of one system; without one of its logs that is not checked."""
+def _check_own(paths: Sequence[Path | MissingTrace], judge: OwnLogs) -> Iterator[TraceVerdict]:
+    """Check files that may be the logs of one system, which is not checked where one of its logs is missing."""
     from lockstep.base.errors import BadInputError
     from lockstep.conformance.trace_verdict import malformed
     from lockstep.trace.trace_paths import MissingTrace
@@ -202,30 +191,25 @@ def _own_jobs(paths: Sequence[Path | MissingTrace], judge: OwnLogs) -> Iterator[
     except BadInputError as error:  # of two files it is not known which is older
         systems, absent = [], [*absent, MissingTrace(", ".join(map(str, files)), str(error))]
     for system in systems:
-        job = partial(judge, system[0]) if len(system) == 1 else partial(judge.all, system)
-        yield partial(_one_of_several, job) if judge.searched is not None and len(systems) > 1 else job
-    yield from (partial(malformed, missing.word, missing.reason) for missing in absent)
+        found = judge(system[0]) if len(system) == 1 else judge.all(system)
+        if judge.searched is not None and len(systems) > 1 and found.deviation is not None:
+            found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
+        yield found
+    yield from (malformed(missing.word, missing.reason) for missing in absent)
 
 
-def _one_of_several(job: Callable[[], TraceVerdict]) -> TraceVerdict:
-    """Check one of several logs; where nothing explains it, say that they may be of one system."""
-    found = job()
-    if found.deviation is not None:
-        found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
-    return found
-
-
-def _say(verdict: TraceVerdict, form: str) -> None:
+def _print_verdict(verdict: TraceVerdict, form: str) -> None:
     """Print one verdict as soon as there is one, where the format allows it."""
     from lockstep.report.verdict_text import verdict_record, verdict_text
 
+    progress_end()
     if form == "text":
         click.echo(fitted(verdict_text(verdict, colour=True), sys.stdout))
     elif form == "jsonl":
         click.echo(json.dumps(verdict_record(verdict)))
 
 
-def _say_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
+def _print_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
     from lockstep.report.verdict_text import verdict_record
 
     if form == "json":

@@ -106,8 +106,8 @@ def command(
     """Check models with TLC and compare the results with the pinned ones, or explore a spec of your own.
 
     NAMES are models of the manifests (spec/*/models/manifest.toml). Without names, all models of the tier are
-    checked. If the pinned result of a model is a violation, that violation must be found. Models of which the manifest
-    says so, as they take TLC long, are explored by tables.
+    checked. If the pinned result of a model is a violation, that violation must be found. Models that take TLC
+    long are explored by tables, where the manifest says so.
 
     If there is only one model, or a spec of your own, its counterexample is shown step by step: the action with its
     arguments, and the old and new value of everything that it changed.

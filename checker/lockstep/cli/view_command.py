@@ -29,8 +29,8 @@ def command(words: tuple[str, ...], output: Path | None, spec_options: SpecOptio
 
     The page is one HTML file that a browser opens from the disk; it loads nothing. It draws the messages between
     the nodes, and at each step the log of every node with the indexes into it, what the step changes, and its lines
-    in the spec and in the reference. Of a long trace it shows the part around what is wrong, or the end: up to about
-    2,000 steps, and fewer where the page would exceed 8 MB. The page and the last line printed say which.
+    in the spec and in the reference. For a long trace it shows the part around the first finding, or the end: up to
+    about 2,000 steps, and fewer where the page would exceed 8 MB. The page and the last line printed say which.
 
     The page of another variant of the spec has a name of its own: figure8.repaired.html beside figure8.html.
 

@@ -1,1 +1,1 @@
-"""Traces beside the spec: the check, its verdict, and tests of the check itself."""
+"""The check of traces against a spec, its verdict, and tests of the check itself."""

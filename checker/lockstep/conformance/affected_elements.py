@@ -19,8 +19,6 @@ from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.remembered_values import added_to
 
-__all__ = ["AffectedElements", "Change", "FootprintIndex", "States", "at_elements", "overlap"]
-
 #: Where a step changed something: a variable, a key of its function, a key of the function there.
 Change = tuple[Value, ...]
 
@@ -98,7 +96,6 @@ class AffectedElements:
     """The elements of one quantifier's set that a change affects; every change that overlaps it must be reported."""
 
     def __init__(self, part: EachPart, elements: tuple[Value, ...]) -> None:
-        """Take the part and the elements of the constant sets that it is for."""
         self._part, self._elements = part, elements
         self._of_domain = [at_elements(path, elements) for path in part.of_domain]
         self._whole = [at_elements(path, elements) for path in part.whole]
@@ -247,7 +244,7 @@ _ABSENT: Any = object()
 
 
 def _at(state: State, path: Change) -> Value:
-    """Return what stands at a change's place."""
+    """Return the value at the place of a change."""
     found: Value = state[path[0]]
     for key in path[1:]:
         assert isinstance(found, Fcn)

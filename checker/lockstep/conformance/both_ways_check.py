@@ -1,4 +1,4 @@
-"""Conformance both ways: what a running system would do at a step, beside all that the spec allows there.
+"""Conformance in both directions: actions that a running system takes and the spec does not, and the reverse.
 
 A trace shows what was done. A step that is never taken contradicts nothing, so a guard that is too strict is no
 deviation. Here actions are tried on a copy of the system between two of its steps, whatever its schedule does: every
@@ -68,12 +68,12 @@ def check_both_ways(
     interface: Interface,
     probed: Container[int],
     source: str,
-    most: int = 10,
+    max_findings: int = 10,
 ) -> BothWays:
     """Follow a run of a system with the spec, and try after some of its steps what else it would do.
 
     Arguments: `header`, of the run's trace; `spec`, compiled with its constants; `probed`, the numbers of the steps,
-    from 1 on; `most`, how many differences end the check.
+    from 1 on; `max_findings`, how many differences end the check.
     """
     found = BothWays(source)
     prober = _Prober(header, spec, interface, found)
@@ -83,7 +83,7 @@ def check_both_ways(
         for number, (event, trial) in enumerate(run, start=1):
             place = f"step {number} ({event.action} of {visible_line(event.node)})"
             after = prober.follow(state, event)
-            if after is None or len(found.findings) >= most:
+            if after is None or len(found.findings) >= max_findings:
                 break
             state = after
             if number in probed:
@@ -102,10 +102,9 @@ def check_both_ways(
 
 
 class _Prober:
-    """The spec beside one run, with the actions that are tried on both."""
+    """One run and the spec, with the actions that are tried on both."""
 
     def __init__(self, header: Header, spec: Spec, interface: Interface, found: BothWays) -> None:
-        """Prepare the check of the run that a header begins."""
         nothing_written: Events = Trace(trace_lines(header, ()), found.source)
         self.spec, self.interface, self.found = spec, interface, found
         self.check = TraceCheck(nothing_written, spec, interface)

@@ -20,8 +20,6 @@ from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
 
-__all__ = ["PlacedEvent", "causes", "cut_to_past", "take_placed"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlacedEvent:

@@ -26,19 +26,6 @@ from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn, format_value
 from lockstep.tla.values.remembered_values import added_to
 
-__all__ = [
-    "Comparison",
-    "ComparisonCache",
-    "Has",
-    "ObservationError",
-    "ShownValue",
-    "Size",
-    "compare",
-    "equal_count",
-    "is_true_inside",
-    "spelling_hint",
-]
-
 #: Names are listed in a message only if they are no more than this.
 MAX_LISTED_NAMES = 20
 
@@ -58,14 +45,14 @@ _SEQUENCES = (tuple, GrowingSeq)
 
 
 @dataclass(frozen=True, slots=True)
-class Has:
-    """An element of a set, a sequence or a bag, of which these parts are known."""
+class PartialElement:
+    """An element of a set, a sequence or a bag, with the parts of it that are known."""
 
     parts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ElementCount:
     """The number of elements of a set or a sequence, or of arguments of a function."""
 
     count: int
@@ -81,7 +68,6 @@ class ShownValue:
     equal: bool
 
     def __str__(self) -> str:
-        """Write both in one line, as TLA+ does."""
         observed, expected = format_value(self.observed), format_value(self.expected)
         return f"{self.path}: the trace shows {observed}, the spec says {expected}"
 
@@ -94,17 +80,16 @@ class Comparison(NamedTuple):
 
 
 class ObservationError(ValueError):
-    """A shown field that cannot be compared: the spec has none such, or its value is none or of another kind."""
+    """A shown field that cannot be compared: the spec has no such field, or its value is none or of another kind."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the field and the problem."""
         super().__init__(f"field `shows.{path}`: {problem}")
 
 
 def spelling_hint(name: str, names: Iterable[str]) -> str:
     """Return a hint at the name that was meant, if one is like it; all of them where there are few."""
     known = sorted(names)
-    near = did_you_mean(name, known, most=3)
+    near = did_you_mean(name, known, max_words=3)
     if near:
         return near.replace(";", ":", 1)
     return f": it has {', '.join(known)}" if len(known) <= MAX_LISTED_NAMES else ""
@@ -153,7 +138,7 @@ def _walk(
         elif kind is str:
             if (strings.get(part, part) if strings else part) != value:
                 return None
-        elif kind is Has or kind is Size:
+        elif kind is PartialElement or kind is ElementCount:
             if not is_true_inside(part, value, words):
                 return None
         elif value is _ABSENT or not (_equals_at_a_glance(part, value, words.meanings) or _equals(part, value, words)):
@@ -188,7 +173,7 @@ def _shown_value(path: str, key: str, part: Any, value: Value, expected: Value, 
     if value is _ABSENT:
         hint = spelling_hint(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
         raise ObservationError(path, f"the spec shows no such field{hint}")
-    if isinstance(part, Has | Size):
+    if isinstance(part, PartialElement | ElementCount):
         return _shown_inside(path, part, value, words)
     try:
         observed = to_value(part, words)
@@ -207,12 +192,12 @@ def _equals(part: Any, value: Value, words: Words) -> bool:
 # ---- The inside of a value ----
 
 
-def is_true_inside(part: Has | Size, value: Value, words: Words) -> bool:
+def is_true_inside(part: PartialElement | ElementCount, value: Value, words: Words) -> bool:
     """Return whether a value has an element with some parts, or its size."""
     elements = _elements(value)
     if elements is None:
         return False
-    if isinstance(part, Size):
+    if isinstance(part, ElementCount):
         return len(list(elements)) == part.count
     return any(equal_count(part.parts, each, words) is not None for each in elements)
 
@@ -224,21 +209,21 @@ def _elements(value: Value) -> Iterable[Value] | None:
     return value.d.keys() if isinstance(value, Fcn) else None
 
 
-def _shown_inside(path: str, part: Has | Size, value: Value, words: Words) -> ShownValue:
+def _shown_inside(path: str, part: PartialElement | ElementCount, value: Value, words: Words) -> ShownValue:
     elements = _elements(value)
     if elements is None:
         raise ObservationError(path, f"{format_value(value)} is no set, sequence or function")
     is_true = is_true_inside(part, value, words)
-    if isinstance(part, Size):
+    if isinstance(part, ElementCount):
         return ShownValue(f"size of {path}", part.count, len(list(elements)), is_true)
     return ShownValue(f"an element of {path}", _described(part.parts), value, is_true)
 
 
 def _described(part: Any) -> Value:
     """Return what is known of a value as messages show it."""
-    if isinstance(part, Size):
+    if isinstance(part, ElementCount):
         return f"of size {part.count}"
-    if isinstance(part, Has):
+    if isinstance(part, PartialElement):
         return f"with {format_value(_described(part.parts))}"
     if isinstance(part, dict) and not is_tagged(part):
         return as_fcn({name: _described(each) for name, each in part.items()})
@@ -328,7 +313,7 @@ class _Compared(NamedTuple):
 
 
 class ComparisonCache:
-    """Compares what nodes show after one event after the other.
+    """Comparison of what nodes show, event by event, with what was found equal before.
 
     A node shows its log after every event, and few events change it; those that do add an entry. Where the trace shows
     what it showed the last time, and the spec's value is the same object, the answer is the same. Where both have
@@ -336,7 +321,6 @@ class ComparisonCache:
     """
 
     def __init__(self, words: Words = WORDS) -> None:
-        """Begin with nothing compared."""
         self._words = words
         self._last: dict[tuple[str, ...], _Compared] = {}
 

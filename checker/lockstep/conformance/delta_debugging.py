@@ -20,8 +20,6 @@ from lockstep.conformance.run_search import BudgetSpentError, CandidateRun, RunS
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, sort_key
 
-__all__ = ["StepObservation", "groups", "minimise_steps"]
-
 #: Returns, by the states before and after a step, what the node shows afterwards, and the messages that it sent.
 StepObservation: TypeAlias = Callable[[State, State, RecordedStep], tuple[Value, Collection[Value]]]
 
@@ -121,6 +119,6 @@ def _shorter(step: RecordedStep) -> Iterator[RecordedStep]:
 
 
 def _size(run: CandidateRun[RecordedStep]) -> tuple[int, int]:
-    """Return what becomes less whenever a run is taken for a better one, so that the search ends."""
+    """Return a measure that falls whenever a better run is found, so that the search ends."""
     elements = sum(len(value) for step in run.steps for value in step.args.values() if isinstance(value, tuple))
     return len(run.steps), elements

@@ -31,7 +31,6 @@ class EventReader:
     """
 
     def __init__(self, source: str, actions: Mapping[str, ActionInfo], interface: Interface) -> None:
-        """Read events of the trace in `source`."""
         self.source, self.actions, self.interface = source, actions, interface
         self.words = interface.words
         self._comparisons = ComparisonCache(self.words)
@@ -122,8 +121,8 @@ class EventReader:
                     f"not under way from {visible_line(event.node)} after this step: {format_value(message)}"
                 )
             claimed[message] += 1
-        details += _told("under way, but not sent by this step", (claimed - added).keys() & set(outbox))
-        return details + _told("sent by this step, and not in the trace", added - claimed)
+        details += _message_lines("under way, but not sent by this step", (claimed - added).keys() & set(outbox))
+        return details + _message_lines("sent by this step, and not in the trace", added - claimed)
 
     def _is_among(self, message: Value, outbox: Iterable[Value], line: int, path: str) -> bool:
         try:
@@ -132,5 +131,5 @@ class EventReader:
             raise self.malformed(line, path, f"no message of the spec: {error}") from error
 
 
-def _told(what: str, messages: Iterable[Value]) -> list[str]:
+def _message_lines(what: str, messages: Iterable[Value]) -> list[str]:
     return [f"{what}: {text}" for text in sorted(map(format_value, messages))]

@@ -1,8 +1,8 @@
-"""Properties of a behaviour, step by step: all of them each time, or only what a step can have changed.
+"""Evaluation of properties step by step: all of them each time, or only those that a step can have changed.
 
 The literal way evaluates every formula as it stands after every step. The incremental way evaluates a part of a formula
-again only where the step changed something on its footprint (:mod:`lockstep.tla.compile.footprints`). What it finds
-false it evaluates literally, so a violation is always one of the formula itself; that no violation is missed rests on
+again only where the step changed something on its footprint (:mod:`lockstep.tla.compile.footprints`). A part that is
+false is evaluated literally, so a violation is always one of the formula itself; that no violation is missed rests on
 the footprints, and tests compare the two ways on tampered traces.
 """
 
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from lockstep.conformance.affected_elements import AffectedElements, Change, FootprintIndex, States, at_elements
 from lockstep.tla.compile.property_parts import PropertyPart
@@ -19,35 +18,18 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
-__all__ = [
-    "EvaluationMode",
-    "IncrementalEvaluation",
-    "LiteralEvaluation",
-    "PropertyEvaluator",
-    "Standing",
-    "changes",
-]
-
-#: How many sets of changes are remembered with what they affect.
+#: The most sets of changes that are remembered with the parts that they affect.
 MAX_REMEMBERED_CHANGES = 10_000
 
 
-class EvaluationMode(StrEnum):
-    """The two ways to evaluate properties."""
-
-    LITERAL = "literal"
-    INCREMENTAL = "incremental"
-
-
 class LiteralEvaluation:
-    """Evaluates every property after every step of one behaviour."""
+    """Evaluation of every property after every step of one behaviour."""
 
     def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec."""
         self._invariants, self._steps = dict(spec.invariants), dict(spec.action_properties)
 
     def begin(self, state: State) -> None:
-        """Begin in a state, of which the invariants were evaluated."""
+        """Begin in a state whose invariants were evaluated."""
 
     def drop(self, name: str) -> None:
         """Evaluate a property no more: it has failed."""
@@ -62,17 +44,16 @@ class LiteralEvaluation:
 
 
 class IncrementalEvaluation:
-    """Evaluates after each step of one behaviour what the step can have changed."""
+    """Evaluation of what a step can have changed, after each step of one behaviour."""
 
     def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec."""
         self._spec, self._evaluator = spec, PropertyEvaluator(spec, one_behaviour=True)
         self._stutter_sensitive: frozenset[int] = frozenset()
         names = dict.fromkeys([*spec.invariants, *spec.action_properties])
         self._order = {name: number for number, name in enumerate(names)}
 
     def begin(self, state: State) -> None:
-        """Begin in a state, of which the invariants were evaluated."""
+        """Begin in a state whose invariants were evaluated."""
         self._stutter_sensitive = self._evaluator.stutter_sensitive(state)
 
     def drop(self, name: str) -> None:
@@ -110,6 +91,10 @@ class IncrementalEvaluation:
         ]
 
 
+#: The two ways to evaluate properties.
+Evaluation: TypeAlias = LiteralEvaluation | IncrementalEvaluation
+
+
 class Standing(NamedTuple):
     """The invariants that fail in a state, and the parts of properties that are false of a stuttering step there."""
 
@@ -145,7 +130,7 @@ class _Affected(NamedTuple):
 
 
 class PropertyEvaluator:
-    """Evaluates all properties in every state and step of behaviours, which may have states in common.
+    """Evaluation of all properties in the states and steps of behaviours, which may have states in common.
 
     The standing of a state follows from that of one before it; no behaviour is remembered.
     """
@@ -270,7 +255,7 @@ class PropertyEvaluator:
         """Return whether an invariant is true after a step; where it was before, look at what was changed alone."""
         if self._holding is None:
             return self._decide_invariant(name, parts, known, step)
-        key = name, self._keys.of(tuple([step.after[number] for number in self._reads[name]]))
+        key = name, self._keys.key(tuple([step.after[number] for number in self._reads[name]]))
         holds = self._holding.get(key)
         if holds is None:
             holds = self._holding[key] = self._decide_invariant(name, parts, known, step)

@@ -1,7 +1,7 @@
 """A step taken once more after others have gone: with the same arguments, or with those that differ least.
 
-What a step handles may not be there any more as it was: a message that now has another term, an index that shifted. The
-rule, in this order:
+The object of a step may have changed or gone: a message that now has another term, an index that shifted. The rule, in
+this order:
 
 1. The step is taken with its own arguments, if the spec allows that.
 2. Else the same action of the same node is taken with other arguments that the spec allows: first those that differ in
@@ -21,8 +21,6 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaTypeError, Value, sort_key
 from lockstep.tla.values.quantifier_bounds import Exactly, UnknownArgumentError
 
-__all__ = ["Rebinding", "RecordedStep", "distance"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
@@ -39,10 +37,9 @@ class RecordedStep:
 
 
 class Rebinding:
-    """Takes steps by the rule of this module."""
+    """Steps taken again by the rule of this module."""
 
     def __init__(self, spec: Spec) -> None:
-        """Take the steps of a spec."""
         self._spec = spec
 
     def take(self, state: State, step: RecordedStep) -> tuple[RecordedStep, State] | None:

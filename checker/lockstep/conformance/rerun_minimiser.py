@@ -14,11 +14,9 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.run_search import BudgetSpentError
 from lockstep.trace.trace_format import Event
 
-__all__ = ["RerunMinimiser"]
-
 
 class RerunMinimiser:
-    """Looks for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
+    """Search for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
 
     Arguments: `run`, which takes steps again and returns their events; `cut`, which returns the events up to the one
     that is wrong in the wanted way, or None where nothing is, or something else; `deadline`, how long it may take;
@@ -32,7 +30,6 @@ class RerunMinimiser:
         deadline: Deadline = NEVER,
         say: Say = silent,
     ) -> None:
-        """Begin with nothing."""
         self._run, self._cut, self._deadline, self._say = run, cut, deadline, say
         self.best: Sequence[Event] = ()
         self.tried = 0

@@ -17,11 +17,9 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["BudgetSpentError", "CandidateRun", "LeftError", "RunReplay", "RunSearch", "Wrong"]
-
 T = TypeVar("T")
 
-#: What is wrong at the end of a run: each property that fails there, by name, or how the trace leaves the spec.
+#: The findings at the end of a run: each property that fails there, by name, or how the trace leaves the spec.
 Wrong: TypeAlias = frozenset[tuple[str, ...]]
 
 #: After this many candidates it is forgotten for which values the invariants are true: that only costs time.
@@ -36,7 +34,6 @@ class LeftError(Exception):
     """A step is not the spec's; `wrong` is what is wrong with it."""
 
     def __init__(self, *wrong: str) -> None:
-        """Take what is wrong."""
         super().__init__(*wrong)
         self.wrong: Wrong = frozenset({wrong})
 
@@ -55,7 +52,7 @@ class CandidateRun(Generic[T]):
 
 
 class RunReplay(Generic[T]):
-    """Takes steps one after the other, until something is wrong.
+    """Replay of steps up to the first that is wrong.
 
     Arguments: `take`, which returns a step as it was taken, with the state after it, and None where the step goes;
     it raises LeftError where it is not the spec's. `only`: the properties that count, if not all.
@@ -64,7 +61,6 @@ class RunReplay(Generic[T]):
     def __init__(
         self, spec: Spec, take: Callable[[State, T], tuple[T, State] | None], only: Collection[str] | None = None
     ) -> None:
-        """Take the properties of a spec apart."""
         self._spec, self._take, self._only = spec, take, only
         self._properties = PropertyEvaluator(spec)
 
@@ -72,7 +68,7 @@ class RunReplay(Generic[T]):
         """Return the run without a step, in the state that every behaviour begins in."""
         known = self._properties.standing(state)
         at_first = {name for name, holds in self._spec.initial_properties.items() if not holds(state)}
-        return CandidateRun((), (state,), (known,), self._seen(known.failed | at_first))
+        return CandidateRun((), (state,), (known,), self._wanted(known.failed | at_first))
 
     def after(self, base: CandidateRun[T], count: int, rest: Iterable[T]) -> CandidateRun[T]:
         """Return the run that begins with the first `count` steps of another, and goes on with `rest`."""
@@ -93,7 +89,7 @@ class RunReplay(Generic[T]):
             steps.append(step_taken)
             states.append(state)
             known.append(standing)
-            wrong = self._seen(failed)
+            wrong = self._wanted(failed)
             if wrong:
                 break
         return CandidateRun(tuple(steps), tuple(states), tuple(known), wrong)
@@ -102,12 +98,12 @@ class RunReplay(Generic[T]):
         """Let go of what is remembered only to save time."""
         self._properties.forget()
 
-    def _seen(self, failed: Iterable[str]) -> Wrong:
+    def _wanted(self, failed: Iterable[str]) -> Wrong:
         return frozenset((name,) for name in failed if self._only is None or name in self._only)
 
 
 class RunSearch(Generic[T]):
-    """Looks for shorter runs that are wrong in the same way; `best` is the shortest so far.
+    """Search for shorter runs that are wrong in the same way; `best` is the shortest so far.
 
     Arguments: `replay`, which takes the steps; `first`, the run that is to become shorter; `deadline`, how
     long it may take; `say`, which reports progress; `ends`, whether a run may end with a step at which something is
@@ -123,7 +119,6 @@ class RunSearch(Generic[T]):
         *,
         ends: Callable[[T], bool] | None = None,
     ) -> None:
-        """Begin with a run in which something is wrong."""
         self._replay, self._deadline, self._say, self._ends = replay, deadline, say, ends
         self.best, self.wanted = first, first.wrong
         self.tried = 0

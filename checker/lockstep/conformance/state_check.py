@@ -1,4 +1,4 @@
-"""A sequence of full states x spec -> verdict: is it a behaviour of the spec, and does each property hold?
+"""The check of a sequence of full states: is it a behaviour of the spec, and does each property hold?
 
 The first state must be an initial one. Each other one must be a successor of the state before by some action of the
 next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. Which action it was is found;
@@ -28,7 +28,7 @@ from lockstep.conformance.trace_verdict import (
     finding,
     place_of_property,
 )
-from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.compile.spec_fault import with_place
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import eq
@@ -86,7 +86,7 @@ def follow_states(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        failed = failure(placed(error, spec.source), trace.source, check.place)
+        failed = failure(with_place(error, spec.source), trace.source, check.place)
         check.result.verdict, check.result.reason = failed.verdict, failed.reason
     check.result.seconds = time.perf_counter() - begin
     return check.result, check.taken

@@ -44,7 +44,7 @@ class TamperingKind(StrEnum):
     SEQUENCE = "the order that seq gives"
 
 
-#: What is compared with the spec at the event itself.
+#: The kinds that are compared with the spec at the event itself.
 COMPARED = (TamperingKind.SHOWS, TamperingKind.SENT, TamperingKind.SENT_MESSAGES)
 
 
@@ -94,7 +94,7 @@ class Tally:
         self.counts[judged.tampering.kind, judged.outcome] += 1
 
     def unnoticed(self) -> int:
-        """Return how many values that are shown or were sent could be changed without a word at their event."""
+        """Count the values, shown or sent, whose change was not reported at their event."""
         late = (TamperingOutcome.LATER, TamperingOutcome.ALLOWED)
         return sum(self.counts[kind, outcome] for kind in COMPARED for outcome in late)
 

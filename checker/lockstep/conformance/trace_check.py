@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Protocol
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.event_reader import EventReader
-from lockstep.conformance.property_evaluation import EvaluationMode, IncrementalEvaluation, LiteralEvaluation
+from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface, copies
 from lockstep.conformance.trace_verdict import (
     INIT,
@@ -32,7 +32,7 @@ from lockstep.conformance.trace_verdict import (
     place_of_property,
 )
 from lockstep.tla.compile.property_parts import PathOf
-from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.compile.spec_fault import with_place
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
@@ -65,7 +65,7 @@ def check_trace(
     trace: Events,
     spec: Spec,
     interface: Interface,
-    evaluation: EvaluationMode = EvaluationMode.INCREMENTAL,
+    evaluation: Callable[[Spec], Evaluation] = IncrementalEvaluation,
     listener: EventListener = ignore_event,
 ) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
@@ -75,8 +75,8 @@ def check_trace(
     event of no node gives them all.
 
     Arguments: `trace`, opened; `spec`, compiled with the constants of the trace; `interface`, where a trace
-    meets this spec; `evaluation`, of the properties: each as it stands after every step, or what the
-    step can have changed, which comes to the same; `listener`, called after each event.
+    meets this spec; `evaluation`, of the properties: IncrementalEvaluation, or LiteralEvaluation with the same
+    results; `listener`, called after each event.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
     is an error of the checker or the spec, with the line it had come to.
     """
@@ -85,7 +85,7 @@ def check_trace(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        check.fail(failure(placed(error, spec.source), trace.source, check.place))
+        check.fail(failure(with_place(error, spec.source), trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result
 
@@ -98,7 +98,7 @@ class TraceCheck:
         trace: Events,
         spec: Spec,
         interface: Interface,
-        evaluation: EvaluationMode = EvaluationMode.INCREMENTAL,
+        evaluation: Callable[[Spec], Evaluation] = IncrementalEvaluation,
         listener: EventListener = ignore_event,
     ) -> None:
         """Prepare the check of a trace, as check_trace does it."""
@@ -118,15 +118,11 @@ class TraceCheck:
         self.follow(state, properties)
         conclude(self.result)
 
-    def properties(self) -> LiteralEvaluation | IncrementalEvaluation:
-        """Return what evaluates the properties of the steps to come."""
-        return (
-            LiteralEvaluation(self.spec)
-            if self.evaluation is EvaluationMode.LITERAL
-            else IncrementalEvaluation(self.spec)
-        )
+    def properties(self) -> Evaluation:
+        """Return an evaluation of the properties of the steps to come."""
+        return self.evaluation(self.spec)
 
-    def follow(self, state: State, properties: LiteralEvaluation | IncrementalEvaluation) -> State | None:
+    def follow(self, state: State, properties: Evaluation) -> State | None:
         """Check the events of the trace as steps from a state; return the state after the last of them.
 
         Returns None where the trace leaves the spec. Raises TraceError where it is malformed.
@@ -150,7 +146,7 @@ class TraceCheck:
             state = after  # of an observation the same
         return state
 
-    def failing(self, properties: LiteralEvaluation | IncrementalEvaluation, state: State, after: State) -> list[str]:
+    def failing(self, properties: Evaluation, state: State, after: State) -> list[str]:
         """Return the properties that fail in the state after a step, or of the step."""
         return properties.violated(state, after)
 

@@ -17,11 +17,11 @@ from lockstep.tlc.supervised_process import ToolDied, ToolMissing
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
 
-#: What a reason begins with where it is the spec that failed.
+#: The beginning of a reason where the spec failed.
 NOT_EVALUATED = "the spec could not be evaluated"
 
-#: The words for properties of which none fails.
-EVERY = "every property holds"
+#: The reason where no property fails.
+EVERY_PROPERTY_HOLDS = "every property holds"
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -77,9 +77,9 @@ class TraceVerdict:
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
     that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
     the lines of events that stand where a recording contradicts them; from the line `disputed` on, that contradicts the
-    order of the events. `notes` are lines on what does not change the verdict. Of logs with lines for a part
-    of the steps, `ambiguity` is how sure this is. `sources` are the files of several logs that are one system's, and
-    `source` names them all; of one file it is empty.
+    order of the events. `notes` are lines that do not change the verdict. `ambiguity` is the certainty of
+    a verdict on logs with lines for some of the steps. `sources` are the files of several logs of one system, which
+    `source` names together; for one file it is empty.
     """
 
     source: str
@@ -164,8 +164,8 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
 def conclude(result: TraceVerdict) -> None:
     """Give the verdict on a trace that was checked to its end, or to where it leaves the spec.
 
-    What is wrong where the recording contradicts the order of the events may be the order's fault, and violates
-    nothing. What is wrong before that is wrong in every order, since the events up to there are the same.
+    A finding where the recording contradicts the order of the events may be the order's fault, and violates nothing.
+    A finding before that holds in every order, since the events up to there are the same.
     """
     certain = [finding for finding in result.findings if not finding.disputed]
     violated = ", ".join(sorted(finding.name for finding in certain if finding.kind == "property"))
@@ -193,7 +193,7 @@ def conclude(result: TraceVerdict) -> None:
             "are forced: the recording contradicts them"
         )
     else:
-        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY}"
+        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY_PROPERTY_HOLDS}"
     if result.steps and not result.observed and result.deviation is None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 

@@ -10,7 +10,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.report.counterexample_steps import itf
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import ShownBehaviour
-from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
 from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.itf_reader import HEADER
@@ -34,7 +34,7 @@ def export_itf(shown: ShownBehaviour, context: PageContext) -> bytes:
             f"{shown.title}: {shown.reason}: after that no state is known, and as ITF, which holds states alone, it "
             "would hold"
         )
-    steps = (Taken(step.action, step.args, "", step.state) for step in shown.steps)
+    steps = (BehaviourStep(step.action, step.args, "", step.state) for step in shown.steps)
     behaviour = Behaviour(tuple(steps), shown.back_to)
     _refuse_confused(behaviour, shown.title, context)
     failed = dict.fromkeys(name for step in shown.steps for name in sorted(step.failed))

@@ -1,1 +1,1 @@
-"""Logs with lines for a part of the steps: is there a behaviour of the spec that explains them?"""
+"""Logs with lines for some of the steps: a search for a behaviour of the spec that explains them."""

@@ -1,4 +1,4 @@
-"""Clocks that differ by more than is declared: would that explain lines that nothing explains?"""
+"""Differences of clocks that would explain lines which nothing explains."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sufficient_skew(
     def explains(slack: int) -> bool:
         if deadline.is_over():
             raise TimeoutError
-        return bool(explain(Order(logs.threads, slack), few, starts(few), most=most, deadline=deadline).runs)
+        return bool(explain(Order(logs.threads, slack), few, starts(few), max_states=most, deadline=deadline).runs)
 
     try:
         found = least_skew(explains, logs.threads, logs.slack, say)

@@ -57,7 +57,7 @@ class HiddenStep(NamedTuple):
 
 
 class ReachedState:
-    """A state that hidden steps lead to from one of several: which one that is, by its number, and what failed."""
+    """A state that hidden steps lead to, with the number of the state where they begin, and what failed."""
 
     __slots__ = ("_before", "_step", "failed", "origin", "state", "used")
 
@@ -76,7 +76,7 @@ class ReachedState:
 
     def no_worse(self, failed: frozenset[str], used: tuple[int, ...]) -> bool:
         """Return whether what this has failed does for another way to its state, and it used no more hidden steps."""
-        return does_for(self.failed, failed) and all(map(le, self.used, used))
+        return makes_needless(self.failed, failed) and all(map(le, self.used, used))
 
     def steps(self) -> tuple[ExplainingStep, ...]:
         """Return the hidden steps that lead here."""
@@ -89,8 +89,8 @@ class ReachedState:
 # ---- Which ways are enough ----
 
 
-def does_for(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether a continuation that fails `one` makes one that fails `other` needless: it fails no more.
+def makes_needless(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether a continuation that fails `one` makes one that fails `other` needless, as it fails no more.
 
     One that fails nothing does not: whether some explanation fails anything matters as well.
     """
@@ -101,9 +101,9 @@ _Begin = TypeVar("_Begin", bound=StartState)
 
 
 def add_least(alike: list[_Begin], new: _Begin) -> None:
-    """Add a way to a state, unless another does for it; those that it does for are given up."""
-    if not any(does_for(other.failed, new.failed) for other in alike):
-        alike[:] = [other for other in alike if not does_for(new.failed, other.failed)]
+    """Add a way to a state unless another makes it needless; remove those that it makes needless."""
+    if not any(makes_needless(other.failed, new.failed) for other in alike):
+        alike[:] = [other for other in alike if not makes_needless(new.failed, other.failed)]
         alike.append(new)
 
 
@@ -125,10 +125,9 @@ class Moves:
     """The variables that an action reads: from states alike in these its steps are the same."""
 
     def __init__(self, spec: Spec, action: str) -> None:
-        """Take an action of a spec."""
         read = spec.actions[action].reads
         self._numbers = [number for number, name in enumerate(spec.variables) if name in read]
-        self.of = values_at(self._numbers)
+        self.read = values_at(self._numbers)
 
     def move(self, args: Mapping[str, Value], after: State) -> Move:
         """Return a step by what it changes."""

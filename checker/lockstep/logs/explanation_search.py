@@ -1,9 +1,9 @@
 """The search for explanations of logs: behaviours of the spec that agree with the lines, carried from line to line.
 
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
-have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
-carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
-what has failed more than another that has failed something is given up. A Guide yields the steps that explain a line:
+have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. A run
+is carried as the positions in the logs, the state, and the properties that failed. Equal runs are one, and a run that
+has failed more than another that has failed something is given up. A Guide yields the steps that explain a line:
 all there are (lockstep.logs.line_steps.Steps), or some, proposed by one that knows its system.
 """
 
@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
-from lockstep.base.progress import EVERY
+from lockstep.base.progress import REPORT_INTERVAL
 from lockstep.logs.continuations import NONE, Continuation, ExplainingStep, ReachedState, StartState, add_least
 from lockstep.logs.line_order import Order, Positions
 from lockstep.logs.log_lines import ThreadLine
@@ -96,18 +96,18 @@ class ExplainingRun:
 class Spread:
     """The number of states that explained the lines, and how much each variable differed among them.
 
-    `most` is the largest number of states after a line; `entropy` the sum over the lines of the entropy, in bits, of
-    each variable's value over the states carried.
+    `max_states` is the largest number of states after a line; `entropy` is the sum over the lines of the entropy, in
+    bits, of each variable's value over the states carried.
     """
 
-    most: int = 0
+    max_states: int = 0
     lines: int = 0
     entropy: dict[str, float] = field(default_factory=dict)
 
     def count(self, states: Iterable[State]) -> None:
         """Count the states that were carried after a line."""
         listed = list(states)
-        self.most, self.lines = max(self.most, len(listed)), self.lines + 1
+        self.max_states, self.lines = max(self.max_states, len(listed)), self.lines + 1
         if len(listed) < 2:
             return
         for name, values in zip(listed[0].variables, zip(*listed, strict=True), strict=True):
@@ -188,7 +188,7 @@ def explain(
     order: Order,
     steps: StepGuide,
     starts: Iterable[Continuation] | None = None,
-    most: int = MAX_STATES,
+    max_states: int = MAX_STATES,
     on_line: OnLine = lambda *_: None,
     deadline: Deadline = NEVER,
 ) -> Explanations:
@@ -198,18 +198,20 @@ def explain(
         order: the logs, and what is known of the order of their lines.
         steps: yields the steps that explain a line.
         starts: the states in which the logs may begin; the initial ones if left out.
-        most: how many states are carried at most after a line.
+        max_states: how many states are carried at most after a line.
         on_line: called now and then with the progress.
         deadline: after which the search is given up.
 
     Raises:
         BadInputError: a line shows what the spec cannot have, as a field that it does not know.
     """
-    return _ExplanationSearch(order, steps, most, on_line, deadline).run(steps.starts() if starts is None else starts)
+    return _ExplanationSearch(order, steps, max_states, on_line, deadline).run(
+        steps.starts() if starts is None else starts
+    )
 
 
-#: By what matters of their states, the run that has failed nothing, if there is one, and others, none of which has
-#: failed more than another.
+#: Runs by the essence of their states: the one that has failed nothing, if there is one, and others that do not fail
+#: more than another.
 _Runs = dict[Hashable, list[ExplainingRun]]
 
 
@@ -222,8 +224,14 @@ class _TimeSpentError(Exception):
 
 
 class _ExplanationSearch:
-    def __init__(self, order: Order, steps: StepGuide, most: int, on_line: OnLine, deadline: Deadline) -> None:
-        self.order, self.steps, self.most, self.on_line, self.deadline = order, steps, most, on_line, deadline
+    def __init__(self, order: Order, steps: StepGuide, max_states: int, on_line: OnLine, deadline: Deadline) -> None:
+        self.order, self.steps, self.max_states, self.on_line, self.deadline = (
+            order,
+            steps,
+            max_states,
+            on_line,
+            deadline,
+        )
         self.line = self.states = self.tried = 0
         self.spread = Spread()
         self.cut: dict[frozenset[str], ExplainingRun] = {}
@@ -245,7 +253,7 @@ class _ExplanationSearch:
             carried = self._within_budget(after)
             keys = KeysApart()
             states = (alike[0].state for runs in carried.values() for alike in runs.values())
-            self.spread.count({keys.of(state): state for state in states}.values())
+            self.spread.count({keys.key(state): state for state in states}.values())
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[ExplainingRun, ...], blocked: tuple[BlockedLine, ...]) -> Explanations:
@@ -288,7 +296,7 @@ class _ExplanationSearch:
 
     def _count_try(self) -> None:
         self.tried += 1
-        if self.tried % EVERY == 0:
+        if self.tried % REPORT_INTERVAL == 0:
             self.on_line(self.line, self.states, self.tried)
             self._refuse_late()
 
@@ -314,26 +322,26 @@ class _ExplanationSearch:
     def _within_budget(self, carried: dict[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Give up the runs that are too many, those that have failed most first."""
         runs = [(positions, run) for positions, each in carried.items() for alike in each.values() for run in alike]
-        if len(runs) <= self.most:
+        if len(runs) <= self.max_states:
             return carried
-        self.steps.left_out.setdefault(f"more than {self.most:,} states fit everything logged up to some line")
+        self.steps.left_out.setdefault(f"more than {self.max_states:,} states fit everything logged up to some line")
         best: dict[Positions, _Runs] = {}
-        for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.most):
+        for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.max_states):
             best.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
         return best
 
     def _add(self, runs: _Runs, run: ExplainingRun) -> None:
-        """Add a run, unless one that is alike does for it."""
+        """Add a run, unless one that is alike makes it needless."""
         add_least(runs.setdefault(self.steps.essence(run.state), []), run)
 
 
-def _some(rows: Sequence[_Row], most: int) -> list[_Row]:
+def _some(rows: Sequence[_Row], count: int) -> list[_Row]:
     """Return some of many rows, which are sorted by how much has failed: of the last that are alike in that, every few.
 
     The first of these alone would all be of the first orders of the lines.
     """
-    last = len(rows[most - 1][1].failed)
+    last = len(rows[count - 1][1].failed)
     sure = [row for row in rows if len(row[1].failed) < last]
     alike = [row for row in rows if len(row[1].failed) == last]
-    left = most - len(sure)
+    left = count - len(sure)
     return [*sure, *(alike[number * len(alike) // left] for number in range(left))]

@@ -16,7 +16,6 @@ class FailingProperties:
     """
 
     def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec."""
         self._first = spec.initial_properties
         self._properties = PropertyEvaluator(spec)
         self._known, self._keys = dict[Hashable, Standing](), KeysApart()
@@ -32,7 +31,7 @@ class FailingProperties:
 
     def by_step(self, state: State, after: State) -> frozenset[str]:
         """Return the properties that fail by a step, or after it."""
-        failed, self._known[self._keys.of(after)] = self._properties.step(state, self._stands(state), after)
+        failed, self._known[self._keys.key(after)] = self._properties.step(state, self._stands(state), after)
         return failed
 
     def forget(self) -> None:
@@ -42,9 +41,9 @@ class FailingProperties:
         self._properties.forget()
 
     def _stands(self, state: State) -> Standing:
-        key = self._keys.of(state)
+        key = self._keys.key(state)
         known = self._known.get(key)
         if known is None:
-            known = self._known_before.get(self._keys_before.of(state)) or self._properties.standing(state)
+            known = self._known_before.get(self._keys_before.key(state)) or self._properties.standing(state)
             self._known[key] = known
         return known

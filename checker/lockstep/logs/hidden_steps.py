@@ -1,11 +1,11 @@
-"""Hidden steps, which no line is of, and the states that they lead to: up to the bound of each action between lines."""
+"""Hidden steps, which no line describes, and the states that they lead to, up to each action's bound."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from lockstep.base.deadline import Deadline
-from lockstep.base.progress import EVERY
+from lockstep.base.progress import REPORT_INTERVAL
 from lockstep.logs.continuations import HiddenStep, Move, Moves, ReachedState, StartState, add_least
 from lockstep.logs.failing_properties import FailingProperties
 from lockstep.tla.spec import Spec
@@ -21,7 +21,7 @@ _Listed = list[tuple[str, State, Mapping[str, Value]]]
 
 
 class HiddenSteps:
-    """Takes hidden steps of one spec.
+    """Hidden steps of one spec.
 
     `left_out` gets the reasons why not every way was tried, if that is so.
     """
@@ -30,7 +30,7 @@ class HiddenSteps:
         self,
         spec: Spec,
         bounds: Mapping[str, int],
-        most: int,
+        max_steps: int,
         failing: FailingProperties,
         left_out: dict[str, None],
         deadline: Deadline,
@@ -38,14 +38,11 @@ class HiddenSteps:
         """Take hidden steps.
 
         Args:
-            spec: the spec, compiled.
             bounds: the actions that are hidden, and how often each may be taken between two lines.
-            most: how many steps are tried at most before one line.
-            failing: evaluates the properties.
-            left_out: the reasons why something was left out.
+            max_steps: how many steps are tried at most before one line.
             deadline: after which no more are tried.
         """
-        self._spec, self._bounds, self._most, self._failing = spec, dict(bounds), most, failing
+        self._spec, self._bounds, self._max_steps, self._failing = spec, dict(bounds), max_steps, failing
         self._left_out, self._deadline, self._tried = left_out, deadline, 0
         self._names = tuple(self._bounds)
         self._moves = {name: Moves(spec, name) for name in self._names}
@@ -62,14 +59,14 @@ class HiddenSteps:
     def reached(self, begins: Sequence[StartState]) -> list[ReachedState]:
         """Return the states that hidden steps lead to from any of some states, as many as may come between two lines.
 
-        They are searched for from all of these at once. Of the ways to a state those are left out that another does
-        for; of two that used some hidden action more often, and none less, one is enough to go on from.
+        They are searched for from all of these at once. A way to a state is left out where another makes it needless:
+        one that fails no more, and used each hidden action no more often.
         """
         keys = KeysApart()
         found: dict[Hashable, list[ReachedState]] = {}
         nothing = (0,) * len(self._names)
         for number, begin in enumerate(begins):
-            found.setdefault(keys.of(begin.state), []).append(ReachedState(begin.state, begin.failed, nothing, number))
+            found.setdefault(keys.key(begin.state), []).append(ReachedState(begin.state, begin.failed, nothing, number))
         pending = [each for alike in found.values() for each in alike] if self._names else []
         while pending:
             further: list[ReachedState] = []
@@ -77,17 +74,17 @@ class HiddenSteps:
                 for after in self._from(each):
                     if self._is_too_much():
                         return _least(found)
-                    if _add_reached(found.setdefault(keys.of(after.state), []), after):
+                    if _add_reached(found.setdefault(keys.key(after.state), []), after):
                         further.append(after)
             pending = further
         return _least(found)
 
     def _is_too_much(self) -> bool:
         self._tried += 1
-        if self._tried > self._most:
-            self._left_out.setdefault(f"more than {self._most:,} hidden steps may come before one line")
+        if self._tried > self._max_steps:
+            self._left_out.setdefault(f"more than {self._max_steps:,} hidden steps may come before one line")
             return True
-        return self._tried % EVERY == 0 and self._deadline.is_over()
+        return self._tried % REPORT_INTERVAL == 0 and self._deadline.is_over()
 
     def _from(self, before: ReachedState) -> Iterator[ReachedState]:
         used = before.used
@@ -103,13 +100,13 @@ class HiddenSteps:
     # ---- The steps from one state ----
 
     def _steps(self, state: State) -> list[HiddenStep]:
-        key = self._states.of(state)
+        key = self._states.key(state)
         known = self._next.get(key)
         if known is None:
             if len(self._next) >= MAX_REMEMBERED:
                 self._next.clear()
                 self._states.clear()
-                key = self._states.of(state)
+                key = self._states.key(state)
             known = self._next[key] = list(self._find(state))
         return known
 
@@ -126,7 +123,7 @@ class HiddenSteps:
 
     def _keys_of_moves(self, state: State) -> list[tuple[str, Hashable]]:
         """Return what the moves of each hidden action from a state are remembered by: what the action reads of it."""
-        return [(name, self._read.of(self._moves[name].of(state))) for name in self._names]
+        return [(name, self._read.key(self._moves[name].read(state))) for name in self._names]
 
     def _steps_by(self, kind: int, state: State, moves: Iterable[Move]) -> Iterator[HiddenStep]:
         name = self._names[kind]
@@ -144,7 +141,7 @@ class HiddenSteps:
         keys = {name: KeysApart() for name in self._names}
         listed: set[tuple[str, Hashable]] = set()
         for name, after, args in self._one_by_one(state) if found is None else found:
-            key = name, keys[name].of(after)
+            key = name, keys[name].key(after)
             if key not in listed:
                 listed.add(key)
                 by_name[name].append(self._moves[name].move(args, after))
@@ -179,7 +176,7 @@ class HiddenSteps:
 
 
 def _add_reached(alike: list[ReachedState], new: ReachedState) -> bool:
-    """Add a way to a state, unless another is as good; return whether it was added."""
+    """Add a way to a state unless another makes it needless; return whether it was added."""
     if any(other.no_worse(new.failed, new.used) for other in alike):
         return False
     if alike:
@@ -189,7 +186,7 @@ def _add_reached(alike: list[ReachedState], new: ReachedState) -> bool:
 
 
 def _least(found: Mapping[Hashable, Sequence[ReachedState]]) -> list[ReachedState]:
-    """Return the ways to each state that no other one does for."""
+    """Return the ways to each state that no other one makes needless."""
     least: list[ReachedState] = []
     for alike in found.values():
         if len(alike) == 1:

@@ -30,7 +30,7 @@ class LineBeginnings:
     _anywhere: re.Pattern[str] | None = None
 
     def know(self, text: str) -> int:
-        """Learn how a line begins, and return behind which place in it another line may begin."""
+        """Record how a line begins, and return the place in it after which another line may begin."""
         at = len(text) - len(text.lstrip())
         if self._anywhere is not None and (known := self._anywhere.match(text, at)):
             return known.end()

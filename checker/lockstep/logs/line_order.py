@@ -32,7 +32,6 @@ class Order:
         """Find what comes before what.
 
         Args:
-            threads: the logs.
             skew: by how many nanoseconds the clocks of two threads may differ.
             resolution: how many nanoseconds apart two stamps may be and yet be of one moment.
 

@@ -41,22 +41,21 @@ class LineSteps:
         spec: Spec,
         interface: Interface,
         hidden: Mapping[str, int],
-        most: int = MAX_HIDDEN_STEPS,
+        max_hidden_steps: int = MAX_HIDDEN_STEPS,
         deadline: Deadline = NEVER,
     ) -> None:
         """Take steps of a spec.
 
         Args:
-            spec: the spec, compiled.
             interface: where a log meets it.
             hidden: the actions that may be taken without a line, and how often between two lines.
-            most: how many hidden steps are tried at most before one line.
+            max_hidden_steps: how many hidden steps are tried at most before one line.
             deadline: after which no more hidden steps are tried.
         """
         self.spec, self.interface, self.hidden = spec, interface, dict(hidden)
         self.left_out: dict[str, None] = {}
         self._failing = FailingProperties(spec)
-        self._hidden = HiddenSteps(spec, hidden, most, self._failing, self.left_out, deadline)
+        self._hidden = HiddenSteps(spec, hidden, max_hidden_steps, self._failing, self.left_out, deadline)
         self._shown: dict[tuple[int, Hashable], bool] = {}
         read = interface.read_variables(spec)
         self._read: Callable[[State], tuple[Value, ...]] = values_at(read) if read is not None else lambda state: state
@@ -68,7 +67,7 @@ class LineSteps:
     def starts(self) -> list[Continuation]:
         """Return the initial states that the spec allows, each once, with the properties that fail there."""
         keys = KeysApart()
-        states = {keys.of(state): state for state in self.spec.initial_states()}
+        states = {keys.key(state): state for state in self.spec.initial_states()}
         return [Continuation(state, self._failing.in_first_state(state)) for state in states.values()]
 
     def from_the_middle(self, state: State) -> Continuation:
@@ -94,20 +93,20 @@ class LineSteps:
 
     def essence(self, state: State) -> Hashable:
         """Return the key of the state, until the next line: all of it may matter to the lines to come."""
-        return self._keys.of(state)
+        return self._keys.key(state)
 
     def explaining(self, state: State, line: ThreadLine, _positions: tuple[int, ...] = ()) -> list[Continuation]:
         """Return the continuations of a state that explain a line, with no hidden steps before it.
 
-        Of those that end in the same state only the least are returned.
+        Among those that end in the same state, only the least are returned.
         """
-        key = self._keys.of(state), line
+        key = self._keys.key(state), line
         known = self._explained.get(key)
         if known is None:
             found: dict[Hashable, list[Continuation]] = {}
             for claims in line.readings:
                 for path in self._understood(Continuation(state), claims):
-                    add_least(found.setdefault(self._keys.of(path.state), []), path)
+                    add_least(found.setdefault(self._keys.key(path.state), []), path)
             known = self._explained[key] = [path for alike in found.values() for path in alike]
         return known
 
@@ -147,7 +146,7 @@ class LineSteps:
         yield from found
         for _ in range(claim.repeat - 1):
             again = (after for each in found for after in self._again(each))
-            found = list({(self._keys.of(each.state), each.failed): each for each in again}.values())
+            found = list({(self._keys.key(each.state), each.failed): each for each in again}.values())
             yield from found
 
     def _again(self, path: Continuation) -> Iterator[Continuation]:
@@ -163,7 +162,7 @@ class LineSteps:
         """Return whether a state shows what a line claims."""
         if not claim.shows:
             return True
-        key = id(claim), self._keys.of(self._read(state))
+        key = id(claim), self._keys.key(self._read(state))
         known = self._shown.get(key)
         if known is None:
             count = equal_count(claim.shows, self.observable(state, claim), self.interface.words)
@@ -211,15 +210,15 @@ class LineSteps:
     def _taken(self, state: State, claim: Claim) -> Iterator[tuple[Mapping[str, Value], State]]:
         """Yield the arguments of each step that a line may claim, and the state after it."""
         moves = self._moves[claim.action]
-        key = id(claim), self._keys.of(moves.of(state))
+        key = id(claim), self._keys.key(moves.read(state))
         known = self._known_moves.get(key)
         if known is None:
             found: dict[tuple[Hashable, Hashable], Move] = {}
             keys = KeysApart()
             for args in self._arguments(state, claim):
-                given = self._keys.of(tuple(args.values()))
+                given = self._keys.key(tuple(args.values()))
                 for after in self.spec.steps(state, claim.action, args):
-                    found.setdefault((given, keys.of(after)), moves.move(args, after))
+                    found.setdefault((given, keys.key(after)), moves.move(args, after))
             known = self._known_moves[key] = list(found.values())
         return ((move[0], moves.after(state, move)) for move in known)
 

@@ -1,4 +1,4 @@
-"""The check of logs: is there a behaviour of the spec that explains all their lines, and what does it violate?"""
+"""The check of logs: a behaviour of the spec that explains all lines, and the properties that it violates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.spec_interface import Interface
-from lockstep.conformance.trace_verdict import EVERY, INIT, Ambiguity, Finding, TraceVerdict, place_of_property
+from lockstep.conformance.trace_verdict import (
+    EVERY_PROPERTY_HOLDS,
+    INIT,
+    Ambiguity,
+    Finding,
+    TraceVerdict,
+    place_of_property,
+)
 from lockstep.logs import clock_skew
 from lockstep.logs.continuations import Continuation as Way
 from lockstep.logs.explanation_search import BlockedLine, Conclusion, ExplainingRun, Explanations, explain, smallest
@@ -55,7 +62,6 @@ class InterruptedAfterVerdict(Interrupted):
     """The check was interrupted when there was a verdict, and only a note was sought."""
 
     def __init__(self, number: int, verdict: TraceVerdict) -> None:
-        """Take the signal and the verdict."""
         super().__init__(number)
         self.verdict = verdict
 
@@ -141,7 +147,7 @@ def start_states(subject: LogSpec, steps: LineSteps) -> Iterable[Way] | None:
 def _conclude(verdict: TraceVerdict, found: Explanations, subject: LogSpec, steps: LineSteps, strict: bool) -> None:
     match found.conclusion:
         case Conclusion.EXPLAINED:
-            verdict.reason = f"a behaviour of the spec explains all lines; {EVERY}"
+            verdict.reason = f"a behaviour of the spec explains all lines; {EVERY_PROPERTY_HOLDS}"
             failing = smallest(run.failed for run in found.runs if run.failed)
             for names in failing[:MAX_NAMED]:
                 verdict.notes.append(f"{POSSIBLE} note: another explanation violates {_joined(names)}")
@@ -214,7 +220,7 @@ def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps) -> Non
 
 
 def best_explanation(found: Explanations) -> list[ExplainingRun]:
-    """Return an explanation of all lines that fails least, or where there is none of as many as possible."""
+    """Return the explanation of all lines that fails least; without one, that of as many lines as possible."""
     if found.runs:
         return min(found.runs, key=lambda run: len(run.failed)).whole()
     before = (run.whole() for each in found.blocked for run in each.runs)
@@ -230,12 +236,12 @@ def _count(verdict: TraceVerdict, found: Explanations) -> None:
     verdict.observed = sum(len(claim.shows) for each in whole if each.line for claim in each.line.readings[0])
     hidden = Counter(step.action for step in taken if step.hidden)
     entropy = {name: round(bits, 3) for name, bits in found.spread.mean().items()}
-    verdict.ambiguity = Ambiguity(found.spread.most, len(found.runs), dict(hidden), entropy)
+    verdict.ambiguity = Ambiguity(found.spread.max_states, len(found.runs), dict(hidden), entropy)
     if entropy:
         name = next(iter(entropy))
         verdict.notes.append(
-            f"note: at the most ambiguous line, {found.spread.most:,} different states fit everything logged so far;"
-            f" logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
+            f"note: at the most ambiguous line, {found.spread.max_states:,} different states fit everything logged so "
+            f"far; logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
         )
 
 
@@ -256,13 +262,13 @@ def hints_on_ends(found: Explanations, order: Order, mapping: Mapping) -> Iterat
     """Yield notes on logs that nothing explains, and that may be parts of longer ones."""
     if mapping.start is None and any(each.line is order.threads[each.thread].lines[0] for each in found.blocked):
         yield "note: if the logs begin later than the system, name with `start` the states that they may begin in"
-    over = sorted({name for each in found.blocked for name in _over(each, order)})
+    over = sorted({name for each in found.blocked for name in _exhausted_threads(each, order)})
     if over and mapping.ends == "together":
         ended = f"{' and '.join(over)} {'end' if len(over) > 1 else 'ends'} before that"
         yield f'note: {ended}; if logs may end earlier than others, set ends = "anywhere"'
 
 
-def _over(blocked: BlockedLine, order: Order) -> Iterator[str]:
+def _exhausted_threads(blocked: BlockedLine, order: Order) -> Iterator[str]:
     """Yield the threads that have no line left where another one cannot go on."""
     read = Counter(each.thread for each in blocked.runs[0].whole())  # the others have read as much
     yield from (each.source for number, each in enumerate(order.threads) if read[number] == len(each.lines))

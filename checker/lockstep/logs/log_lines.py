@@ -50,7 +50,7 @@ class ThreadLine:
 class Thread:
     """Lines that happened one after the other as they stand in the file, such as the log of one node.
 
-    Of one that `is_cut` nothing is known after the last line: others may have followed that were lost.
+    Nothing is known after the last line of a thread that `is_cut`: lines that followed may be lost.
     """
 
     source: str

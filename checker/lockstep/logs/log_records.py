@@ -13,7 +13,7 @@ import msgspec
 
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.base.spelling import did_you_mean
-from lockstep.conformance.comparison import Has, Size
+from lockstep.conformance.comparison import ElementCount, PartialElement
 from lockstep.logs.line_beginnings import LineBeginnings
 from lockstep.logs.log_rotation import RotatedLog
 from lockstep.logs.mapping import FieldSource, Source
@@ -34,9 +34,9 @@ from lockstep.trace.json_lines import (
 
 _GZIP = b"\x1f\x8b"
 
-#: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
+#: A line that belongs to the line above it: it begins with white space, or is part of an exception of Java.
 _BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
-#: What a part of a JSON object has: a brace, or a quoted key with its colon.
+#: A mark of a part of a JSON object: a brace, or a quoted key with its colon.
 _PART_OF_OBJECT = re.compile(rb'[{}]|"\s*:')
 #: A longer text of a line is cut in messages.
 MAX_TEXT = 60
@@ -133,7 +133,7 @@ class Record:
         if source.parts is not None:
             return RecordFields(self._known_fields(source.parts))
         if source.has is not None:
-            return Has(self._known_fields(source.has))
+            return PartialElement(self._known_fields(source.has))
         if source.size is not None:
             return self._size(source.size)
         found = self._plain(source)
@@ -156,7 +156,7 @@ class Record:
             return MISSING
         if type(found) is not int or found < 0:
             raise self.error(f"field `{_named(source)}`: {str(found)[:60]!r} is no size")
-        return Size(found)
+        return ElementCount(found)
 
     def _sum(self, found: Any, source: FieldSource) -> int:
         """Return a number with what is added to it, and taken away: numbers, and what is in other fields."""
@@ -249,7 +249,7 @@ def records(
 
 @dataclass(slots=True)
 class _Appended:
-    """Finds the lines that begin within another: it was cut, and a new process wrote on behind it."""
+    """Finder of lines that begin within another, which was cut when a new process went on writing."""
 
     splits: Sequence[Split]
     is_appended: IsAppended

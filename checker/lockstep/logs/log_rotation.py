@@ -17,10 +17,10 @@ _DAY = (
 )
 _NUMBER = r"(?P<number>\d{1,3})"
 
-#: What a log's name ends with. Without it a number may as well be a node's, as in `node-1` and `node-2`.
+#: The ending of a log's name. Without it a number may as well be a node's, as in `node-1` and `node-2`.
 _EXTENSION = r"\.(?:log|txt|out|err|jsonl?|ndjson|trace)"
 
-#: What a rotation makes of the name `a.log`, and how that is packed: `a.log.1`, `a.log-20260102`, `a.2026-01-02.log`.
+#: The names that rotation makes of `a.log`, and their packing: `a.log.1`, `a.log-20260102`, `a.2026-01-02.log`.
 _BEHIND = re.compile(rf"(?P<base>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?:\.gz)?")
 _WITHIN = re.compile(rf"(?P<stem>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?P<extension>{_EXTENSION})(?:\.gz)?")
 _NAMED = re.compile(rf".+{_EXTENSION}")
@@ -81,7 +81,7 @@ def is_log(path: Path) -> bool:
     return _part(path.name).base.endswith((".ndjson", ".log"))
 
 
-def missing_of(log: RotatedLog) -> str | None:
+def note_missing_files(log: RotatedLog) -> str | None:
     """Return a note on files of a rotated log that are missing between others of it, None where none is."""
     places = [_part(path.name).place for path in log.paths]
     numbers = {-place[1] for place in places if place[0] == _NUMBERED}
@@ -98,7 +98,7 @@ def missing_of(log: RotatedLog) -> str | None:
     )
 
 
-def without_order(logs: Sequence[RotatedLog]) -> str | None:
+def note_unordered_files(logs: Sequence[RotatedLog]) -> str | None:
     """Return a note on files with names of rotations that give no order, None where there is none."""
     names = [log.name for log in logs if len(log.paths) == 1 and _NO_ORDER.search(log.paths[0].name)]
     if not names or len(logs) < 2:

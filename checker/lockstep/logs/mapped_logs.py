@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lockstep.conformance.comparison import Has, Size, equal_count, is_true_inside
+from lockstep.conformance.comparison import ElementCount, PartialElement, equal_count, is_true_inside
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.spec_interface import Interface
 from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.logs.log_records import MISSING, Record, RecordFields, cut, plain, records
-from lockstep.logs.log_rotation import RotatedLog, logs_of, missing_of, without_order
+from lockstep.logs.log_rotation import RotatedLog, logs_of, note_missing_files, note_unordered_files
 from lockstep.logs.mapping import Mapping, Source, StepPattern, duration
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.stray_lines import StrayLines
@@ -117,12 +117,12 @@ def read_logs(
     threads: dict[tuple[str, _Node | None], list[ThreadLine]] = {}
     ended: set[tuple[str, _Node | None]] = set()
     logs = logs_of(paths)
-    if unordered := without_order(logs):
+    if unordered := note_unordered_files(logs):
         notes.append(f"note: {unordered}")
     for log in logs:
         torn: list[str] = []
         reader.times.begin_log()
-        if missing := missing_of(log):
+        if missing := note_missing_files(log):
             notes.append(f"note: {missing}")
         strays = StrayLines(log.name, mapping.form(), reader.rules.texts())
         for record in records(log, mapping, torn.append, strays, reader.rules.is_appended, report):
@@ -148,7 +148,7 @@ def read_logs(
 
 
 def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread, ...]:
-    """Take out that lines receive what no line sends: what did may be among the lines that are not there."""
+    """Remove the receipt of messages that no line sends: the line that sends one may be missing."""
     sent = {line.sends for thread in threads for line in thread.lines}
     receiving = [(thread, line) for thread in threads for line in thread.lines if line.receives is not None]
     lost = [(thread, line) for thread, line in receiving if line.receives not in sent]
@@ -173,7 +173,7 @@ def _message(source: Source | None, record: Record, name: str) -> str | None:
 
 
 def _written(found: Any) -> str:
-    return "a value in parts" if isinstance(found, RecordFields | Has | Size) else json.dumps(found)
+    return "a value in parts" if isinstance(found, RecordFields | PartialElement | ElementCount) else json.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class _LogReader:
             return None
         if isinstance(found, RecordFields):
             return Matching(name, FieldsTest(found.fields, self.words))
-        if isinstance(found, Has | Size):
+        if isinstance(found, PartialElement | ElementCount):
             inside, words = found, self.words
             return Matching(name, lambda value: is_true_inside(inside, value, words))
         return Exactly(name, self.value(found, record, name))

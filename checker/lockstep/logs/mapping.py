@@ -55,7 +55,7 @@ Duration = Annotated[
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
-#: What a JSON field may be compared with.
+#: The values that a JSON field may be compared with.
 Scalar: TypeAlias = bool | int | str | None
 
 
@@ -71,7 +71,7 @@ class FieldSource(_Table, frozen=True):
     """The source of a value.
 
     One of: `field`, a path in the line; `value`, always this one; `file`, what a group of this expression is in the
-    file's name; `node`, the line's node; `parts`, a record of which the line has these fields, and no others; `has`, a
+    file's name; `node`, the line's node; `parts`, a record with these fields of the line, and no others; `has`, a
     set, bag or sequence with some element that has these parts; `size`, one of this size. `as` casts; `values` replaces
     some values; `plus` and `minus` add and subtract numbers, or what is in other fields; what is `optional` may be
     missing from a line.

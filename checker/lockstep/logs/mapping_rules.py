@@ -16,7 +16,6 @@ class Rules:
     """The rules of a mapping, prepared to find the one that fits a line."""
 
     def __init__(self, mapping: Mapping) -> None:
-        """Prepare the rules of a mapping."""
         self.mapping = mapping
         self._rules: dict[str, list[tuple[LineRule, list[tuple[str, re.Pattern[str]]]]]] = {}
         for kind, _, rule in mapping.rules():

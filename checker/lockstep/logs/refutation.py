@@ -1,4 +1,4 @@
-"""Reasons why no behaviour explains a line: what comes nearest, and what it fails at."""
+"""Reasons why no behaviour explains a line: the nearest steps, and the formulas that they fail."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class StrayLines:
         self._anywhere = [each for each in found if not each.match("")]
 
     def know(self, text: str) -> None:
-        """Learn from a line of the log how its lines begin."""
+        """Record how a line of the log begins."""
         self._lines += 1
         if len(self._forms) < MAX_FORMS and (words := text.split(maxsplit=1)):
             self._forms.add(_form(words[0]))

@@ -21,7 +21,7 @@ _HCLOG = re.compile(
     r"(?P<message>.*?)(?::(?P<pairs>(?: [^\s=]+=.*)?))?$"
 )
 
-#: What a conversion word of logback or log4j stands for; what is not here is any text without white space.
+#: The expressions of conversion words of logback or log4j; any other word is text without white space.
 _WORDS = {
     **dict.fromkeys(("d", "date"), r"(?P<time>.+?)"),
     **dict.fromkeys(("p", "le", "level"), r"(?P<level>[A-Za-z]+)"),

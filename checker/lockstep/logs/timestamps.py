@@ -25,7 +25,6 @@ class Timestamps:
     """
 
     def __init__(self, stamps: Iterable[Stamp]) -> None:
-        """Take what the stamps are like."""
         self._without_year = {stamp for stamp in stamps if stamp.format is not None and not _has_year(stamp.format)}
         self._first: int | None = None
         self._above: int | None = None
@@ -77,7 +76,7 @@ def _number(value: Any, unit: str) -> int:
 
 
 def _text(value: str, form: str | None) -> int:
-    """Read a text; digits beyond the microsecond count, too."""
+    """Read a text; digits below the microsecond count, too."""
     try:
         if form is not None:
             moment, nanos = datetime.strptime(value, form), 0

@@ -1,4 +1,4 @@
-"""The mistakes that TLC met as the compiled spec finds them: in the words of every command, with a place and a code."""
+"""Mistakes that TLC met, as the compiled spec reports them: with a place and a code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lockstep.base.errors import NO_VALUE, NOT_CHECKED, NOT_PARSED, WRONG_CFG, B
 from lockstep.base.verdict import violation_reason
 from lockstep.models.counterexample import behaviour_of_steps, behaviour_of_violation
 from lockstep.models.search_result import SpecFiles
-from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import fault_in, fault_or_violation
@@ -25,11 +25,9 @@ from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import PropertyKind, SpecError, TlcResult
 from lockstep.tlc.newer_tlc import without_comments
 
-__all__ = ["SpecFinding", "cfg_notes", "find_in_spec", "in_words_of_tlc"]
-
 #: The most states that the compiled spec is searched for a mistake that TLC met without saying where.
 MAX_STATES = 100_000
-#: The most states that are searched for a mistake in a spec of which TLC has searched none.
+#: The most states that are searched for a mistake where TLC has searched none.
 MAX_UNSEARCHED_STATES = 1_000
 #: TLC's messages where an entry of the cfg is a constant.
 _CONSTANT_ENTRY = (" is equal to ", " cannot be a constant")
@@ -40,7 +38,6 @@ class SpecFinding:
     """A mistake, or a violation, that the compiled spec finds.
 
     Attributes:
-        reason: the finding in a line.
         name: the property, of one that is violated and that TLC does not name.
         steps: the steps that lead there, if it lies in a state, and TLC does not print them.
         is_in_text: whether it is in the text of the spec or its cfg, and in no state.
@@ -52,7 +49,7 @@ class SpecFinding:
     is_in_text: bool = False
 
 
-def find_in_spec(files: SpecFiles, steps: Sequence[Taken], result: TlcResult) -> SpecFinding | None:
+def find_in_spec(files: SpecFiles, steps: Sequence[BehaviourStep], result: TlcResult) -> SpecFinding | None:
     """Find in the compiled spec what TLC met: a mistake, a false Assert or ASSUME, a property that TLC does not name.
 
     Arguments: `steps`, those that TLC printed, whose last state is looked at; if it printed none, the states that it
@@ -73,7 +70,7 @@ def find_in_spec(files: SpecFiles, steps: Sequence[Taken], result: TlcResult) ->
 
 
 def _found_in_states(
-    spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKind | None
+    spec: Spec, steps: Sequence[BehaviourStep], result: TlcResult, kind: PropertyKind | None
 ) -> SpecFinding | None:
     """Find in the states what TLC met."""
     if kind is PropertyKind.ASSUMPTION:

@@ -1,4 +1,4 @@
-"""A shortest path to a violation of a small model, with the states that the search saw beside it, drawn as SVG."""
+"""A shortest path to a violation of a small model, with the other states of the search, drawn as SVG."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def draw(
 ) -> tuple[Violation, str]:
     """Draw a shortest path to a violation of a spec into the SVG file `output`; return it, and a line about it.
 
-    Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle. Of
+    Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle. In
     a behaviour without end, which violates a temporal property, a dashed line leads from the last state to the next.
     Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
     `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.

@@ -6,8 +6,6 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["default_memory_budget"]
-
 #: The files in which Linux keeps the limits of a container.
 _GROUP = Path("/sys/fs/cgroup")
 

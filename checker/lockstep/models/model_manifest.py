@@ -42,7 +42,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.tlc.supervised_process import Budget
 from lockstep.tlc.tlc_output import cfg_section
 from lockstep.tlc.tlc_result import Progress, TlcResult
-from lockstep.tlc.tlc_run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
+from lockstep.tlc.tlc_run import TLC_DEFAULTS, TlcOptions, TlcSimulation, run_tlc
 
 #: The generated states that are worth a JVM which compiles better, and takes longer to do so.
 _LONG_RUN_STATES = 100_000
@@ -60,7 +60,6 @@ class ManifestError(BadInputError):
     """
 
     def __init__(self, path: Path, problem: str, *, model: str | None = None, field: str | None = None) -> None:
-        """Compose the one-line message out of its parts."""
         self.path = path
         self.problem = problem
         self.model = model
@@ -74,7 +73,7 @@ class ManifestError(BadInputError):
 
 
 class SimulationEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """ProcessEnd a model is simulated: behaviours for each worker, most states in each, the seed."""
+    """A simulation of a model: behaviours for each worker, maximal states in each, the seed."""
 
     behaviours: _Count
     depth: _Count = 100
@@ -199,7 +198,7 @@ def _entry(path: Path, position: int, table: Any) -> ModelEntry:
 
 
 def _validate(manifest: Manifest, entry: ModelEntry) -> None:
-    """Check what types cannot say: which pins go with which result, and that the files exist."""
+    """Check that the pins fit the result, and that the files exist."""
     pins = ("distinct", "generated", "depth")
     violated, simulated = entry.result == "violated", entry.mode == "simulate"
     holds = entry.result == "holds"
@@ -264,7 +263,7 @@ def run_model(
         budget=Budget(cpu_seconds=entry.budget_seconds * _worker_count(entry)),
         heap_mb=entry.heap_mb,
         is_short=(entry.generated or 0) < _LONG_RUN_STATES,
-        simulation=None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
+        simulation=None if chosen is None else TlcSimulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
         library=manifest.library or None,
     )
     return run_tlc(module, cfg, run_options, on_progress=on_progress, cancel=cancel)

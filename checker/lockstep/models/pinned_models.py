@@ -13,7 +13,7 @@ from lockstep.models.model_manifest import Manifest, ModelEntry, run_model
 from lockstep.models.search_result import Engine, SearchResult, SpecFiles
 from lockstep.models.search_worker import explore_in_worker
 from lockstep.models.tlc_search import result_of_tlc
-from lockstep.models.witness_runs import alone, run_together, together
+from lockstep.models.witness_runs import group_singly, group_witnesses, run_witnesses
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tlc import TLC_DEFAULTS, Budget, Cause, TlcOptions
@@ -91,7 +91,7 @@ def run_models(
             on_start(models[0])
         files = [files_of(manifest, entry, options) for entry in models]
         if len(models) > 1:
-            runs = run_together(manifest, models, options, cancel=cancel)
+            runs = run_witnesses(manifest, models, options, cancel=cancel)
             results = [result_of_tlc(each, found) for each, found in zip(files, runs, strict=True)]
         elif models[0].mode == "check" and (engine or models[0].engine) == Engine.TABLES:
             results = [_by_tables(models[0], files[0], cancel)]
@@ -104,7 +104,7 @@ def run_models(
 
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
-            for outcomes in pool.map(run, together(entries) if share_runs else alone(entries)):
+            for outcomes in pool.map(run, group_witnesses(entries) if share_runs else group_singly(entries)):
                 yield from outcomes
         finally:  # Ctrl-C, or a caller that stops asking: no TLC is left behind.
             cancel.set()

@@ -14,8 +14,6 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tlc import Cause
 
-__all__ = ["Engine", "SearchResult", "SpecFiles", "refused"]
-
 
 class Engine(StrEnum):
     """An engine that explores a spec: TLC, or the Python compiled from it, whose counts are TLC's.

@@ -23,8 +23,6 @@ from lockstep.tla.search_options import SearchOptions
 from lockstep.tlc import Budget, Cause
 from lockstep.tlc.supervised_process import ProcessEnd, run_supervised
 
-__all__ = ["explore_in_worker"]
-
 
 def explore_in_worker(
     files: SpecFiles, engine: Engine, options: SearchOptions, budget: Budget, cancel: threading.Event | None = None

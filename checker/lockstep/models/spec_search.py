@@ -1,4 +1,4 @@
-"""Exploring a spec with any engine, in one form of result."""
+"""Exploration of a spec with any engine, in one form of result."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from lockstep.tla.values.kinds import TlaError
 
 if TYPE_CHECKING:
     from lockstep.tla.tables.table_search import TableExploration
-
-__all__ = ["explore_spec"]
 
 Explore: TypeAlias = "Callable[[Spec, SearchOptions], Exploration | TableExploration]"
 

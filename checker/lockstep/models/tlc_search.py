@@ -1,4 +1,4 @@
-"""Exploring a spec with TLC: its result stands, but where it would mislead the author of the spec.
+"""Exploration of a spec with TLC; its result is amended where it would mislead the author of the spec.
 
 `amended` is the one place where a result of TLC is changed, and names each case.
 """
@@ -34,12 +34,10 @@ from lockstep.tlc import (
 )
 from lockstep.tlc.tlc_output import cfg_section
 
-__all__ = ["NO_ACTION", "assumptions_text", "explore_with_tlc", "result_of_tlc"]
-
 #: TLC's message where every \E of Next ranges over an empty set: it does not search then.
 NO_ACTION = "No next state actions defined"
 
-#: What TLC does with temporal properties under SYMMETRY or VIEW.
+#: The note on temporal properties under SYMMETRY or VIEW.
 _UNSOUND = "TLC misses violations, and a lasso that it prints need not be a behaviour of the spec"
 
 _VERDICTS = {
@@ -68,7 +66,7 @@ def explore_with_tlc(files: SpecFiles, options: SearchOptions) -> SearchResult |
         ),
         on_progress=None if options.on_progress is None else report,
     )
-    if _is(tlc.violation, PropertyKind.EVALUATION) and NO_ACTION in tlc.reason:
+    if _is_of_kind(tlc.violation, PropertyKind.EVALUATION) and NO_ACTION in tlc.reason:
         return None
     with warnings.catch_warnings():  # what the spec does besides, TLC has noted
         warnings.simplefilter("ignore", ExceptWarning)
@@ -108,7 +106,7 @@ def amended(files: SpecFiles, tlc: TlcResult) -> SearchResult:
         result = replace(result, counterexample=with_arguments(result.counterexample, files))
     if tlc.cause is Cause.VACUOUS and (spec := _spec_of_assumptions(files)) is not None:
         result = replace(result, verdict=Verdict.HOLDS, cause=None, reason=assumptions_text(spec))
-    is_mistake = tlc.verdict is TlcVerdict.ERROR or _is(tlc.violation, PropertyKind.EVALUATION)
+    is_mistake = tlc.verdict is TlcVerdict.ERROR or _is_of_kind(tlc.violation, PropertyKind.EVALUATION)
     if is_mistake or tlc.cause is Cause.TOOL_FAILED or _is_half_reported(tlc.violation):
         result = _in_words_of_the_spec(files, tlc, result, is_mistake=is_mistake)
     if result.verdict is Verdict.MALFORMED:
@@ -141,7 +139,7 @@ def _spec_of_assumptions(files: SpecFiles) -> Spec | None:
 
 
 def _in_words_of_the_spec(files: SpecFiles, tlc: TlcResult, result: SearchResult, *, is_mistake: bool) -> SearchResult:
-    """Report a mistake, or a violation of which TLC says too little, as the compiled spec finds it."""
+    """Report a mistake, or a violation that TLC reports incompletely, as the compiled spec finds it."""
     behaviour = result.counterexample
     if is_mistake and behaviour is not None:
         behaviour = _without_half_made_state(behaviour)
@@ -161,15 +159,15 @@ def _in_words_of_the_spec(files: SpecFiles, tlc: TlcResult, result: SearchResult
     )
 
 
-def _is(violation: TlcViolation | None, *kinds: PropertyKind) -> bool:
+def _is_of_kind(violation: TlcViolation | None, *kinds: PropertyKind) -> bool:
     return violation is not None and violation.kind in kinds
 
 
 def _is_half_reported(violation: TlcViolation | None) -> bool:
     """Return whether TLC leaves out where something is violated, or which property it is a part of."""
     unnamed = violation is not None and violation.name is None
-    always = _is(violation, PropertyKind.ASSERTION, PropertyKind.ASSUMPTION)
-    return always or (unnamed and _is(violation, PropertyKind.INITIAL, PropertyKind.ACTION))
+    always = _is_of_kind(violation, PropertyKind.ASSERTION, PropertyKind.ASSUMPTION)
+    return always or (unnamed and _is_of_kind(violation, PropertyKind.INITIAL, PropertyKind.ACTION))
 
 
 def _without_half_made_state(behaviour: Behaviour) -> Behaviour | None:
@@ -181,8 +179,8 @@ def _without_half_made_state(behaviour: Behaviour) -> Behaviour | None:
 
 
 def _liveness_obstacle(files: SpecFiles, tlc: TlcResult, result: SearchResult) -> tuple[str, str] | None:
-    """Return where the cfg has what makes TLC's word on temporal properties worthless, and what to remove."""
-    judged = result.verdict is Verdict.HOLDS or _is(tlc.violation, PropertyKind.TEMPORAL)
+    """Return the entry of the cfg that makes TLC's result on temporal properties worthless, and what to remove."""
+    judged = result.verdict is Verdict.HOLDS or _is_of_kind(tlc.violation, PropertyKind.TEMPORAL)
     text = files.cfg.read_text(encoding="utf-8", errors="replace") if judged else ""
     if not cfg_section(text, "SYMMETRY", "VIEW") or not cfg_section(text, "PROPERTY", "PROPERTIES"):
         return None

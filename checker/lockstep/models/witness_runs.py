@@ -40,7 +40,7 @@ class Witness:
     changes: str = ""
 
 
-def together(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manifest, tuple[ModelEntry, ...]]]:
+def group_witnesses(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manifest, tuple[ModelEntry, ...]]]:
     """Group models for running: witnesses whose cfgs differ in the witness alone; any other model by itself.
 
     A group stands where its first model stood.
@@ -53,12 +53,12 @@ def together(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manife
     return [(manifest, tuple(entries)) for manifest, entries in groups.values()]
 
 
-def alone(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manifest, tuple[ModelEntry, ...]]]:
+def group_singly(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manifest, tuple[ModelEntry, ...]]]:
     """Give each model a run of its own."""
     return [(manifest, (entry,)) for manifest, entry in models]
 
 
-def run_together(
+def run_witnesses(
     manifest: Manifest,
     entries: Sequence[ModelEntry],
     options: TlcOptions,
@@ -67,7 +67,7 @@ def run_together(
 ) -> list[TlcResult]:
     """Reach the witnesses of one group in one run of TLC.
 
-    Arguments: `entries`, a group of `together` with more than one model; `options`, what of a run they do not say;
+    Arguments: `entries`, a group of group_witnesses with more than one model; `options`, what of a run they do not say;
     `cancel`, an event that ends the run.
     Returns a result for each: violated, with the depth of the first state that shows it; where its name was not
     printed, the result of the run itself. The counts, which are of no one of them, are left out, and the time of the
@@ -93,7 +93,7 @@ def run_together(
             cancel=cancel,
         )
     levels = _levels(result)
-    first, *others = (_of_witness(each, levels.get(number), result) for number, each in enumerate(witnesses, 1))
+    first, *others = (_witness_result(each, levels.get(number), result) for number, each in enumerate(witnesses, 1))
     return [first, *(replace(other, wall_seconds=0.0) for other in others)]
 
 
@@ -161,7 +161,7 @@ def _levels(result: TlcResult) -> dict[int, int]:
     return {int(each["number"]): int(each["level"]) for each in found if each is not None}
 
 
-def _of_witness(witness: Witness, level: int | None, run: TlcResult) -> TlcResult:
+def _witness_result(witness: Witness, level: int | None, run: TlcResult) -> TlcResult:
     if level is None or run.verdict is not TlcVerdict.HOLDS:
         return run
     kind = PropertyKind.INVARIANT if witness.step is None else PropertyKind.ACTION

@@ -17,7 +17,7 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.pipeline.state_bytes import StateBytesError, StateDigest, state_bytes, state_of_bytes
-from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.compile.spec_fault import with_place
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.trace_reader import TracePart
@@ -100,7 +100,7 @@ class _PartCheck(TraceCheck):
         return [name for name, broken in names if broken is None]
 
     def broken(self, error: Exception) -> CheckEnd:
-        found = failure(placed(error, self.spec.source), self.trace.source, self.place)
+        found = failure(with_place(error, self.spec.source), self.trace.source, self.place)
         return CheckEnd(found.verdict, found.reason)
 
     def first(self) -> State | None:

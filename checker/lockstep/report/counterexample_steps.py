@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.liveness.lasso_replay import FairnessMet
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
+from lockstep.tla.liveness.lasso_replay import FairnessEvidence
 from lockstep.tla.values.itf_values import to_itf
 from lockstep.tla.values.kinds import format_value
 
@@ -39,20 +39,20 @@ def _lines(behaviour: Behaviour, full: bool) -> Iterator[str]:
         by = "" if behaviour.back_by is None else f" by {_call_text(behaviour.back_by)}"
         back = f"       and back to step {behaviour.back_to + 1}{by}, for ever"
         yield "       and stays in this state for ever" if stays else back
-    if behaviour.met:
+    if behaviour.fairness:
         yield "       which is fair:"
-        yield from (f"         {_condition(met)}" for met in behaviour.met)
+        yield from (f"         {_condition(each)}" for each in behaviour.fairness)
 
 
-def _condition(met: FairnessMet) -> str:
-    return f"{met.condition}: {met.how}{'' if met.index is None else f' after step {met.index + 1}'}"
+def _condition(each: FairnessEvidence) -> str:
+    return f"{each.condition}: {each.how}{'' if each.index is None else f' after step {each.index + 1}'}"
 
 
-def _title(step: Taken) -> str:
+def _title(step: BehaviourStep) -> str:
     return f"{_call_text(step)}  {step.place}" if step.place else _call_text(step)
 
 
-def _call_text(step: Taken) -> str:
+def _call_text(step: BehaviourStep) -> str:
     name = step.action or "a step that TLC does not name"
     args = ", ".join(f"{arg} = {format_value(value)}" for arg, value in (step.args or {}).items())
     return f"{name}({args})" if args else name
@@ -90,8 +90,8 @@ def counterexample_record(behaviour: Behaviour | None, *, full: bool = False) ->
         return {"counterexample": None, "back_to": None, "back_by": None, "fairness": []}
     back_to = None if behaviour.back_to is None else behaviour.back_to + 1
     fairness = [
-        {"condition": met.condition, "met": met.how, "step": None if met.index is None else met.index + 1}
-        for met in behaviour.met
+        {"condition": each.condition, "met": each.how, "step": None if each.index is None else each.index + 1}
+        for each in behaviour.fairness
     ]
     by = behaviour.back_by
     return {
@@ -102,11 +102,11 @@ def counterexample_record(behaviour: Behaviour | None, *, full: bool = False) ->
     }
 
 
-def _args(step: Taken) -> dict[str, Any] | None:
+def _args(step: BehaviourStep) -> dict[str, Any] | None:
     return None if step.args is None else {name: to_itf(value) for name, value in step.args.items()}
 
 
-def _variables(step: Taken) -> dict[str, Any]:
+def _variables(step: BehaviourStep) -> dict[str, Any]:
     return {name: to_itf(value) for name, value in step.state.items()}
 
 
@@ -134,8 +134,8 @@ def itf(
         **further,
     }
     loop = {} if behaviour.back_to is None else {"loop": behaviour.back_to}
-    if behaviour.met:
-        meta["fairness"] = [_condition(met) for met in behaviour.met]
+    if behaviour.fairness:
+        meta["fairness"] = [_condition(each) for each in behaviour.fairness]
     states = [
         {"#meta": {"index": index, "action": record["action"], "args": record["args"]}, **_variables(step)}
         for index, (step, record) in enumerate(zip(behaviour.steps, steps_records(behaviour), strict=True))

@@ -51,7 +51,7 @@ def sarif_log(verdicts: Sequence[TraceVerdict], own: Path | None = None, library
     Arguments: `own`, the module of the user's own spec, and `library`, further folders with modules.
     """
     results = _Results([] if own is None else [own.parent, *library])
-    listed = [result for verdict in verdicts for result in results.of_trace(verdict)]
+    listed = [result for verdict in verdicts for result in results.list_trace(verdict)]
     run = {
         "tool": {
             "driver": {"name": "lockstep", "version": version("lockstep-raft"), "rules": results.rules()},
@@ -91,7 +91,7 @@ class _Results:
         """Return a rule for each code of the results."""
         return [_rule(code, name) for code, name in self.names.items()]
 
-    def of_trace(self, verdict: TraceVerdict) -> Iterator[_Tree]:
+    def list_trace(self, verdict: TraceVerdict) -> Iterator[_Tree]:
         """Yield the results of one trace."""
         for finding in verdict.findings:
             yield self._finding(verdict, finding)

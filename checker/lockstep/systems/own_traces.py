@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.state_check import check_states
 from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
-from lockstep.conformance.trace_verdict import EVERY, NOT_EVALUATED, TraceVerdict, failure
+from lockstep.conformance.trace_verdict import EVERY_PROPERTY_HOLDS, NOT_EVALUATED, TraceVerdict, failure
 from lockstep.logs.mapped_logs import MappedTrace
 from lockstep.logs.mapping import Mapping
 from lockstep.systems.system import System
@@ -85,7 +85,9 @@ def with_notes(found: TraceVerdict, notes: Sequence[str]) -> TraceVerdict:
     """Return a verdict that names what was not checked, and does not say that every property holds."""
     if notes and found.verdict not in (Verdict.MALFORMED, Verdict.INTERNAL):
         found.notes += notes
-        found.reason = found.reason.replace(EVERY, "every property that a trace can be checked for holds")
+        found.reason = found.reason.replace(
+            EVERY_PROPERTY_HOLDS, "every property that a trace can be checked for holds"
+        )
     return found
 
 

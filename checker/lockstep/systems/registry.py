@@ -80,7 +80,7 @@ def model_named(name: str) -> tuple[Manifest, ModelEntry]:
         for entry in each.models:
             if entry.name == name:
                 return each, entry
-    meant = did_you_mean(name, model_names(), most=3) or ";"
+    meant = did_you_mean(name, model_names(), max_words=3) or ";"
     files = ", ".join(str(each.path) for each in known)
     raise UnknownModelError(f"no model {name!r}{meant} all are in {files}, and the shell completes their names")
 

@@ -12,7 +12,7 @@ import msgspec
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
-from lockstep.base.progress import EVERY, Say, silent
+from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.conformance.trace_check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.system import BEGINNING_BYTES, NO_OPTIONS, ImportOptions, RawFormat, Simulator, System
@@ -105,7 +105,7 @@ class Watched:
         """Yield (line number, event)."""
         total = "" if self.total is None else f" of {self.total:,}"
         for count, (line, event) in enumerate(self.events):
-            if count % EVERY == 0:
+            if count % REPORT_INTERVAL == 0:
                 self.say(f"{self.source}: event {count:,}{total}")
             if self.deadline.is_over():
                 raise GaveUpError(f"{self.deadline.spent()} at line {line:,}")
@@ -163,7 +163,7 @@ def _simulator_of(system: System) -> tuple[System, Simulator]:
 
 def _counting(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterator[Event]:
     for count, event in enumerate(events):
-        if count % EVERY == 0:
+        if count % REPORT_INTERVAL == 0:
             on_event(count)
         yield event
 

@@ -1,4 +1,4 @@
-"""A behaviour of a specification, whatever found it: its steps with their arguments, and what each of them changed."""
+"""Behaviours of a specification: steps with their arguments, and the changes of each."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lockstep.tla.liveness.lasso_replay import FairnessMet
+from lockstep.tla.liveness.lasso_replay import FairnessEvidence
 from lockstep.tla.values.equality import compare
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
-
-__all__ = ["Behaviour", "Change", "Taken", "changes"]
 
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class BehaviourStep:
     """A step, and the state that it leads to.
 
     Attributes:
-        action: its name; ``Init`` for the initial state, None where nobody tells.
-        args: its arguments by name, None where nobody tells.
-        place: where the action is defined; empty where nobody tells.
-        state: the variables of the state by name.
+        action: its name; ``Init`` for the initial state, None where it is unknown.
+        args: its arguments by name, None where they are unknown.
+        place: the place of the action's definition; empty where it is unknown.
     """
 
     action: str | None
@@ -38,28 +35,27 @@ class Behaviour:
     """The steps from an initial state on.
 
     Attributes:
-        steps: the steps.
         back_to: of a behaviour without end, the index of the step to which it goes back; the last where it stays there.
-        met: how what it repeats meets each condition of fairness; empty where nobody tells.
-        back_by: the step that goes back; None where it stays, or nobody tells.
+        fairness: how the cycle meets each condition of fairness; empty where that is not known.
+        back_by: the step that goes back; None where it stays, or the step is unknown.
     """
 
-    steps: tuple[Taken, ...]
+    steps: tuple[BehaviourStep, ...]
     back_to: int | None = None
-    met: tuple[FairnessMet, ...] = ()
-    back_by: Taken | None = None
+    fairness: tuple[FairnessEvidence, ...] = ()
+    back_by: BehaviourStep | None = None
 
     def changed(self, index: int) -> tuple[Change, ...]:
         """List what a step changed; nothing for the initial state."""
         return () if index == 0 else tuple(changes(self.steps[index - 1].state, self.steps[index].state))
 
     def _repr_html_(self) -> str:
-        """Show each step with its arguments and what it changed in a notebook; of the first state, all."""
+        """Show each step with its arguments and changes in a notebook; the first state is shown whole."""
         caption = f"{len(self.steps)} states" + ("" if self.back_to is None else f", and back to {self.back_to + 1}")
         return table(caption, ["", "action", "changes"], self.rows())
 
     def rows(self) -> list[tuple[int, str, str]]:
-        """List of each step its place, its action with arguments, and its changes, a line each."""
+        """List the place of each step, its action with arguments, and its changes, a line each."""
         return [self._row(index) for index in range(len(self.steps))]
 
     def _row(self, index: int) -> tuple[int, str, str]:
@@ -74,12 +70,10 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a step changed.
+    """A change of a value by a step.
 
     Attributes:
         path: the path to a value, as TLA+ writes it: ``node[n1].term``.
-        old: the value before the step.
-        new: the value after it.
     """
 
     path: str
@@ -88,7 +82,7 @@ class Change:
 
 
 def changes(before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[Change]:
-    """List what differs between two states: of a function with the same domain, the values that do."""
+    """List the differences between two states; functions with one domain are compared value by value."""
     for name, new in after.items():
         if name in before:
             yield from _changes(name, before[name], new)

@@ -13,8 +13,6 @@ from lockstep.tla.values.kinds import TlaError, Value, format_value
 #: The number of elements up to which those for which a formula is false are counted.
 _MAX_COUNTED = 1000
 
-__all__ = ["Branch", "Conjunct", "Explanation", "Tracer"]
-
 
 @dataclass(frozen=True)
 class Conjunct:
@@ -26,11 +24,9 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Branch:
-    """A way through an action that ends in a false conjunct.
+    """A branch of an action that ends in a false conjunct.
 
     Attributes:
-        held: the conjuncts before it, all true, in order.
-        failed: the conjunct that is false.
         left: the left side's value, as a 1-tuple, if the conjunct is a comparison.
         right: the right side's value, likewise; None for a set that depends on no state.
         bound: the variables that quantifiers within the action had bound.
@@ -47,7 +43,6 @@ class Branch:
     failing: int = 1
 
     def __str__(self) -> str:
-        """Write it for a reader."""
         lines = [f"{self.failed.loc}: {' '.join(self.failed.text.split())}"]
         if self.left is not None:
             lines.append(f"  left:  {format_value(self.left[0])}")
@@ -64,8 +59,6 @@ class Explanation:
     """The verdict on an action in a state.
 
     Attributes:
-        action: the action's name.
-        args: its arguments.
         enabled: whether it has a successor after all.
         branches: the false branches: longest true prefix first, then in source order.
     """
@@ -76,17 +69,15 @@ class Explanation:
     branches: tuple[Branch, ...]
 
     def __str__(self) -> str:
-        """Write it for a reader."""
         args = ", ".join(f"{name} = {format_value(value)}" for name, value in self.args.items())
         head = f"{self.action}({args}) is {'enabled' if self.enabled else 'not enabled'}"
         return "\n".join([head, *map(str, self.branches)])
 
 
 class Tracer:
-    """Collects, from the traced form of an action, the branches that end in a false conjunct."""
+    """Collector of the branches of a traced action that end in a false conjunct."""
 
     def __init__(self, conjuncts: list[list[Any]]) -> None:
-        """Begin with the table of conjuncts."""
         self.conjuncts = conjuncts
         self.stack: list[int | dict[str, Value]] = []
         self.found: list[tuple[int, int, Branch]] = []

@@ -1,16 +1,14 @@
-"""The result of a search state by state: counts, states, steps, and what is violated."""
+"""The result of a search state by state: counts, states, steps, and the violation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.liveness.lasso_replay import FairnessMet
+from lockstep.tla.behaviour import Behaviour, BehaviourStep
+from lockstep.tla.liveness.lasso_replay import FairnessEvidence
 from lockstep.tla.state import State
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value
-
-__all__ = ["Edge", "Exploration", "SearchStep", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Violation:
         trace: a shortest path there, from an initial state; of a temporal property a behaviour without end; empty for
             a postcondition, which is of no state.
         back_to: of a temporal property the index of the state after the last: the last itself where it stutters.
-        met: how the repeated part meets each condition of fairness of the SPECIFICATION.
+        fairness: how the cycle meets each condition of fairness of the SPECIFICATION.
         message: the message of a false Assert.
     """
 
@@ -44,7 +42,7 @@ class Violation:
     name: str
     trace: tuple[SearchStep, ...]
     back_to: int | None = None
-    met: tuple[FairnessMet, ...] = ()
+    fairness: tuple[FairnessEvidence, ...] = ()
     message: str = ""
 
     @property
@@ -54,7 +52,7 @@ class Violation:
 
     def _repr_html_(self) -> str:
         """Show the steps to it, with what each changed, in a notebook."""
-        steps = tuple(Taken(step.action or "Init", step.args, "", step.state.as_dict()) for step in self.trace)
+        steps = tuple(BehaviourStep(step.action or "Init", step.args, "", step.state.as_dict()) for step in self.trace)
         rows = Behaviour(steps, self.back_to).rows()
         return table(f"{self.kind} {self.name}".rstrip(), ["", "action", "changes"], rows)
 
@@ -70,30 +68,38 @@ class Edge:
 
 
 @dataclass
-class Exploration:
-    """The result of a search state by state.
+class SearchOutcome:
+    """The counts and the violation that a search found, state by state or by tables.
 
     Attributes:
         generated: the number of states generated: all initial states and all successors, repetitions included.
         depth: the number of levels, as TLC reports it: the initial states are the first, and the level in which a
             violation was found is the last.
         complete: whether all reachable states were seen; what is `unchecked` may be violated all the same.
-        states: the distinct states, in the order they were found.
         levels: the number of distinct states in each level.
-        edges: the steps, if they are kept; parallel ones are all there.
-        violation: the first violation, if any.
         unchecked: the properties with parts that no search checks, such as \\EE.
-        notes: lines about the search for its reader.
     """
 
     generated: int = 0
     depth: int = 0
     complete: bool = False
-    states: list[State] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
     violation: Violation | None = None
     unchecked: tuple[str, ...] = ()
+
+
+@dataclass
+class Exploration(SearchOutcome):
+    """The result of a search state by state.
+
+    Attributes:
+        states: the distinct states, in the order they were found.
+        edges: the steps, if they are kept; parallel ones are all there.
+        notes: lines about the search for its reader.
+    """
+
+    states: list[State] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
     notes: tuple[str, ...] = ()
 
     @property
@@ -103,5 +109,5 @@ class Exploration:
 
     @property
     def inconclusive(self) -> str:
-        """Why the search came to no verdict though nothing it checks is violated; empty where it did."""
+        """Reason why the search has no verdict though nothing it checks is violated; empty where it has one."""
         return "" if self.complete or self.violation else f"given up after {self.distinct} distinct states"

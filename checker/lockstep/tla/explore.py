@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lockstep.base.errors import GaveUpError
-from lockstep.tla.compile.spec_fault import SpecFault, blamed
+from lockstep.tla.compile.spec_fault import SpecFault, fault_of
 from lockstep.tla.exploration import Edge, Exploration, SearchStep, Violation
 from lockstep.tla.liveness.behaviour_graph import graph_of
 from lockstep.tla.liveness.temporal_check import LassoContradictedError, check_temporal, refuse_symmetry_and_view
@@ -21,8 +21,6 @@ from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, TlaTypeError, Value
 from lockstep.tla.values.next_state import UnassignedError
 
-__all__ = ["LiteralSearch", "explore", "fault_in", "fault_or_violation", "run_search"]
-
 #: The number of states after which temporal formulas are first looked at for a fault, and the factor to the next time.
 _FORMULA_CHECK = 16
 #: The number of states between two looks at the memory of this process.
@@ -33,16 +31,11 @@ class LiteralSearch:
     """A search that keeps every state and evaluates everything in each.
 
     Attributes:
-        spec: the specification.
-        options: the options of the search.
-        result: the result so far.
         successors: the numbers of each expanded state's successors, where temporal properties are checked.
-        queued: the number of states that wait to be expanded.
         evaluated: the name of what is evaluated ("" for an action), the number of the state, and the step from there.
     """
 
     def __init__(self, spec: Spec, options: SearchOptions) -> None:
-        """Begin with no state."""
         self.spec, self.options = spec, options
         self.check_deadlock = spec.check_deadlock if options.check_deadlock is None else options.check_deadlock
         self.result = Exploration(unchecked=tuple(spec.unchecked))
@@ -59,11 +52,7 @@ class LiteralSearch:
         self._begun = time.perf_counter()
 
     def statistic(self, name: str) -> int:
-        """Return the value of TLCGet(name) at this very moment.
-
-        Raises:
-            KeyError: if there is no such statistic.
-        """
+        """Return the value of TLCGet(name) at this very moment; raises KeyError if there is no such statistic."""
         level = self.result.depth  # that of the state which is expanded; 0 before the first
         distinct, diameter = self.result.distinct, self.deepest()
         return {"level": level, "distinct": distinct, "queue": self.queued, "diameter": diameter}[name]
@@ -289,7 +278,7 @@ class LiteralSearch:
     def violated(self, kind: str, name: str, trace: list[SearchStep], message: str = "") -> None:
         """Record a violation, and the steps there."""
         self.result.violation = Violation(kind, name, tuple(trace), message=message)
-        # TLC reports the level of the state it found last, which may lie before the violation or beyond it.
+        # TLC reports the level of the state it found last, which may lie before the violation or after it.
         self.result.depth = max(self.result.depth, self.deepest())
 
     def assertion_failed(self, error: TlaAssertionError) -> None:
@@ -306,8 +295,8 @@ class LiteralSearch:
         if what:
             known = self.spec.init_place if what == "Init" else self.spec.definitions.get(what)
             place = self.spec.property_places.get(what, known)
-            return blamed(error, self.spec.source, what, {}, str(place or ""), steps)
-        return blamed(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
+            return fault_of(error, self.spec.source, what, {}, str(place or ""), steps)
+        return fault_of(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
 
     def trace(self, number: int) -> list[SearchStep]:
         """Return a shortest path from an initial state to a state."""
@@ -398,7 +387,7 @@ class LiteralSearch:
     def fault_in_formulas(self) -> SpecFault | None:
         """Evaluate temporal formulas in the states and steps found so far; return the first fault.
 
-        What a search of these states would evaluate comes first; then all parts of the formulas, guarded or not.
+        The parts that a search of these states would evaluate come first, then all others, guarded or not.
         """
         if self.equivalence.is_equality and self.successors is not None:
             try:
@@ -451,11 +440,9 @@ def run_search(search: LiteralSearch) -> Exploration:
 
 
 def fault_in(spec: Spec, values: Mapping[str, Value], *, initial: bool) -> SpecFault | None:
-    """Evaluate in a state, and of its successors, what a search evaluates; return what fails, None if nothing does.
+    """Evaluate all that a search evaluates in a state and its successors; return the fault, None if there is none.
 
     Args:
-        spec: the specification.
-        values: the variables of the state by name.
         initial: whether the state is an initial one.
     """
     search = LiteralSearch(spec, SearchOptions(check_deadlock=False))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["DEFAULT_OPTIONS", "ReportProgress", "SearchOptions", "SearchProgress"]
-
 #: Distinct states that a search finds one by one before it goes on by tables; measured in docs/measured/engines.md.
 STATES_BEFORE_TABLES = 500
 
@@ -18,13 +16,8 @@ class SearchProgress:
     """The progress of a search.
 
     Attributes:
-        distinct: the number of distinct states.
-        generated: the number of generated states.
-        queued: the number of states that wait to be expanded.
         depth: the level that is expanded.
         seconds: the time since the beginning, by the clock.
-        evaluations: the number of evaluations, of a search by tables.
-        lookups: the number of results looked up, of a search by tables.
     """
 
     distinct: int
@@ -47,7 +40,6 @@ class SearchOptions:
         check_deadlock: whether a state without successors is a violation; the configuration decides if None.
         max_states: stop after the state whose successors make this many distinct ones.
         memory_budget: give up where the search would take more bytes of memory.
-        on_progress: called with the progress now and then.
         keep_edges: whether to keep the steps between states.
         states_before_tables: where the engine is "compiled", the distinct states after which it goes on by tables.
         checkpoint: the file in which a search by tables is kept, and from which it goes on.
@@ -55,7 +47,6 @@ class SearchOptions:
         confirm: whether a search by tables is made again in other ways until its counts are confirmed.
         count_orbits: whether a search by tables counts the images of all states under SYMMETRY.
         fingerprint_seed: chooses the function that makes fingerprints of states for tables.
-        tlc_workers: the threads of TLC.
     """
 
     check_deadlock: bool | None = None

@@ -1,4 +1,4 @@
-"""A compiled specification: the one way the rest of the checker looks at TLA+.
+"""A compiled specification, by which the rest of the checker evaluates TLA+.
 
 >>> spec = load_spec("LockService.tla", "LockService.cfg")   # doctest: +SKIP
 >>> state = next(spec.initial_states())                       # doctest: +SKIP
@@ -20,7 +20,7 @@ from lockstep.base.spelling import did_you_mean
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.module_text import MARKER, STAGES
 from lockstep.tla.compile.property_parts import PathOf, PropertyPart, part_of
-from lockstep.tla.compile.spec_fault import SpecFault, blamed, place_of_line
+from lockstep.tla.compile.spec_fault import SpecFault, fault_of, place_of_line
 from lockstep.tla.compile.spec_meta import Meta, Temporal
 from lockstep.tla.explain import Branch, Explanation, Tracer
 from lockstep.tla.liveness.temporal_formulas import Formula, formula_of
@@ -31,8 +31,6 @@ from lockstep.tla.values.name_order import NameOrder
 from lockstep.tla.values.next_state import UnassignedError
 from lockstep.tla.values.quantifier_bounds import Hint
 from lockstep.tla.values.tlc_operators import Registers
-
-__all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of", "stages_of"]
 
 Known = TypeVar("Known")
 
@@ -57,10 +55,7 @@ class ActionInfo:
     """A named action of the next-state relation.
 
     Attributes:
-        name: its name.
-        params: the names of its parameters, in order.
         labels: the names that TLC gives its edges: its own, unless a constant quantifier makes TLC enter further.
-        loc: where it is defined.
         reads: the variables that its steps depend on; it leaves any other as it is.
     """
 
@@ -77,15 +72,11 @@ class Spec:
     Attributes:
         source: the Python text it was compiled to, from which :meth:`from_source` makes it again.
         code: what that compiles to.
-        name: the root module.
         variables: the variables, in the order of a state.
         spec_hash: identifies modules, configuration and compiler.
-        actions: the actions by name.
         never: the actions that the constants alone make false; there may be more that are never enabled.
-        constants: the values of the constants.
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
-        model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
             a POSTCONDITION that asks TLC for what no search here knows.
         why_unchecked: why properties are unchecked, by name.
@@ -109,7 +100,6 @@ class Spec:
         """Make a specification of its generated source; see :mod:`lockstep.tla.loading` and :meth:`from_source`.
 
         Args:
-            source: the text.
             code: the result of :func:`code_of`, where that is known.
             stages: returns that of :func:`stages_of`, if it may be stored somewhere.
         """
@@ -174,11 +164,9 @@ class Spec:
         return self._stages()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (Spec, (self.source,))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"<Spec {self.name} {self.spec_hash[:12]}>"
 
     # ---- States ----
@@ -205,7 +193,7 @@ class Spec:
         except TlaAssertionError:
             raise
         except TlaError as error:
-            raise blamed(error, self.source, "Init", {}, str(self.init_place or "")) from error
+            raise fault_of(error, self.source, "Init", {}, str(self.init_place or "")) from error
 
     def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
         """List the successors of a state as TLC generates them.
@@ -235,10 +223,10 @@ class Spec:
     def _blamed(self, error: TlaError, state: State) -> SpecFault:
         """Make the fault of an evaluation that failed among the successors of a state: in which action, and where."""
         name, args, place = self._failing(error, state)
-        fault = blamed(error, self.source, name, args, place)
+        fault = fault_of(error, self.source, name, args, place)
         if place or (within := self.action_at(fault.place)) is None:
             return fault
-        return blamed(error, self.source, within.name, {}, str(within.loc))
+        return fault_of(error, self.source, within.name, {}, str(within.loc))
 
     def _failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
         """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
@@ -285,7 +273,7 @@ class Spec:
                 elif after != found:
                     raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
         except UnassignedError as error:
-            raise blamed(error, self.source, action, args, str(self.actions[action].loc)) from error
+            raise fault_of(error, self.source, action, args, str(self.actions[action].loc)) from error
         return found
 
     def _known(self, table: Mapping[str, Known], name: str, what: str) -> Known:
@@ -303,11 +291,9 @@ class Spec:
     def arguments(
         self, state: State, action: str, hints: Mapping[str, Hint] | None = None
     ) -> Iterator[dict[str, Value]]:
-        """List what the quantifiers of an action bind its parameters to, whether it is enabled with that or not.
+        """List the arguments that the quantifiers of an action allow, whether it is enabled with them or not.
 
         Args:
-            state: a state.
-            action: the action's name.
             hints: what is known of its parameters, by name.
 
         Yields:
@@ -326,7 +312,7 @@ class Spec:
             yield dict(zip(params, args, strict=True))
 
     def steps(self, state: State, action: str, args: Mapping[str, Value]) -> Iterator[State]:
-        """List the next states of an action with given arguments, where it chooses besides; else as :meth:`step`.
+        """List all next states of an action with given arguments; otherwise as :meth:`step`.
 
         Yields:
             The next states, the same perhaps several times; none where the action is not enabled.
@@ -464,7 +450,7 @@ class Spec:
         except TlaAssertionError:
             raise
         except TlaError as error:
-            raise blamed(error, self.source, "the ASSUME", {}, str(loc)) from error
+            raise fault_of(error, self.source, "the ASSUME", {}, str(loc)) from error
 
     def refuse_false_constants(self) -> None:
         """Refuse the configuration where TLC does so because of what is constant, and then an ASSUME that is false.
@@ -487,7 +473,7 @@ class Spec:
             raise FalseAssumptionError(f"the ASSUME at {assumed} is false")
 
     def postcondition_holds(self) -> bool:
-        """Return whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""
+        """Return whether the configuration's POSTCONDITION holds, or there is none."""
         postcondition = self._meta["postcondition"]
         return postcondition is None or bool(self._module[postcondition[1]](None))
 
@@ -506,7 +492,6 @@ class Spec:
         """Evaluate a definition or constant of the root module by name.
 
         Args:
-            name: its name.
             state: the state that unprimed variables refer to; None will do for a constant.
             *args: its arguments: values, or Python functions of values for operators.
             after: the state that primed variables refer to.
@@ -552,7 +537,7 @@ def stages_of(source: str) -> CodeType:
 
 
 def _passed(kind: str, arg: Any) -> Any:
-    """Make an argument what the compiled definition takes: a value, a function that returns it, or an operator."""
+    """Convert an argument to what a compiled definition takes: a value, a function that returns it, or an operator."""
     if kind == "l":
         return lambda: arg
     if kind == "o":

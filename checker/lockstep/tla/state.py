@@ -12,8 +12,6 @@ from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["KeysApart", "State", "bytes_of", "same_in_kind", "state_class"]
-
 
 class State(tuple[Value, ...]):
     """A state: hashable, picklable, comparable; ``state.x`` and ``state["x"]`` are the variable x.
@@ -46,11 +44,9 @@ class State(tuple[Value, ...]):
         return type(self)(tuple({**table, **changes}.values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (_rebuild, (self.variables, tuple(self)))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"<{self}>"
 
     def __str__(self) -> str:
@@ -115,18 +111,17 @@ def bytes_of(state: State) -> bytes:
 class KeysApart:
     """Keys of states, or of some of their values, that are equal where these are equal in TLA+.
 
-    Python holds 1 and TRUE equal. Of the tuples that it holds equal the first is its own key, and so are those of the
-    same kinds; the others have their bytes. So keys can be compared only with those of the same object since it was
-    cleared.
+    Python holds 1 and TRUE equal. Among tuples that it holds equal, the first and those of the same kinds are their own
+    keys; the keys of the others are their bytes. So a key can be compared only with keys of the same object since it
+    was cleared.
     """
 
     __slots__ = ("_first",)
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._first: dict[tuple[Value, ...], tuple[Value, ...]] = {}
 
-    def of(self, values: tuple[Value, ...]) -> Hashable:
+    def key(self, values: tuple[Value, ...]) -> Hashable:
         """Return the key of a state, or of a tuple of values.
 
         Raises:

@@ -1,11 +1,11 @@
-"""The states that a search takes for the same: SYMMETRY and VIEW of the configuration."""
+"""Equivalence of states in a search, by SYMMETRY and VIEW of the configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from lockstep.base.errors import WRONG_CFG
-from lockstep.tla.compile.spec_fault import SpecFault, blamed
+from lockstep.tla.compile.spec_fault import SpecFault, fault_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.frozen_values import frozen
@@ -13,8 +13,6 @@ from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, 
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.value_bytes import encoded
-
-__all__ = ["Images", "Permutation", "StateEquivalence", "state_equivalence"]
 
 #: A permutation of model values; those that stay are left out.
 Permutation = Mapping[ModelValue, ModelValue]
@@ -69,7 +67,7 @@ def _permutations(spec: Spec, name: str) -> list[Permutation]:
     try:
         listed = frozen(spec.evaluate(name))
     except TlaError as error:
-        raise blamed(error, spec.source, name, {}, place) from error
+        raise fault_of(error, spec.source, name, {}, place) from error
     tables = [function.d if isinstance(function, Fcn) else {} for function in _elements(listed)]
     if not isinstance(listed, frozenset) or not all(map(_is_permutation, tables)):
         problem = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"
@@ -109,7 +107,6 @@ class Images:
     """
 
     def __init__(self, permutation: Permutation) -> None:
-        """Take the permutation."""
         self.permutation = permutation
         self._known: dict[int, tuple[Fcn, Value]] = {}
 

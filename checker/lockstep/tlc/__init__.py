@@ -1,4 +1,4 @@
-"""Run TLC and read everything it says: verdicts, counterexamples, coverage, state graphs, the model manifest.
+"""Runs of TLC, and their results: verdicts, counterexamples, coverage, state graphs.
 
 TLC is the authority of lockstep. This package never turns a tool that died into a pass: a run holds only when
 TLC's own message of success was read and its exit status was 0.
@@ -19,38 +19,38 @@ from lockstep.tlc.supervised_process import Budget, ToolDied, ToolMissing
 from lockstep.tlc.tlc_result import (
     ActionCoverage,
     Cause,
-    Counterexample,
     Progress,
     PropertyKind,
     SimulationStats,
     SpecError,
+    TlcCounterexample,
     TlcLocation,
     TlcResult,
     TlcStep,
     TlcVerdict,
     TlcViolation,
 )
-from lockstep.tlc.tlc_run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
+from lockstep.tlc.tlc_run import TLC_DEFAULTS, TlcOptions, TlcSimulation, run_tlc
 
 __all__ = [
     "TLC_DEFAULTS",
     "ActionCoverage",
     "Budget",
     "Cause",
-    "Counterexample",
     "GraphError",
     "Java",
     "Progress",
     "PropertyKind",
-    "Simulation",
     "SimulationStats",
     "SpecError",
+    "TlcCounterexample",
     "TlcEdge",
     "TlcGraph",
     "TlcLocation",
     "TlcNode",
     "TlcOptions",
     "TlcResult",
+    "TlcSimulation",
     "TlcStep",
     "TlcVerdict",
     "TlcViolation",

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from lockstep.tlc.supervised_process import ToolMissing
 
-MINIMUM_JAVA_MAJOR = 17
+MIN_JAVA_MAJOR = 17
 _VERSION_TIMEOUT_SECONDS = 30.0
 _VERSION = re.compile(r'version "(?P<version>(?P<first>\d+)(?:\.(?P<second>\d+))?[^"]*)"')
-_REQUIRED = f"Java {MINIMUM_JAVA_MAJOR} or newer is required"
-_INSTALL = f"install a JDK {MINIMUM_JAVA_MAJOR} (Debian: openjdk-{MINIMUM_JAVA_MAJOR}-jre-headless) or set JAVA_HOME"
+_REQUIRED = f"Java {MIN_JAVA_MAJOR} or newer is required"
+_INSTALL = f"install a JDK {MIN_JAVA_MAJOR} (Debian: openjdk-{MIN_JAVA_MAJOR}-jre-headless) or set JAVA_HOME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def find_java(explicit: Path | None = None, environ: Mapping[str, str] | None = 
         looked = f"JAVA_HOME ({home}) and PATH" if home else "PATH (JAVA_HOME is not set)"
         raise ToolMissing(f"{_REQUIRED}; none found on {looked}; {_INSTALL}")
     version, major = _java_version(path)
-    if major < MINIMUM_JAVA_MAJOR:
+    if major < MIN_JAVA_MAJOR:
         raise ToolMissing(f"{_REQUIRED}; found {version} at {path}; {_INSTALL}")
     return Java(path=path, version=version, major=major)
 

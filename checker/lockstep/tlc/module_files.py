@@ -10,8 +10,6 @@ from pathlib import Path
 
 from lockstep.base.text_files import text_of
 
-__all__ = ["STANDARD_MODULES", "ModuleFile", "project_files"]
-
 STANDARD_MODULES = frozenset(
     {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "Toolbox", "Randomization"}
 )
@@ -42,6 +40,16 @@ def project_files(root: Path, directories: Iterable[Path]) -> dict[str, ModuleFi
                 files[word] = ModuleFile(found[word], text_of(found[word]))
                 pending.append(word)
     return files
+
+
+def comment_end(text: str, start: int) -> int | None:
+    """Return the end of a comment, which may have others within; None where it does not end."""
+    depth = 0
+    for found in re.finditer(r"\(\*|\*\)", text[start:]):
+        depth += 1 if found[0] == "(*" else -1
+        if depth == 0:
+            return start + found.end()
+    return None
 
 
 @functools.lru_cache(maxsize=64)

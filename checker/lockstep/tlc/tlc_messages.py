@@ -15,7 +15,7 @@ _KEPT_LINE_COUNT = 1000
 _KEPT_MESSAGE_LINE_COUNT = 200_000
 
 
-class Code(IntEnum):
+class MessageCode(IntEnum):
     """The message codes of TLC (tlc2.output.EC) that decide something here."""
 
     GENERAL = 1000
@@ -37,12 +37,10 @@ class Code(IntEnum):
     DEADLOCK = 2114
     NO_NEXT_ACTION = 2115
     TEMPORAL_PROPERTY = 2116
-    NO_INITIAL_STATES = 2118
     BACK_TO_STATE = 2122
     ASSERT_FAILED = 2132
     INVARIANT_LEVEL = 2146
     FINGERPRINT = 2147
-    STARTING = 2185
     FINISHED = 2186
     SUCCESS = 2193
     SEARCH_DEPTH = 2194
@@ -72,13 +70,13 @@ class Severity(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TlcMessage:
     """One message of TLC: code, severity, text without the markers, and the messages quoted inside it."""
 
     code: int
     severity: int
     text: str
-    nested: tuple[Message, ...] = ()
+    nested: tuple[TlcMessage, ...] = ()
 
     def codes(self) -> Iterator[int]:
         """This message's code, then those of the messages inside it."""
@@ -94,21 +92,20 @@ class _Open:
     code: int
     severity: int
     lines: list[str] = field(default_factory=list)
-    nested: list[Message] = field(default_factory=list)
+    nested: list[TlcMessage] = field(default_factory=list)
 
-    def close(self) -> Message:
-        return Message(self.code, self.severity, "\n".join(self.lines).strip("\n"), tuple(self.nested))
+    def close(self) -> TlcMessage:
+        return TlcMessage(self.code, self.severity, "\n".join(self.lines).strip("\n"), tuple(self.nested))
 
 
 class MessageReader:
-    """Read the output line by line; messages come out whole, all other lines are kept aside.
+    """Reader of the output, line by line: messages are returned whole, all other lines are collected.
 
     `sany_lines` is what SANY printed and `user_lines` what the spec printed (Print, PrintT); `tail` holds the
     last lines of everything. A marker counts only at the start of a line, where no printed string can put it.
     """
 
     def __init__(self) -> None:
-        """Start with nothing read."""
         self._open: list[_Open] = []
         self._in_sany = False
         self.sany_lines: deque[str] = deque(maxlen=_KEPT_LINE_COUNT)
@@ -120,7 +117,7 @@ class MessageReader:
         """True while a message has begun and not ended: output that stops here is truncated."""
         return bool(self._open)
 
-    def feed(self, line: str) -> Message | None:
+    def feed(self, line: str) -> TlcMessage | None:
         """Take one line without its newline; returns the message which this line completes, or None."""
         self.tail.append(line)
         if self._open:
@@ -132,7 +129,7 @@ class MessageReader:
             (self.sany_lines if self._in_sany else self.user_lines).append(line)
         return None
 
-    def _feed_inside(self, line: str) -> Message | None:
+    def _feed_inside(self, line: str) -> TlcMessage | None:
         """Take a line of the innermost open message."""
         current = self._open[-1]
         end = _END.match(line)
@@ -147,7 +144,7 @@ class MessageReader:
             current.lines.append(line)
         return None
 
-    def _close(self) -> Message | None:
+    def _close(self) -> TlcMessage | None:
         """End the innermost message; returns it when it is an outermost one."""
         message = self._open.pop().close()
         if self._open:
@@ -155,6 +152,6 @@ class MessageReader:
             outer.nested.append(message)
             outer.lines.append(message.text)
             return None
-        if message.code in (Code.SANY_START, Code.SANY_END):
-            self._in_sany = message.code == Code.SANY_START
+        if message.code in (MessageCode.SANY_START, MessageCode.SANY_END):
+            self._in_sany = message.code == MessageCode.SANY_START
         return message

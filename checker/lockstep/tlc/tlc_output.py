@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from lockstep.tlc.tlc_messages import Code, Message, MessageReader, Severity
+from lockstep.tlc.tlc_messages import MessageCode, MessageReader, Severity, TlcMessage
 from lockstep.tlc.tlc_result import (
     ActionCoverage,
-    Counterexample,
     Progress,
     SimulationStats,
+    TlcCounterexample,
     TlcLocation,
     TlcStep,
 )
@@ -90,12 +90,11 @@ class OutputReader:
     """
 
     def __init__(self, on_progress: Callable[[Progress], None] | None = None) -> None:
-        """Start with nothing read."""
         self.messages = MessageReader()
         self.on_progress = on_progress
         self.version: str | None = None
         self.codes: set[int] = set()
-        self.errors: list[Message] = []
+        self.errors: list[TlcMessage] = []
         self.warnings: list[str] = []
         self.positions: tuple[str, ...] = ()
         self.steps: list[TlcStep] = []
@@ -109,21 +108,21 @@ class OutputReader:
         self.coverage: list[ActionCoverage] = []
         self.simulation: SimulationStats | None = None
         self._handlers: dict[int, Callable[[str], None]] = {
-            Code.VERSION: self._on_version,
-            Code.PROGRESS: self._on_progress,
-            Code.STATS: self._on_stats,
-            Code.SEARCH_DEPTH: self._on_depth,
-            Code.SUCCESS: self._on_success,
-            Code.STATE: self._on_state,
-            Code.STUTTERING: self._on_stuttering,
-            Code.BACK_TO_STATE: self._on_back,
-            Code.NESTED_EXPRESSION: self._on_positions,
-            Code.FINGERPRINT: self._on_positions,
-            Code.COVERAGE_START: self._on_coverage_start,
-            Code.COVERAGE_NEXT: self._on_coverage_next,
-            Code.COVERAGE_INIT: self._on_coverage_init,
-            Code.SIMULATION_PROGRESS: self._on_simulation,
-            Code.SIMULATION_STATS: self._on_simulation,
+            MessageCode.VERSION: self._on_version,
+            MessageCode.PROGRESS: self._on_progress,
+            MessageCode.STATS: self._on_stats,
+            MessageCode.SEARCH_DEPTH: self._on_depth,
+            MessageCode.SUCCESS: self._on_success,
+            MessageCode.STATE: self._on_state,
+            MessageCode.STUTTERING: self._on_stuttering,
+            MessageCode.BACK_TO_STATE: self._on_back,
+            MessageCode.NESTED_EXPRESSION: self._on_positions,
+            MessageCode.FINGERPRINT: self._on_positions,
+            MessageCode.COVERAGE_START: self._on_coverage_start,
+            MessageCode.COVERAGE_NEXT: self._on_coverage_next,
+            MessageCode.COVERAGE_INIT: self._on_coverage_init,
+            MessageCode.SIMULATION_PROGRESS: self._on_simulation,
+            MessageCode.SIMULATION_STATS: self._on_simulation,
         }
 
     def feed(self, line: str) -> None:
@@ -140,11 +139,11 @@ class OutputReader:
         elif message.severity in (Severity.ERROR, Severity.TLC_BUG):
             self.errors.append(message)
 
-    def counterexample(self) -> Counterexample | None:
+    def counterexample(self) -> TlcCounterexample | None:
         """The behaviour TLC printed, or None when it printed none."""
         if not self.steps:
             return None
-        return Counterexample(tuple(self.steps), self.back_to, self.back_action, self.stuttering)
+        return TlcCounterexample(tuple(self.steps), self.back_to, self.back_action, self.stuttering)
 
     def _on_version(self, text: str) -> None:
         match = _VERSION.search(text)

@@ -95,7 +95,7 @@ class TlcStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Counterexample:
+class TlcCounterexample:
     """A behaviour that breaks a property.
 
     A liveness violation is infinite: either it goes back to the step with index `back_to` (by `back_action`,
@@ -202,7 +202,7 @@ class TlcResult:
     reason: str
     cause: Cause | None = None
     violation: TlcViolation | None = None
-    counterexample: Counterexample | None = None
+    counterexample: TlcCounterexample | None = None
     error: SpecError | None = None
     distinct: int | None = None
     generated: int | None = None

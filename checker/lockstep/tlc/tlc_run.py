@@ -20,15 +20,15 @@ from lockstep.tlc.newer_tlc import explain_missing_operator, explain_unknown_ent
 from lockstep.tlc.supervised_process import NO_LIMIT, Budget, Lines, ToolMissing, run_supervised
 from lockstep.tlc.tlc_output import OutputReader
 from lockstep.tlc.tlc_result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
-from lockstep.tlc.tlc_verdict import Request, judge
+from lockstep.tlc.tlc_verdict import TlcRequest, judge
 from lockstep.tlc.unicode_symbols import Rewritten, rewritten
 
 _COVERAGE_INTERVAL_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
-    """ProcessEnd to simulate: random behaviours instead of the whole state space.
+class TlcSimulation:
+    """A simulation: random behaviours instead of the whole state space.
 
     `behaviours` is how many each worker takes (None: until the budget is spent), `depth` the most states in
     each, `seed` and `aril` make a run repeatable with one worker.
@@ -42,7 +42,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlcOptions:
-    """ProcessEnd TLC is run.
+    """Options of a run of TLC.
 
     `workers` are threads of TLC ("auto": one a processor); `deadlock_check`, whether a state without successor is a
     violation; `simulation`, to simulate instead of check; `coverage`, to count each action; `dump`, a file (.dot) for
@@ -54,7 +54,7 @@ class TlcOptions:
 
     workers: int | Literal["auto"] = 1
     deadlock_check: bool = True
-    simulation: Simulation | None = None
+    simulation: TlcSimulation | None = None
     coverage: bool = False
     dump: Path | None = None
     library: Sequence[Path] | None = None
@@ -111,7 +111,7 @@ def run_tlc(
             lacking = disk_full_reason(folder) if ended.status != 0 else None
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
-    result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)
+    result = judge(TlcRequest(spec, cfg, options.simulation is not None), reader, ended)
     jar = find_tla2tools(options.jar)
     result = explain_missing_operator(explain_unknown_entry(result, cfg, jar), jar)
     if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
@@ -218,7 +218,7 @@ def _tlc_options(options: TlcOptions) -> list[str]:
     return [*words, *(["-fp", "0"] if options.simulation is None else _simulation_options(options.simulation))]
 
 
-def _simulation_options(simulation: Simulation) -> list[str]:
+def _simulation_options(simulation: TlcSimulation) -> list[str]:
     words = ["-simulate"]
     if simulation.behaviours is not None:
         words.append(f"num={simulation.behaviours}")

@@ -1,4 +1,4 @@
-"""Decide what a finished run means: the only place where TLC's output becomes a verdict.
+"""Verdicts on finished runs: the only place where TLC's output becomes a verdict.
 
 The order of the rules matters. A run that ended in any other way than by itself is inconclusive before its
 messages are looked at, and a run holds only by the last rule, which demands TLC's own success message and
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from lockstep.base.verdict import no_state_reason, violation_reason
 from lockstep.tlc.supervised_process import FinishedProcess, ProcessEnd, killed_by
-from lockstep.tlc.tlc_messages import Code, Message, Severity
+from lockstep.tlc.tlc_messages import MessageCode, Severity, TlcMessage
 from lockstep.tlc.tlc_output import OutputReader, cfg_properties, parse_state
 from lockstep.tlc.tlc_result import (
     Cause,
-    Counterexample,
     PropertyKind,
     SpecError,
+    TlcCounterexample,
     TlcLocation,
     TlcResult,
     TlcStep,
@@ -41,28 +41,28 @@ _SYSTEM_CODES = frozenset(
 _EVALUATION_EXCEPTIONS = ("java.lang.RuntimeException", "tlc2.tool.EvalException", "TLCRuntimeException")
 _FILE_TROUBLE = re.compile(r"^(?:: )?java\.n?io\.[\w.]+: ", re.MULTILINE)
 _KINDS = {
-    Code.INVARIANT_INITIAL: (PropertyKind.INVARIANT, r"Invariant (\S+) is violated"),
-    Code.INVARIANT_BEHAVIOR: (PropertyKind.INVARIANT, r"Invariant (\S+) is violated"),
-    Code.INVARIANT_LEVEL: (PropertyKind.INVARIANT, r"invariant (\S+) is"),
-    Code.INVARIANT_EVALUATION: (PropertyKind.EVALUATION, r"Evaluating invariant (\S+) failed"),
-    Code.PROPERTY_INITIAL: (PropertyKind.INITIAL, r"Property (\S+) is violated"),
-    Code.ACTION_PROPERTY: (PropertyKind.ACTION, r"Action property (\S+) is violated"),
-    Code.ACTION_PROPERTY_EVALUATION: (PropertyKind.EVALUATION, r"Evaluating action property (\S+) failed"),
-    Code.DEADLOCK: (PropertyKind.DEADLOCK, None),
-    Code.TEMPORAL_PROPERTY: (PropertyKind.TEMPORAL, None),
-    Code.ASSUMPTION_FALSE: (PropertyKind.ASSUMPTION, None),
-    Code.INITIAL_STATE: (PropertyKind.EVALUATION, None),
-    Code.ASSUMPTION_EVALUATION: (PropertyKind.EVALUATION, None),
-    Code.INCOMPLETE_INITIAL: (PropertyKind.EVALUATION, None),
-    Code.INCOMPLETE_NEXT: (PropertyKind.EVALUATION, None),
-    Code.NO_NEXT_ACTION: (PropertyKind.EVALUATION, None),
-    Code.ASSERT_FAILED: (PropertyKind.ASSERTION, None),
-    Code.GENERAL: (PropertyKind.EVALUATION, None),
+    MessageCode.INVARIANT_INITIAL: (PropertyKind.INVARIANT, r"Invariant (\S+) is violated"),
+    MessageCode.INVARIANT_BEHAVIOR: (PropertyKind.INVARIANT, r"Invariant (\S+) is violated"),
+    MessageCode.INVARIANT_LEVEL: (PropertyKind.INVARIANT, r"invariant (\S+) is"),
+    MessageCode.INVARIANT_EVALUATION: (PropertyKind.EVALUATION, r"Evaluating invariant (\S+) failed"),
+    MessageCode.PROPERTY_INITIAL: (PropertyKind.INITIAL, r"Property (\S+) is violated"),
+    MessageCode.ACTION_PROPERTY: (PropertyKind.ACTION, r"Action property (\S+) is violated"),
+    MessageCode.ACTION_PROPERTY_EVALUATION: (PropertyKind.EVALUATION, r"Evaluating action property (\S+) failed"),
+    MessageCode.DEADLOCK: (PropertyKind.DEADLOCK, None),
+    MessageCode.TEMPORAL_PROPERTY: (PropertyKind.TEMPORAL, None),
+    MessageCode.ASSUMPTION_FALSE: (PropertyKind.ASSUMPTION, None),
+    MessageCode.INITIAL_STATE: (PropertyKind.EVALUATION, None),
+    MessageCode.ASSUMPTION_EVALUATION: (PropertyKind.EVALUATION, None),
+    MessageCode.INCOMPLETE_INITIAL: (PropertyKind.EVALUATION, None),
+    MessageCode.INCOMPLETE_NEXT: (PropertyKind.EVALUATION, None),
+    MessageCode.NO_NEXT_ACTION: (PropertyKind.EVALUATION, None),
+    MessageCode.ASSERT_FAILED: (PropertyKind.ASSERTION, None),
+    MessageCode.GENERAL: (PropertyKind.EVALUATION, None),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TlcRequest:
     """The request to TLC, as far as it matters for judging the result."""
 
     spec: Path
@@ -70,7 +70,7 @@ class Request:
     is_simulation: bool
 
 
-def judge(request: Request, reader: OutputReader, ended: FinishedProcess) -> TlcResult:
+def judge(request: TlcRequest, reader: OutputReader, ended: FinishedProcess) -> TlcResult:
     """Turn the output and the end of a run into its result.
 
     Arguments: `request`, what was asked; `reader`, which has read the whole output; `ended`, how the process
@@ -130,9 +130,9 @@ def _judge_memory(reader: OutputReader, ended: FinishedProcess, partial: TlcResu
     codes = {code for message in reader.errors for code in message.codes()}
     loose = [*reader.messages.tail, *ended.stderr_tail] if ended.status == _JVM_EXIT_ON_OUT_OF_MEMORY else []
     died_of_memory = any("java.lang.OutOfMemoryError" in text for text in [*texts, *loose, *ended.stderr_tail])
-    if died_of_memory or codes & {Code.OUT_OF_MEMORY, Code.OUT_OF_MEMORY_INIT}:
+    if died_of_memory or codes & {MessageCode.OUT_OF_MEMORY, MessageCode.OUT_OF_MEMORY_INIT}:
         return _inconclusive(partial, Cause.OUT_OF_MEMORY, "the JVM ran out of memory; give it a larger heap_mb")
-    if any("StackOverflowError" in text for text in texts) or Code.STACK_OVERFLOW in codes:
+    if any("StackOverflowError" in text for text in texts) or MessageCode.STACK_OVERFLOW in codes:
         return _inconclusive(
             partial,
             Cause.STACK_OVERFLOW,
@@ -142,7 +142,7 @@ def _judge_memory(reader: OutputReader, ended: FinishedProcess, partial: TlcResu
 
 
 def _judge_malformed(
-    request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
+    request: TlcRequest, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
 ) -> TlcResult | None:
     """A spec or cfg that TLC cannot use is an error of its author."""
     error: SpecError | None = None
@@ -150,7 +150,7 @@ def _judge_malformed(
     if ended.status == 0 or first is None:
         return None
     inner = set(first.codes())
-    if Code.PARSING_FAILED in inner:
+    if MessageCode.PARSING_FAILED in inner:
         error = sany_error(list(reader.messages.sany_lines), request.spec)
     elif inner & _CFG_CODES:
         error = _cfg_error(first, request.cfg)
@@ -163,7 +163,7 @@ def _judge_malformed(
     return replace(partial, verdict=TlcVerdict.ERROR, reason=str(error), error=error, counterexample=None)
 
 
-def _cfg_error(message: Message, cfg: Path) -> SpecError:
+def _cfg_error(message: TlcMessage, cfg: Path) -> SpecError:
     """An error of the cfg; the line is TLC's, or that of the name which it rejects."""
     text = message.nested[0].text if message.nested else message.text
     numbered = re.search(r"at line (\d+)", text)
@@ -238,7 +238,7 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
 
 
 def _judge_violation(
-    request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
+    request: TlcRequest, reader: OutputReader, ended: FinishedProcess, partial: TlcResult
 ) -> TlcResult | None:
     """TLC reported an error about the model and ended with a status that fits."""
     message = next((candidate for candidate in reader.errors if candidate.code in _KINDS), None)
@@ -246,10 +246,10 @@ def _judge_violation(
         return None
     violation = _violation(message, request, reader)
     fitting = _EVALUATION_EXITS | {14} if _is_evaluation(message) else _VIOLATION_EXITS
-    if violation is None or ended.status not in fitting or Code.FINISHED not in reader.codes:
+    if violation is None or ended.status not in fitting or MessageCode.FINISHED not in reader.codes:
         return None
     counterexample = partial.counterexample
-    if message.code in (Code.INVARIANT_INITIAL, Code.PROPERTY_INITIAL, Code.INITIAL_STATE):
+    if message.code in (MessageCode.INVARIANT_INITIAL, MessageCode.PROPERTY_INITIAL, MessageCode.INITIAL_STATE):
         counterexample = _initial_state(message.text)
     if reader.unread_states:
         return _inconclusive(
@@ -267,18 +267,18 @@ def _judge_violation(
     )
 
 
-def _is_evaluation(message: Message) -> bool:
+def _is_evaluation(message: TlcMessage) -> bool:
     """Return whether this is one of the messages that TLC sends when it cannot evaluate an expression."""
-    return _KINDS[Code(message.code)][0] in (PropertyKind.EVALUATION, PropertyKind.ASSERTION)
+    return _KINDS[MessageCode(message.code)][0] in (PropertyKind.EVALUATION, PropertyKind.ASSERTION)
 
 
-def _violation(message: Message, request: Request, reader: OutputReader) -> TlcViolation | None:
+def _violation(message: TlcMessage, request: TlcRequest, reader: OutputReader) -> TlcViolation | None:
     """Return what a message of TLC says is violated; None when TLC itself failed instead."""
-    kind, pattern = _KINDS[Code(message.code)]
+    kind, pattern = _KINDS[MessageCode(message.code)]
     codes = set(message.codes())
     if codes & _SYSTEM_CODES:
         return None
-    if Code.ASSERT_FAILED in codes:
+    if MessageCode.ASSERT_FAILED in codes:
         kind = PropertyKind.ASSERTION
     elif _is_failure_of_tlc(message):
         return None
@@ -291,9 +291,9 @@ def _violation(message: Message, request: Request, reader: OutputReader) -> TlcV
     return TlcViolation(kind, name, message.text, candidates, TlcLocation.parse(message.text), reader.positions)
 
 
-def _is_failure_of_tlc(message: Message) -> bool:
+def _is_failure_of_tlc(message: TlcMessage) -> bool:
     """Return whether an exception ended TLC that no evaluation of the spec throws."""
-    if message.code == Code.GENERAL and _FILE_TROUBLE.search(message.text):
+    if message.code == MessageCode.GENERAL and _FILE_TROUBLE.search(message.text):
         return True
     thrown = message.text.partition("The exception was a ")[2].partition("\n")[0]
     return bool(thrown) and not any(name in thrown for name in _EVALUATION_EXCEPTIONS)
@@ -325,14 +325,14 @@ def _complaint(message: str) -> str:
     return complaint.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or complaint
 
 
-def _initial_state(text: str) -> Counterexample | None:
+def _initial_state(text: str) -> TlcCounterexample | None:
     """The one-state counterexample inside `Invariant I is violated by the initial state: ...`."""
     body = text.partition("initial state:\n")[2]
     variables = parse_state(body)
-    return Counterexample((TlcStep(1, None, None, variables, body),)) if variables else None
+    return TlcCounterexample((TlcStep(1, None, None, variables, body),)) if variables else None
 
 
-def _judge_end(request: Request, reader: OutputReader, ended: FinishedProcess, partial: TlcResult) -> TlcResult:
+def _judge_end(request: TlcRequest, reader: OutputReader, ended: FinishedProcess, partial: TlcResult) -> TlcResult:
     """No violation and no error to report: success, if TLC says so itself, and else inconclusive."""
     if reader.errors:
         first = reader.errors[0]
@@ -347,13 +347,13 @@ def _judge_end(request: Request, reader: OutputReader, ended: FinishedProcess, p
         return _inconclusive(
             partial, Cause.UNKNOWN_EXIT, f"the JVM ended with status {ended.status} and no verdict{detail}"
         )
-    if reader.messages.is_inside_message or Code.FINISHED not in reader.codes:
+    if reader.messages.is_inside_message or MessageCode.FINISHED not in reader.codes:
         return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "the output of TLC stops before its final verdict")
     if request.is_simulation:
         return _inconclusive(
             partial, Cause.SIMULATED, "the simulation ended and found no violation, which proves nothing"
         )
-    if Code.SUCCESS not in reader.codes:
+    if MessageCode.SUCCESS not in reader.codes:
         return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "TLC ended without saying that no error was found")
     if not partial.distinct:
         return _inconclusive(partial, Cause.VACUOUS, no_state_reason(partial.generated or 0))

@@ -8,7 +8,7 @@ in it has one in the module as its author wrote it:
   of the rewritten one, and the columns keep their order: each is as wide as the widest of what any line has in it. With
   ``∀`` in column 7 of one line, column 8 of every line moves to the right.
 - Strings are values, and keep their characters and their length: for a character that the lexer of that SANY refuses,
-  which is one beyond Latin-1, another one stands in that occurs nowhere in the project; it is put back in all messages.
+  which is one above Latin-1, another one stands in that occurs nowhere in the project; it is put back in all messages.
 - Comments are left out.
 
 Source: tla-unicode.csv of RFC 5 of tlaplus/rfcs; tla+.jj and JunctionListContext of tlaplus/tlaplus.
@@ -24,9 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import NOT_PARSED, BadInputError
-from lockstep.tlc.module_files import ModuleFile
-
-__all__ = ["SYMBOLS", "Rewritten", "RewrittenModule", "hint_at", "rewritten"]
+from lockstep.tlc.module_files import ModuleFile, comment_end
 
 #: The symbols of RFC 5, and what each is in ASCII.
 SYMBOLS = {
@@ -78,7 +76,7 @@ _OF_CFG = re.compile(
     rf'(?P<kept>\\\*[^\n]*|\(\*.*?\*\))|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<symbol>{_SYMBOL})', re.DOTALL
 )
 
-#: What may stand in for a character, the controls first, which nobody writes; TLA+ has no meaning for any of them.
+#: Substitutes for a character, the controls first, which nobody writes; TLA+ has no meaning for any of them.
 _LATIN = [*map(chr, range(0x80, 0xA0)), *map(chr, range(0xA1, 0x100))]
 
 
@@ -95,7 +93,7 @@ def rewritten(files: Mapping[str, ModuleFile], cfg: str | None = None) -> Rewrit
     Returns None where a SANY that reads ASCII takes all of it as it is.
     Raises BadInputError where its strings have more different characters than can be stood in for.
     """
-    if not any(_is_beyond_ascii(each.text) for each in files.values()) and (cfg is None or cfg.isascii()):
+    if not any(_has_non_ascii(each.text) for each in files.values()) and (cfg is None or cfg.isascii()):
         return None
     return Rewritten(files, cfg)
 
@@ -119,12 +117,7 @@ class _Token:
 
 @dataclass(frozen=True)
 class RewrittenModule:
-    """A module in ASCII, and what its places are in the author's file.
-
-    Attributes:
-        text: the module in ASCII.
-        path: the author's file.
-    """
+    """A module in ASCII, and what its places are in the author's file."""
 
     text: str
     path: Path
@@ -146,7 +139,6 @@ class Rewritten:
     """A project in ASCII, and the way back from messages about it.
 
     Attributes:
-        modules: the modules that were rewritten, by name.
         cfg: the configuration, rewritten; None if there is none.
     """
 
@@ -159,7 +151,7 @@ class Rewritten:
         self.modules = {
             name: _rewritten_module(each, symbols, stand_ins)
             for name, each in files.items()
-            if _is_beyond_ascii(each.text)
+            if _has_non_ascii(each.text)
         }
         self.cfg = None if cfg is None else _cfg_in_ascii(cfg, stand_ins)
         self._back = {ord(latin): chr(character) for character, latin in stand_ins.items()}
@@ -180,7 +172,7 @@ class Rewritten:
         return text.translate(self._back) if self._back else text
 
     def restored(self, folder: Path) -> Callable[[str], str]:
-        """Return what takes the lines that SANY or TLC print, and returns each with the author's files and places.
+        """Return a function that gives the lines of SANY or TLC the author's files and places.
 
         Arguments: `folder`, where the modules were written.
         """
@@ -229,7 +221,7 @@ _PLACES = re.compile(
 
 
 class _Lines:
-    """Takes the lines of SANY or TLC in their order: a place without a module is one of the file parsed last."""
+    """Rewriter of the lines of SANY or TLC: a place without a module is one of the file parsed last."""
 
     def __init__(self, project: Rewritten, paths: Mapping[str, Path]) -> None:
         self.project = project
@@ -254,7 +246,7 @@ class _Lines:
         return f"{head}{found['e']}{found['module']}"
 
 
-def _is_beyond_ascii(text: str) -> bool:
+def _has_non_ascii(text: str) -> bool:
     """Return whether a module has a symbol or a string that is not ASCII; comments do not count."""
     return not text.isascii() and any(
         kind == "symbol" or (kind == "string" and not token.isascii()) for kind, token in _split(text)
@@ -273,22 +265,13 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
         kind, position = str(found.lastgroup), found.end()
         depth += {"header": 1, "end": -1}.get(kind, 0)
         if kind == "comment":
-            position = _comment_end(text, found.start())
+            position = comment_end(text, found.start()) or len(text)
             pieces = re.split(r"(\n)", text[found.start() : position])
             yield from (("newline" if piece == "\n" else "space", piece) for piece in pieces)
         else:
             yield "space" if kind == "line" else kind, found[0]
         if depth == 0:
             return
-
-
-def _comment_end(text: str, start: int) -> int:
-    depth = 0
-    for found in re.finditer(r"\(\*|\*\)", text[start:]):
-        depth += 1 if found[0] == "(*" else -1
-        if depth == 0:
-            return start + found.end()
-    return len(text)
 
 
 def _rewritten_module(file: ModuleFile, symbols: Mapping[str, str], stand_ins: Mapping[int, str]) -> RewrittenModule:
@@ -321,7 +304,7 @@ def _tokens(text: str, symbols: Mapping[str, str], stand_ins: Mapping[int, str])
 
 
 def _behind(column: int, text: str) -> int:
-    """Return the column behind a text without line breaks."""
+    """Return the column after a text without line breaks."""
     if "\t" not in text:
         return column + len(text)
     for character in text:
@@ -355,7 +338,7 @@ def _numbers_that_are_defined(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _stand_ins(texts: Iterable[str]) -> dict[int, str]:
-    """Choose what stands in for each character beyond Latin-1 in the strings of a project.
+    """Choose a substitute for each character above Latin-1 in the strings of a project.
 
     Raises BadInputError where there are not enough.
     """

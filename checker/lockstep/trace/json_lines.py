@@ -38,7 +38,6 @@ class TraceError(BadInputError):
     """A trace is malformed: the message names the file, the line and, where there is one, the field."""
 
     def __init__(self, source: str, line: int, problem: str) -> None:
-        """Name the file, the line (1 is the first) and the problem."""
         problem = visible_line(problem)  # a field may be called as it likes
         super().__init__(f"{source}:{line}: {problem}")
         self.source, self.line, self.problem = source, line, problem
@@ -52,7 +51,6 @@ class UnreadableError(BadInputError):
     """A file cannot be opened or read; the message names it."""
 
     def __init__(self, source: str, error: OSError) -> None:
-        """Name the file and the error of the operating system."""
         super().__init__(f"{source}: cannot be read: {error.strerror or error}")
         self.source = source
 

@@ -1,4 +1,4 @@
-"""Traces that the words of a command stand for: files, folders, patterns, standard input."""
+"""Traces that the arguments of a command name: files, folders, patterns, standard input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lockstep.trace.json_lines import STDIN
 
 @dataclass(frozen=True, slots=True)
 class MissingTrace:
-    """A word that stands for no file, and why."""
+    """An argument that names no file, with the reason."""
 
     word: str
     reason: str
@@ -27,7 +27,7 @@ Wanted = Callable[[Path], bool]
 
 
 def trace_paths(given: Sequence[str], wanted: Wanted = _is_trace, kinds: str = ".ndjson") -> list[Path | MissingTrace]:
-    """Return the files that the words of a command stand for, each once, and in their place the words without any.
+    """Return the files that arguments name, each once, and in their places the arguments without any.
 
     A folder stands for every file in it and its folders that is `wanted`, these are of `kinds`; a pattern (`*`, `?`,
     `[`) for the files that match, `-` for standard input.

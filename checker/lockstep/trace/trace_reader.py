@@ -86,8 +86,8 @@ class Trace:
 class TracePart:
     """Some of the lines of a trace, one after the other, read as those of the whole trace are.
 
-    Iterating yields (line number, event) and raises TraceError. What needs the lines before is left to the caller that
-    puts parts together: `first_seq` and `last_seq` are those of the events that were read, None before there is one;
+    Iterating yields (line number, event) and raises TraceError. Checks across parts are left to the caller that puts
+    them together: `first_seq` and `last_seq` are those of the events that were read, None before there is one;
     `has_ended` is true once the end line was read, and `last_line` is the number of the last line once all are read.
     """
 

@@ -19,7 +19,7 @@ from lockstep.conformance.by_tlc.module_actions import ActionDefinitions
 from lockstep.conformance.by_tlc.module_properties import PropertyParts
 from lockstep.conformance.by_tlc.module_text import printed_values
 from lockstep.conformance.by_tlc.trace_module import ModuleParts, search_tree
-from lockstep.conformance.comparison import Has, Size
+from lockstep.conformance.comparison import ElementCount, PartialElement
 from lockstep.logs.line_order import Order, Positions
 from lockstep.logs.log_check import LogSpec
 from lockstep.logs.log_lines import Claim, ThreadLine
@@ -334,7 +334,8 @@ class LogModule:
 
 def _shows_inside(shown: Iterable[Any]) -> bool:
     return any(
-        isinstance(each, Has | Size) or (isinstance(each, dict) and _shows_inside(each.values())) for each in shown
+        isinstance(each, PartialElement | ElementCount) or (isinstance(each, dict) and _shows_inside(each.values()))
+        for each in shown
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
 from lockstep.conformance.json_values import Words
-from lockstep.conformance.property_evaluation import EvaluationMode
+from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import Events, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -29,7 +30,9 @@ def interface(spec: Spec) -> Interface:
     return DLEDGER.interface(spec)
 
 
-def check_dledger(trace: Events, spec: Spec, evaluation: EvaluationMode = EvaluationMode.INCREMENTAL) -> TraceVerdict:
+def check_dledger(
+    trace: Events, spec: Spec, evaluation: Callable[[Spec], Evaluation] = IncrementalEvaluation
+) -> TraceVerdict:
     """Check a trace of DLedger."""
     return check_trace(trace, spec, interface(spec), evaluation)
 

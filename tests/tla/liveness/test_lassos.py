@@ -105,15 +105,15 @@ def test_a_client_that_waits_is_passed_over_for_ever_where_fairness_is_weak(tmp_
     cycle = found.trace[found.back_to :]
     (passed_over,) = frozenset.intersection(*(step.state.waiting for step in cycle))
     assert passed_over not in {step.state.owner for step in cycle}
-    assert {met.condition.partition(" with ")[0] for met in found.met} == {"WF_vars(Free(c))", "WF_vars(Take(c))"}
-    starved = [met for met in found.met if met.condition == f"WF_vars(Take(c)) with c = {passed_over.name}"]
+    assert {met.condition.partition(" with ")[0] for met in found.fairness} == {"WF_vars(Free(c))", "WF_vars(Take(c))"}
+    starved = [met for met in found.fairness if met.condition == f"WF_vars(Take(c)) with c = {passed_over.name}"]
     assert [met.how for met in starved] == ["not enabled"]
 
 
 def test_without_fairness_the_behaviour_stops_in_its_last_state(tmp_path: Path) -> None:
     found = violation(explore(lock(tmp_path, "SPECIFICATION Unfair", "PROPERTY Freed")))
     assert behaviour(found) == ([None, "Ask", "Take"], 2)
-    assert found.met == ()
+    assert found.fairness == ()
 
 
 def test_a_deadlock_is_found_before_liveness_is_asked_for(tmp_path: Path) -> None:

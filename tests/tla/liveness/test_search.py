@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lockstep.tla.liveness.behaviour_graph import Graph, Valuation, graph_of
 from lockstep.tla.liveness.fair_components import sorted_conditions
-from lockstep.tla.liveness.lasso_replay import Word, conditions_met
+from lockstep.tla.liveness.lasso_replay import Word, fairness_evidence
 from lockstep.tla.liveness.lasso_search import find_violation
 from lockstep.tla.liveness.tableau_product import Product
 from lockstep.tla.liveness.temporal_formulas import (
@@ -111,7 +111,7 @@ def check(problem: tuple[Graph, list[Formula], Formula]) -> None:
     for index, state in enumerate(found.states):
         assert found.states[word.after(index)] in graph.steps[state]
     assert violates(word, assumed, promised)
-    assert all(met.how in ("taken", "not enabled", "never enabled") for met in conditions_met(word, assumed))
+    assert all(met.how in ("taken", "not enabled", "never enabled") for met in fairness_evidence(word, assumed))
 
 
 @given(problems())
@@ -168,7 +168,7 @@ def test_a_cycle_has_a_step_of_each_fair_action_that_stays_enabled() -> None:
     assert found_in(RING, fair, Eventually(Always(is_in(frozenset({2}))))) == ((0, 1, 2), 1)
     assert found_in(RING, fair, Always(Eventually(is_in(frozenset({2}))))) is None
     word = Word((0, 1, 2), 1)
-    conditions = [(met.condition, met.how, met.index) for met in conditions_met(word, [And(tuple(fair))])]
+    conditions = [(met.condition, met.how, met.index) for met in fairness_evidence(word, [And(tuple(fair))])]
     assert conditions == [("WF(0 -> 1)", "never enabled", None), ("WF(1 -> 2)", "taken", 1), ("WF(2 -> 1)", "taken", 2)]
 
 

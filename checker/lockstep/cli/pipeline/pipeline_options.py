@@ -1,4 +1,4 @@
-"""What the commands of the pipeline share: the store, the run, where Spark runs, progress."""
+"""Options shared by the commands of the pipeline: the store, the run, where Spark runs, progress."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def spark_options(command: F) -> F:
 
 @contextmanager
 def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSession]:
-    """Run Spark, and say on a terminal how it starts."""
+    """Run Spark, and report its start on a terminal."""
     from lockstep.base.extras import extra
 
     with extra("spark"):
@@ -109,7 +109,7 @@ def opened(uri: str, *, create: bool = False) -> TraceStore:
 
 
 def chosen_run(store: TraceStore, run: str | None) -> str:
-    """Return the run that is meant; raises BadInputError where there is none, or it is not told which."""
+    """Return the run that is meant; raises BadInputError where there is none, or several and none is named."""
     if run is not None:
         return store.refuse_unknown(run)
     known = store.runs()
@@ -127,7 +127,7 @@ def against(
     mapping: Path | None,
     strict: bool,
 ) -> SpecChoice:
-    """Return what the options of against_options choose; raises a usage error where they do not go together."""
+    """Return the spec that the options of against_options choose; raises UsageError where they do not fit together."""
     from lockstep.base.extras import extra
     from lockstep.systems.trace_specs import switches_of
 

@@ -166,7 +166,7 @@ def check_command(
 
     The options that choose the spec are those of `lockstep check`. A trace whose check kills its process, or takes
     longer than `--timeout`, is inconclusive; of a long trace that is cut each part may take so long. The exit code
-    tells whether all traces were checked, not what was found: `lockstep pipeline report` tells that.
+    says whether all traces were checked, not what was found: that is in `lockstep pipeline report`.
     """
     there = opened(store)
     name, held = chosen_run(there, run), against(**chosen)
@@ -203,7 +203,7 @@ def coverage_command(store: str, run: str | None, master: str | None, settings: 
 @FORMAT
 @spark_options
 def report_command(store: str, run: str | None, form: str, master: str | None, settings: dict[str, str]) -> int:
-    """Report on a run, as far as its tables are there; what is missing is told, and never a pass.
+    """Report on a run, as far as its tables are there; what is missing is named, and never a pass.
 
     The report is written into the store, too: STORE/_reports/run=NAME/report.json, and
     report.md with pictures (SVG).

@@ -60,10 +60,10 @@ def counterexamples_command(
     master: str | None,
     settings: dict[str, str],
 ) -> int:
-    """Minimise a trace of each kind of violation of a run, in parallel, and tell how to get and check it.
+    """Minimise a trace of each kind of violation of a run, in parallel, and print how to get and check it.
 
-    Of a kind are the traces that violate a property, or leave the spec, at the same action. Of these the one is taken
-    in which that comes soonest, up to there.
+    Traces that violate a property, or leave the spec, at the same action are of one kind. The trace in which that
+    comes soonest is minimised, up to there.
 
     Exit codes: 0 each was minimised, or there is none; 3 one could not be, the time was over before it was known that
     no part of it can go, or the run is not checked whole.

@@ -6,6 +6,6 @@ property of the cfg is TLC's to check. Nothing is evaluated by the compiled spec
 parameters and definitions.
 
 How an argument is bound: an action chooses its parameters with quantifiers, so it is written once more with each
-of these quantifiers narrowed to the argument, if that is in the quantifier's set. What stands below is copied from
-the spec's text, column by column, and what chooses nothing is used as it is.
+of these quantifiers narrowed to the argument, if that is in the quantifier's set. The body is copied from the
+spec's text, column by column, and an action that chooses nothing is used as it is.
 """

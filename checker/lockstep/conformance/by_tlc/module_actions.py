@@ -25,7 +25,6 @@ class ActionDefinitions:
         source: SpecText,
         names: ModuleNames,
     ) -> None:
-        """Write the actions of `behaviour`."""
         self._program, self._behaviour = program, behaviour
         self._source, self._names = source, names
         self._operators: dict[str, str] = {}

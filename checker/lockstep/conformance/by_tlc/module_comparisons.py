@@ -19,7 +19,6 @@ class ComparisonDefinitions:
     """
 
     def __init__(self, names: ModuleNames, literals: Literals, words: Words) -> None:
-        """Write operators named by `names`, with values written by `literals`."""
         self._names, self._literals, self._words = names, literals, words
         self._known: dict[tuple[str, ...], str] = {}
         self.lines: list[str] = []

@@ -1,6 +1,6 @@
 """The properties of a cfg in parts that TLC can check one by one: of a state, of a step, and of the first state.
 
-What a property requires of behaviours without end is no such part: no trace is checked for it.
+Conjuncts about behaviours without end are no such parts: no trace is checked for them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.module_text import SpecText, text_of
-from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
+from lockstep.tla.compile.named_formulas import definition_named, is_temporal, sorted_formula
 from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 
@@ -28,12 +28,10 @@ class PropertyParts:
     """Writes an operator for each part of a PROPERTY that speaks of a state, of a step or of the first state.
 
     Attributes:
-        lines: the definitions.
         unwritten: properties whose parts cannot be written, each with the reason.
     """
 
     def __init__(self, program: Program, source: SpecText, prefix: str) -> None:
-        """Write properties of the cfg of a program."""
         self._program, self._source, self._prefix = program, source, prefix
         self.lines: list[str] = []
         self.unwritten: dict[str, str] = {}
@@ -41,11 +39,11 @@ class PropertyParts:
 
     def speaks_of_behaviours(self, name: str) -> bool:
         """Return whether a PROPERTY has a part that speaks of behaviours without end."""
-        return bool(sorted_formula(self._program, named(self._program, name, "PROPERTY").body).temporal)
+        return bool(sorted_formula(self._program, definition_named(self._program, name, "PROPERTY").body).temporal)
 
     def called(self, name: str) -> list[str]:
         """Return the definitions that parts of a PROPERTY are: where one is violated, TLC names that."""
-        formula = sorted_formula(self._program, named(self._program, name, "PROPERTY").body)
+        formula = sorted_formula(self._program, definition_named(self._program, name, "PROPERTY").body)
         parts = (*formula.initial, *formula.invariants)
         return [self._program.tree.name_of(part.op) for part in parts if isinstance(part, Call)]
 
@@ -55,7 +53,7 @@ class PropertyParts:
         Raises BadInputError where it cannot be written, unless it speaks of behaviours, too: such a one is then noted
         as unwritten, with what else there is of it that no trace is checked for.
         """
-        body, written = named(self._program, name, "PROPERTY").body, len(self.lines)
+        body, written = definition_named(self._program, name, "PROPERTY").body, len(self.lines)
         formula = sorted_formula(self._program, body)
         if not (formula.steps or formula.initial or formula.invariants):
             return PropertyOperators()

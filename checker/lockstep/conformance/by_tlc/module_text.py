@@ -20,7 +20,7 @@ from lockstep.tla.values.kinds import (
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.printed_values import parse_value
 
-#: What the module prints about: an event that shows or sent something else, and what is being compared.
+#: Subjects of the module's output: an event that shows or sent something else, and the value being compared.
 SHOWS, SENT, PROBE = "shows", "sent", "probe"
 
 
@@ -212,7 +212,6 @@ class SpecText:
     """The text of the spec's modules, to cut pieces out of."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
-        """Take the modules' texts by name."""
         # SANY counts columns with tabs every eight characters.
         self._lines = {name: text.expandtabs(8).split("\n") for name, text in modules.items()}
         self._words = {word for text in modules.values() for word in re.findall(r"\w+", text)}

@@ -34,7 +34,7 @@ from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
 
 #: From this number of events on a JVM that compiles better is worth its time.
-MANY_EVENTS = 2_000
+MAX_SHORT_EVENTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def hold_with_tlc(traces: Sequence[Events], subject: TlcSpec, *, jar: Path | Non
     with scratch("trace") as folder:
         spec, cfg = module.write(folder, ())
         options = TlcOptions(
-            deadlock_check=False, is_short=len(events) < MANY_EVENTS, library=subject.parsed.directories, jar=jar
+            deadlock_check=False, is_short=len(events) < MAX_SHORT_EVENTS, library=subject.parsed.directories, jar=jar
         )
         result = run_tlc(spec, cfg, options)
     if result.verdict in (TlcVerdict.INCONCLUSIVE, TlcVerdict.ERROR):
@@ -180,7 +180,7 @@ class _TlcCheck:
         spec, cfg = module.write(folder, without)
         options = TlcOptions(
             deadlock_check=False,
-            is_short=len(self.events) < MANY_EVENTS,
+            is_short=len(self.events) < MAX_SHORT_EVENTS,
             budget=Budget(wall_seconds=left),
             library=self.parsed.directories,
             jar=self.jar,

@@ -31,7 +31,6 @@ class ModuleParts:
     """The parts of a module that EXTENDS a spec.
 
     Attributes:
-        names: the names of its own.
         source: the text of the spec.
         literals, actions, comparisons: what writes values, actions and comparisons, and what these define.
     """
@@ -158,8 +157,6 @@ class TraceModule:
     """The module for one trace, or for several: each is a behaviour of its own.
 
     Attributes:
-        names: the names of its own.
-        text: the module.
         events: the events, in order; None stands between one trace and the next.
         unwritten: properties that TLC does not check, each with the reason; see PropertyParts.
         property_of: the PROPERTY of the cfg that is meant where TLC names something else, by that name.

@@ -45,7 +45,7 @@ class Proof:
     reason: str = ""
     """The reason of an unknown verdict."""
     controls: tuple[Proof, ...] = ()
-    """Wrong neighbours of the claim, each of which must be refuted."""
+    """Wrong variants of the claim, which must all be refuted."""
 
 
 #: The module of each lemma, which has a function of its name; that takes the milliseconds of one question.
@@ -71,7 +71,6 @@ def run_proofs(
     """Run lemmas, each to its verdict; one that fails does not stop the others.
 
     Args:
-        lemmas: Those there are.
         names: Which of them, in this order; all if left out.
         timeout_ms: Milliseconds for each question to z3, at least 1. A lemma asks one or two for each group
             size.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import z3
 
 from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
-from lockstep.models.proofs.z3_questions import NODE_COUNTS, Question, count, integers, prove
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, SizedClaim, count, integers, prove
 
 NAME = "quorum_rules_equal"
 STATEMENT = (
@@ -103,7 +103,7 @@ def quorum_rules_equal(
     return prove(NAME, STATEMENT, sizes, questions, timeout_ms, controls)
 
 
-def _question(node_count: int, quorum_size: int, position: int) -> Question:
+def _question(node_count: int, quorum_size: int, position: int) -> SizedClaim:
     watermarks = z3.Ints([f"w{i}" for i in range(node_count)])
     by_count, by_sort = counted(watermarks, quorum_size), element(watermarks, position)
 
@@ -111,4 +111,4 @@ def _question(node_count: int, quorum_size: int, position: int) -> Question:
         both = integers(model, [by_count, by_sort])
         return {"watermarks": integers(model, watermarks), "counted": both[0], "sorted": both[1]}
 
-    return Question(node_count, [w >= -1 for w in watermarks], by_count == by_sort, read)
+    return SizedClaim(node_count, [w >= -1 for w in watermarks], by_count == by_sort, read)

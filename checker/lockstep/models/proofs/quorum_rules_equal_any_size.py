@@ -10,7 +10,7 @@ import z3
 
 from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorums_intersect_any_size import SizeTerm, majority_term
-from lockstep.models.proofs.z3_questions import Question, integers, prove
+from lockstep.models.proofs.z3_questions import SizedClaim, integers, prove
 
 NAME = "quorum_rules_equal_any_size"
 STATEMENT = (
@@ -43,7 +43,7 @@ def middle_term(node_count: z3.ArithRef) -> z3.ArithRef:
     return node_count / 2
 
 
-def question(quorum_size: SizeTerm, position: SizeTerm = middle_term) -> Question:
+def question(quorum_size: SizeTerm, position: SizeTerm = middle_term) -> SizedClaim:
     """Build the claim that a count and an element in descending order are the same index.
 
     Args:
@@ -83,4 +83,4 @@ def question(quorum_size: SizeTerm, position: SizeTerm = middle_term) -> Questio
         watermarks += [-1] * (size - len(watermarks))
         return {"watermarks": watermarks, "counted": result, "sorted": pairs[0][0]}
 
-    return Question(None, assumptions, counted == middle, read)
+    return SizedClaim(None, assumptions, counted == middle, read)

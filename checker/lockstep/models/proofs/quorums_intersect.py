@@ -10,7 +10,7 @@ import z3
 
 from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import SizeRule, majority
-from lockstep.models.proofs.z3_questions import NODE_COUNTS, Question, count, prove
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, SizedClaim, count, prove
 
 NAME = "quorums_intersect"
 STATEMENT = "Any two sets of at least n / 2 + 1 of n nodes have a node in common."
@@ -44,14 +44,14 @@ def quorums_intersect(
     return prove(NAME, STATEMENT, sizes, questions, timeout_ms, controls)
 
 
-def _question(node_count: int, quorum_size: int) -> Question:
+def _question(node_count: int, quorum_size: int) -> SizedClaim:
     first = z3.Bools([f"first{i}" for i in range(node_count)])
     second = z3.Bools([f"second{i}" for i in range(node_count)])
 
     def read(model: z3.ModelRef) -> dict[str, object]:
         return {"first": _members(model, first), "second": _members(model, second)}
 
-    return Question(
+    return SizedClaim(
         node_count,
         [count(first) >= quorum_size, count(second) >= quorum_size],
         z3.Or([z3.And(a, b) for a, b in zip(first, second, strict=True)]),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import z3
 
 from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
-from lockstep.models.proofs.z3_questions import Question, integers, prove
+from lockstep.models.proofs.z3_questions import SizedClaim, integers, prove
 
 NAME = "quorums_intersect_any_size"
 STATEMENT = (
@@ -42,7 +42,7 @@ def quorums_intersect_any_size(timeout_ms: int = DEFAULT_TIMEOUT_MS, *, quorum_s
     return prove(NAME, STATEMENT, None, [_question(quorum_size)], timeout_ms, [control])
 
 
-def _question(quorum_size: SizeTerm) -> Question:
+def _question(quorum_size: SizeTerm) -> SizedClaim:
     names = ("nodes", "first", "second", "shared", "covered")
     sizes = z3.Ints(names)
     nodes, first, second, shared, covered = sizes
@@ -50,7 +50,7 @@ def _question(quorum_size: SizeTerm) -> Question:
     def read(model: z3.ModelRef) -> dict[str, object]:
         return dict(zip(names, integers(model, sizes), strict=True))
 
-    return Question(
+    return SizedClaim(
         None,
         [
             nodes >= 1,

@@ -1,11 +1,11 @@
-"""Questions to z3, which every lemma asks here.
+"""Proofs of claims by z3, for all lemmas.
 
 A lemma is a claim over all values of its variables. z3 is asked for values that satisfy the assumptions and
 break the claim: none exist (`unsat`), and the claim is proved; some exist (`sat`), and they are the
 counterexample; z3 gave up (`unknown`, mostly for time), and nothing is known.
 
 A proof that could not have failed proves nothing, so a lemma comes with controls: neighbouring claims that
-are wrong, run by the same code, each of which has to be refuted.
+are wrong, run by the same code, which have to be refuted.
 """
 
 import signal
@@ -23,7 +23,7 @@ NODE_COUNTS = tuple(range(1, 10))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SizedClaim:
     """A claim for one group size, in z3's terms."""
 
     node_count: int | None
@@ -40,17 +40,15 @@ def prove(
     name: str,
     statement: str,
     node_counts: Iterable[int] | None,
-    questions: Iterable[Question],
+    questions: Iterable[SizedClaim],
     timeout_ms: int,
     controls: Sequence[Proof] = (),
 ) -> Proof:
     """Ask z3 question by question, up to the first that is not proved.
 
     Args:
-        name: The lemma's name.
-        statement: The claim in words.
         node_counts: The group sizes the questions cover; `None` for every size.
-        questions: What to ask; no question at all proves nothing.
+        questions: the claims; without any, nothing is proved.
         timeout_ms: Milliseconds for each question, at least 1.
         controls: Proofs of wrong neighbours. One that is not refuted makes a proved claim unknown.
 
@@ -86,7 +84,7 @@ def integers(model: z3.ModelRef, terms: Iterable[z3.ArithRef]) -> list[int]:
     return [model.eval(term, model_completion=True).as_long() for term in terms]
 
 
-def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -> Proof:
+def _ask_all(undecided: Proof, questions: Iterable[SizedClaim], timeout_ms: int) -> Proof:
     asked = 0
     for question in questions:
         asked += 1

@@ -24,7 +24,7 @@ from lockstep.pipeline.watch.verdict_table import WatchVerdict
 from lockstep.systems.file_check import notes_on
 from lockstep.systems.trace_files import opened
 from lockstep.systems.trace_specs import system_of
-from lockstep.tla.compile.spec_fault import placed
+from lockstep.tla.compile.spec_fault import with_place
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.json_lines import TraceError
@@ -186,7 +186,7 @@ class BatchCheck:
         try:
             state = check.resume(progress.state)
         except Exception as error:
-            progress.settle(failure(placed(error, spec.source), self.source, check.place))
+            progress.settle(failure(with_place(error, spec.source), self.source, check.place))
             return
         if state is None or progress.ended:
             conclude(progress.result)

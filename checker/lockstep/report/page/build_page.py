@@ -1,4 +1,4 @@
-"""Builds the page: one HTML file, whose policy lets the browser run and load only what is written here.
+"""The page as one HTML file, whose policy lets the browser run and load only what is written here.
 
 Nothing of a trace is ever markup. It stands in one block of JSON, in which no character can end the block, and the
 script puts it into the page as text. As a second line of defence the Content-Security-Policy names the page's scripts

@@ -34,7 +34,7 @@ class Flight:
 def flights(steps: Sequence[ShownStep], network: str, picture: Picture) -> list[Flight]:
     """Follow every message from its sender to where it ends.
 
-    Of equal messages in one channel the oldest arrives first. Arguments: `network`, the variable that holds the
+    The oldest of equal messages in one channel arrives first. Arguments: `network`, the variable that holds the
     channels, `[src][dst]`, each a sequence or a bag of messages.
     """
     tracker = _FlightTracker(picture)

@@ -89,7 +89,7 @@ class PageContext:
 
     @property
     def picture(self) -> Picture | None:
-        """How states are drawn; None where the spec is a part of the system without nodes, or the user's own."""
+        """The picture of states; None where the spec is a part of the system without nodes, or the user's own."""
         picture = self.system.picture
         return picture if picture is not None and picture.nodes in self.spec.variables else None
 
@@ -136,10 +136,9 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
 
 
 class ValuePrinter:
-    """Prints values, long ones cut; each is printed once, since a step leaves most values as they are."""
+    """Printer of values, with long ones cut; each is printed once, since a step leaves most values as they are."""
 
     def __init__(self, longest: int) -> None:
-        """Cut texts at `longest` code points."""
         self.longest = longest
         self._texts: dict[int, tuple[Value, str]] = {}
 
@@ -259,7 +258,7 @@ def _values(before: ShownStep | None, step: ShownStep, printer: ValuePrinter) ->
 
 
 class _NodeDrawing:
-    """Draws the nodes, step by step; a log as its difference from the log that was drawn last."""
+    """Drawing of the nodes, step by step; a log is its difference from the log that was drawn last."""
 
     def __init__(self, context: PageContext, picture: Picture, steps: Sequence[ShownStep]) -> None:
         """Find the lowest entry to show of each log: a long log is cut a little below what the steps change."""

@@ -22,7 +22,7 @@ import z3
 
 from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import element, middle
-from lockstep.models.proofs.z3_questions import NODE_COUNTS, Branch, Question, integers, one_step, prove
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, Branch, SizedClaim, integers, one_step, prove
 
 NAME = "index_order_inductive"
 STATEMENT = (
@@ -180,14 +180,14 @@ def _are_indexes(leader: Leader) -> z3.BoolRef:
     return z3.And(*(index >= -1 for index in (*leader.watermarks, leader.begin, leader.quorum)))
 
 
-def _questions(sizes: Iterable[int], variant: CheckerVariant) -> Iterator[Question]:
+def _questions(sizes: Iterable[int], variant: CheckerVariant) -> Iterator[SizedClaim]:
     for node_count in sizes:
         if variant.stays_in_range:
             yield _at_the_start(node_count)
         yield _after_steps(node_count, variant)
 
 
-def _at_the_start(node_count: int) -> Question:
+def _at_the_start(node_count: int) -> SizedClaim:
     leader = Leader.fresh(node_count, 0)
     assumptions = [
         _are_indexes(leader),
@@ -199,10 +199,10 @@ def _at_the_start(node_count: int) -> Question:
         z3.Not(leader.is_writing),
     ]
     claim = z3.And(in_order(leader), in_range(leader))
-    return Question(node_count, assumptions, claim, lambda model: _trace(model, [leader], []))
+    return SizedClaim(node_count, assumptions, claim, lambda model: _trace(model, [leader], []))
 
 
-def _after_steps(node_count: int, variant: CheckerVariant) -> Question:
+def _after_steps(node_count: int, variant: CheckerVariant) -> SizedClaim:
     states = [Leader.fresh(node_count, step) for step in range(variant.steps + 1)]
     actions = z3.Ints([f"action@{step}" for step in range(variant.steps)])
     first, last = states[0], states[-1]
@@ -214,7 +214,7 @@ def _after_steps(node_count: int, variant: CheckerVariant) -> Question:
     claim = in_order(last)
     if variant.stays_in_range:
         claim = z3.And(claim, in_range(last, variant.ranges), _are_indexes(last))
-    return Question(node_count, assumptions, claim, lambda model: _trace(model, states, actions))
+    return SizedClaim(node_count, assumptions, claim, lambda model: _trace(model, states, actions))
 
 
 def _trace(model: z3.ModelRef, states: Sequence[Leader], actions: Sequence[z3.ArithRef]) -> dict[str, object]:

@@ -90,7 +90,7 @@ def _explained(spec: Spec, group: LoggedGroup, threads: Sequence[Thread], skew: 
     def search(clocks_differ: int, deadline: Deadline = NEVER) -> Explanations:
         guide = DLedgerGuide(spec, group.nodes, threads, clocks_differ)  # what no behaviour explains guides nobody
         order = Order(threads, clocks_differ)
-        return explain(order, guide, most=MAX_STATES, on_line=on_line, deadline=deadline)
+        return explain(order, guide, max_states=MAX_STATES, on_line=on_line, deadline=deadline)
 
     def explains(clocks_differ: int) -> bool:
         if deadline.is_over():
@@ -207,7 +207,7 @@ def _summary(
         moved=(),
         forced=(),
         hidden=dict(sorted(Counter(step.action for _, step in steps if step.hidden).items())),
-        states=max(1, found.spread.most),
+        states=max(1, found.spread.max_states),
         explanations=len(found.runs),
         refuted=None if refuted is None else refuted.line.number,
         notes=tuple(notes),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lockstep.base.progress import EVERY, Say, silent
+from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.dledger import recorded_follower as follower
 from lockstep.systems.dledger import recorded_leader as leader
 from lockstep.systems.dledger.constants import DEFAULTS, REPAIRED, STEPWISE_ELECTIONS
@@ -102,7 +102,7 @@ def _imported(header: RecordingHeader, lines: Iterator[RecordingLine], source: s
         last = line.number
         disp = getattr(line, "disp", None)
         group.pending_map |= isinstance(disp, ShownDispatcher) and disp.pending > 0
-        if last % EVERY == 0:
+        if last % REPORT_INTERVAL == 0:
             say(f"{source}: line {last:,}")
         reader = _READERS.get(type(line))
         _check_state(group, line)

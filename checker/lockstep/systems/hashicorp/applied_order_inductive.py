@@ -21,7 +21,7 @@ import z3
 
 from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import element, middle
-from lockstep.models.proofs.z3_questions import NODE_COUNTS, Branch, Question, integers, one_step, prove
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, Branch, SizedClaim, integers, one_step, prove
 
 NAME = "applied_order_inductive"
 STATEMENT = (
@@ -184,7 +184,7 @@ def are_indexes(server: ServerIndexes) -> z3.BoolRef:
     return z3.And(*(index >= 0 for index in server.indexes), z3.Or(server.leads, idle))
 
 
-def _questions(sizes: Iterable[int], variant: ServerVariant) -> Iterator[Question]:
+def _questions(sizes: Iterable[int], variant: ServerVariant) -> Iterator[SizedClaim]:
     for voter_count in sizes:
         now, then = ServerIndexes.fresh(voter_count, 0), ServerIndexes.fresh(voter_count, 1)
         action = z3.Int("action")
@@ -192,7 +192,7 @@ def _questions(sizes: Iterable[int], variant: ServerVariant) -> Iterator[Questio
         holds = [in_order(now, variant), in_range(now, ranges), are_indexes(now)]
         step = one_step(branches(now, 0, variant), then, action)
         claim = z3.And(in_order(then, variant), in_range(then, ranges), are_indexes(then))
-        yield Question(voter_count, [*holds, step], claim, _reading(now, then, action))
+        yield SizedClaim(voter_count, [*holds, step], claim, _reading(now, then, action))
 
 
 def _reading(

@@ -18,7 +18,7 @@ from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal import SizeRule, counted, majority
 from lockstep.models.proofs.quorum_rules_equal_any_size import question
 from lockstep.models.proofs.quorums_intersect_any_size import SizeTerm, majority_term
-from lockstep.models.proofs.z3_questions import NODE_COUNTS, Question, integers, prove
+from lockstep.models.proofs.z3_questions import NODE_COUNTS, SizedClaim, integers, prove
 
 NAME = "quorum_match_index"
 STATEMENT = (
@@ -63,7 +63,7 @@ def quorum_match_index(
     return prove(NAME, STATEMENT, sizes, questions, timeout_ms, controls)
 
 
-def _question(voter_count: int, position: int, most: int | None = None) -> Question:
+def _question(voter_count: int, position: int, most: int | None = None) -> SizedClaim:
     """Ask of a number of voters, with matchIndexes whose sum is at most `most`, if that is given."""
     matched = z3.Ints([f"matched{i}" for i in range(voter_count)])
     by_count, taken = counted(matched, majority(voter_count)), matched[position]
@@ -74,7 +74,7 @@ def _question(voter_count: int, position: int, most: int | None = None) -> Quest
         both = integers(model, [by_count, taken])
         return {"matched": integers(model, matched), "counted": both[0], "taken": both[1]}
 
-    return Question(voter_count, [matched[0] >= 0, *is_sorted, *small], taken == by_count, read)
+    return SizedClaim(voter_count, [matched[0] >= 0, *is_sorted, *small], taken == by_count, read)
 
 
 # ---- Any number of voters ----

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lockstep.base.progress import EVERY, Say, silent
+from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.hashicorp import recording_lines as s
 from lockstep.systems.hashicorp import recording_messages as m
 from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, answer, snapshot_place
@@ -107,7 +107,7 @@ class Reader:
         """Read all lines; return the one at which the spec has no step, if there is one."""
         for line in lines:
             self.replay.line = line
-            if line.number % EVERY == 0:
+            if line.number % REPORT_INTERVAL == 0:
                 say(f"line {line.number:,}")
             try:
                 self._line(line)

@@ -1,14 +1,14 @@
-"""Functions applied as conjuncts: as TLC does, the function's body is taken apart as if it stood there.
+"""Functions applied as conjuncts: the body is taken apart in place of the application, as in TLC.
 
 A definition that is a function becomes a generator of its own, which takes the argument: of a LET a local one, else one
-of the module. What is no function that TLC would take apart is a value, whose application is a formula.
+of the module. A function that TLC would not take apart is a value, whose application is a formula.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.action_conjunctions import guard
+from lockstep.tla.compile.action_conjunctions import write_guard
 from lockstep.tla.compile.action_facts import reads_next
 from lockstep.tla.compile.action_uses import call_text
 from lockstep.tla.compile.action_writer import YIELD, ActionWriter, Alternatives, Site, anything
@@ -22,16 +22,14 @@ from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.value_shapes import FUNCTIONS
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, FieldName, Let, OperatorArg
 
-__all__ = ["write_application", "write_let"]
-
 #: The argument of a generator.
 _X = "_x"
 
 
 def write_application(actions: ActionWriter, expr: Builtin, site: Site) -> None:
-    """Write ``f[x]`` that stands as a conjunct. ``r.f`` is a value, for TLC too."""
+    """Write ``f[x]`` as a conjunct; ``r.f`` is a value, as in TLC."""
     if isinstance(expr.args[1], FieldName) or not _is_taken_apart(actions, expr.args[0], site.scope):
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
         return
     argument = site.scope.names.fresh(_X)
     site.block.emit(f"{argument} = {actions.expressions.expr(expr.args[1], site.scope, site.block)}")
@@ -72,7 +70,7 @@ def _generator_of(actions: ActionWriter, definition: Definition) -> str:
 def _write_generator(
     actions: ActionWriter, name: str, params: list[str], definition: Definition, scope: Context, block: Block
 ) -> None:
-    """Write the generator of what a definition's value says of an argument, whatever is assigned already."""
+    """Write the generator of a function definition's body for an argument, whatever is assigned already."""
     body = Block()
     _apply(actions, definition.body, _X, Site(scope, body, anything(actions.expressions.slots.values()), YIELD))
     body.emit("yield from ()")
@@ -118,7 +116,7 @@ def _is_use_taken_apart(actions: ActionWriter, expr: Call, scope: Context) -> bo
 
 
 def _apply(actions: ActionWriter, expr: Expr, argument: str, site: Site) -> None:
-    """Write what a function says of an argument, which is there as a Python name."""
+    """Write the body of a function for an argument that has a Python name."""
     if not _is_taken_apart(actions, expr, site.scope):
         _test_application(actions, expr, argument, site)
     elif isinstance(expr, Bind):
@@ -162,7 +160,7 @@ def _apply_named(actions: ActionWriter, expr: Call, argument: str, site: Site) -
     """Write the application of a function that has a name: a loop over its generator."""
     scope, binding = site.scope, site.scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
-        _apply(actions, binding.expr, argument, replace(site, scope=binding.scope.of_states(scope)))
+        _apply(actions, binding.expr, argument, replace(site, scope=binding.scope.in_states_of(scope)))
         return
     if isinstance(binding, FunctionBinding):
         _loop_over(actions, f"{binding.generator}({argument})", site, assigns=binding.assigns)

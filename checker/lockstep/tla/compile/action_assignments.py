@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.action_conjunctions import comparison, guard
+from lockstep.tla.compile.action_conjunctions import write_comparison, write_guard
 from lockstep.tla.compile.action_facts import flattened, variable_of
-from lockstep.tla.compile.action_quantifiers import ordered
+from lockstep.tla.compile.action_quantifiers import compile_ordered
 from lockstep.tla.compile.action_writer import ActionWriter, Assigned, Rest, Site
 from lockstep.tla.compile.expression_constructors import frozen
 from lockstep.tla.compile.expression_context import NEXT
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Builtin, Expr
-
-__all__ = ["write_assignment", "write_unchanged"]
 
 
 def write_assignment(actions: ActionWriter, expr: Builtin, site: Site) -> None:
@@ -22,20 +20,20 @@ def write_assignment(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     assert variable is not None
     site.block.emit(f"# {expr.loc}")
     if site.status(variable) == "yes":
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
     elif expr.name == "=":
-        assign(variable, frozen(actions.expressions, expr.args[1], site.scope, site.block), site)
+        write_value(variable, frozen(actions.expressions, expr.args[1], site.scope, site.block), site)
     else:
         _assign_any(actions, variable, expr.args[1], site)
 
 
 def _after(site: Site, variable: str) -> Assigned:
-    """Return what is assigned once a variable is, too."""
+    """Return the assignments with one more variable assigned."""
     return tuple(sorted({**dict(site.assigned), variable: "yes"}.items()))
 
 
-def assign(variable: str, code: str, site: Site) -> None:
-    """Write the assignment of one value, taken back after what follows it."""
+def write_value(variable: str, code: str, site: Site) -> None:
+    """Write the assignment of one value, which is undone after the statements that follow."""
     after = _after(site, variable)
     if site.status(variable) == "no":
         site.block.emit(f"{NEXT}.{variable} = {code}")
@@ -57,14 +55,14 @@ def _assign_any(actions: ActionWriter, variable: str, domain: Expr, site: Site) 
     inner = Block(f"{NEXT}.{variable} = {name}")
     replace(site, block=inner).write_rest(after)
     inner.emit(f"del {NEXT}.{variable}")
-    site.block.nest(f"for {name} in {ordered(actions, domain, site.scope, site.block)}:", inner)
+    site.block.nest(f"for {name} in {compile_ordered(actions, domain, site.scope, site.block)}:", inner)
 
 
 def write_unchanged(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     """Write UNCHANGED: each variable keeps its value."""
     variables = flattened(actions, expr.args[0], site.scope)
     if variables is None:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
     else:
         _keep(actions, variables, expr, site)
 
@@ -83,6 +81,6 @@ def _keep(actions: ActionWriter, variables: list[str], expr: Builtin, site: Site
     before, after = f"{site.scope.now}.{variable}", f"{NEXT}.{variable}"
     if site.status(variable) == "yes":
         inner = before_others.rest_block()
-        comparison(actions, expr, (after, before), f"_eq({after}, {before})", inner, site.block)
+        write_comparison(actions, expr, (after, before), f"_eq({after}, {before})", inner, site.block)
     else:
-        assign(variable, before, before_others)
+        write_value(variable, before, before_others)

@@ -1,4 +1,4 @@
-"""Conjuncts: those that are formulas, and how TLC takes them one after the other."""
+"""Conjuncts that are formulas, and the order in which TLC takes conjuncts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from lockstep.tla.compile.expression_quantifiers import body_call, loops
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr
 
-__all__ = ["comparison", "conjunction", "further", "guard", "held"]
 
-
-def guard(actions: ActionWriter, expr: Expr, site: Site) -> None:
+def write_guard(actions: ActionWriter, expr: Expr, site: Site) -> None:
     """Write a conjunct that is a formula."""
     site.block.emit(f"# {expr.loc}")
     if actions.mode == "why":
@@ -36,7 +34,7 @@ def _traced_guard(actions: ActionWriter, expr: Expr, site: Site) -> None:
     compared = sides(actions.program, expr)
     if compared is None:
         code = expressions.test(expr, site.scope, site.block)
-        held(f"if _w.test({expressions.conjunct(expr.loc)}, {code}):", inner, site.block)
+        write_held(f"if _w.test({expressions.conjunct(expr.loc)}, {code}):", inner, site.block)
         return
     names = [site.scope.names.fresh(wanted) for wanted in ("_left", "_right")]
     uids = [actions.program.tree.fresh_uid() for _ in compared]
@@ -45,7 +43,7 @@ def _traced_guard(actions: ActionWriter, expr: Expr, site: Site) -> None:
     bound = site.scope.bind({uid: ValueBinding(name) for uid, name in zip(uids, names, strict=True)})
     assert isinstance(expr, (Builtin, Call))
     again = replace(expr, args=tuple(Call(uid, (), expr.loc) for uid in uids))
-    comparison(actions, expr, (names[0], names[1]), expressions.test(again, bound, site.block), inner, site.block)
+    write_comparison(actions, expr, (names[0], names[1]), expressions.test(again, bound, site.block), inner, site.block)
 
 
 def _traced_universal(actions: ActionWriter, expr: Bind, site: Site, inner: Block) -> None:
@@ -57,22 +55,22 @@ def _traced_universal(actions: ActionWriter, expr: Bind, site: Site, inner: Bloc
     for side in sides(actions.program, expr.body) or ():
         shown.append(body_call(expressions, side, within, names, site.block, test=False))
     failing = f"(({', '.join(shown)},) {clauses} if not {test})"
-    held(f"if _w.every({expressions.conjunct(expr.loc)}, {failing}):", inner, site.block)
+    write_held(f"if _w.every({expressions.conjunct(expr.loc)}, {failing}):", inner, site.block)
 
 
-def comparison(
+def write_comparison(
     actions: ActionWriter, expr: Expr, compared: tuple[str, str], code: str, inner: Block, block: Block
 ) -> None:
     """Write a conjunct that compares two values, and what follows it."""
     if actions.mode == "why":
         number = actions.expressions.conjunct(expr.loc)
-        held(f"if _w.compare({number}, {code}, {', '.join(compared)}):", inner, block)
+        write_held(f"if _w.compare({number}, {code}, {', '.join(compared)}):", inner, block)
     else:
         block.nest(f"if {code}:", inner)
 
 
-def held(head: str, inner: Block, block: Block) -> None:
-    """Write a traced conjunct: while what follows it runs, it counts as held."""
+def write_held(head: str, inner: Block, block: Block) -> None:
+    """Write a traced conjunct, which counts as true while the statements after it run."""
     inner.emit("_w.release()")
     block.nest(head, inner)
 
@@ -84,13 +82,13 @@ _WriteConjunct: TypeAlias = Callable[[Expr, Site], None]
 _MAX_DEPTH = 12
 
 
-def conjunction(actions: ActionWriter, parts: tuple[Expr, ...], site: Site) -> None:
+def write_conjunction(actions: ActionWriter, parts: tuple[Expr, ...], site: Site) -> None:
     """Write conjuncts one within the other."""
     _conjuncts(actions, tuple(_flat(parts)), site, actions.write)
 
 
 def _flat(parts: tuple[Expr, ...]) -> Iterator[Expr]:
-    """List the conjuncts of conjunctions within."""
+    """List conjuncts, with nested conjunctions flattened."""
     for part in parts:
         if isinstance(part, Builtin) and part.name == "\\land":
             yield from _flat(part.args)
@@ -99,7 +97,7 @@ def _flat(parts: tuple[Expr, ...]) -> Iterator[Expr]:
 
 
 def _first(parts: tuple[Expr, ...]) -> int:
-    """Count the conjuncts that one function can have, at least one."""
+    """Count the conjuncts that fit into one function, at least one."""
     depth = 0
     for number, part in enumerate(parts):
         depth += sum(len(bound.params) for bound in part.bounds) if isinstance(part, Bind) else 1
@@ -114,7 +112,7 @@ def _conjuncts(actions: ActionWriter, parts: tuple[Expr, ...], site: Site, write
     def before(others: tuple[Expr, ...]) -> Site:
         def write_others(block: Block, assigned: Assigned) -> None:
             inside = replace(site, block=block, assigned=assigned)
-            _conjuncts(actions, others, inside, partial(further, actions))
+            _conjuncts(actions, others, inside, partial(write_further, actions))
 
         return replace(site, rest=Rest(write_others, False))
 
@@ -128,8 +126,8 @@ def _conjuncts(actions: ActionWriter, parts: tuple[Expr, ...], site: Site, write
         write(parts[0], before(parts[1:]))
 
 
-def further(actions: ActionWriter, expr: Expr, site: Site, follows: str = "") -> None:
-    """Write a conjunct that follows another: where all variables are assigned, TLC only asks whether it holds.
+def write_further(actions: ActionWriter, expr: Expr, site: Site, follows: str = "") -> None:
+    """Write a conjunct that follows another; where all variables are assigned, TLC only tests it.
 
     So ``x' = 1 /\\ (A \\/ B)`` is one successor, however many of A and B hold (Tool.getNextStatesAllAssigned).
     `follows` is true at run time if the conjunct does, where that is not known before.
@@ -138,10 +136,10 @@ def further(actions: ActionWriter, expr: Expr, site: Site, follows: str = "") ->
     if "no" in found or not may_branch(actions, expr, site.scope):
         actions.write(expr, site)
     elif "maybe" not in found and not follows:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
     else:
         ways, held_, taken = Alternatives(site), Block(), Block()
-        guard(actions, expr, replace(ways.inside, block=held_))
+        write_guard(actions, expr, replace(ways.inside, block=held_))
         actions.write(expr, replace(ways.inside, block=taken))
         complete = f"_is_complete({NEXT})"
         ways.block.nest(f"if {follows} and {complete}:" if follows else f"if {complete}:", held_)

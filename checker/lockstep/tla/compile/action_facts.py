@@ -1,4 +1,4 @@
-"""Facts about a conjunct of an action: whether it acts, what it would assign, what it compares."""
+"""Facts about a conjunct of an action: whether it acts, the variable it assigns, the values it compares."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_action(actions: ActionWriter, expr: Expr, site: Site) -> bool:
 
 
 def may_branch(actions: ActionWriter, expr: Expr, scope: Context) -> bool:
-    """Return whether TLC may take a conjunct in several ways, so that a search has to follow it; others need not."""
+    """Return whether a conjunct may hold in several ways for TLC, so that a search has to follow each."""
     return actions.is_search and _may_branch(actions.program, expr, scope)
 
 
@@ -54,7 +54,7 @@ def _may_branch(program: Program, expr: Expr, scope: Context) -> bool:
 
 
 def _passes_on(program: Program, expr: Call) -> bool:
-    """Return whether a definition is given what branches: it may use that as a conjunct."""
+    """Return whether a definition is given an argument that branches, which it may use as a conjunct."""
     definition = program.own_definition(expr.op)
     if definition is None or definition.recursive:
         return False
@@ -81,7 +81,7 @@ def assigns(actions: ActionWriter, expr: Expr, scope: Context) -> bool:
 
 
 def reads_next(program: Program, expr: Expr, scope: Context) -> bool:
-    """Return whether an expression reads or assigns the next state, itself or by what its names are bound to."""
+    """Return whether an expression reads or assigns the next state, itself or through the bindings of its names."""
     return program.reads(expr)[1] or not is_rigid_but_for_states(program, expr, scope)
 
 

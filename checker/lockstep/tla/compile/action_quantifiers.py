@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lockstep.tla.compile.action_conjunctions import further, guard
+from lockstep.tla.compile.action_conjunctions import write_further, write_guard
 from lockstep.tla.compile.action_facts import assigns, reads_next
 from lockstep.tla.compile.action_writer import ActionWriter, Rest, Site, anything
 from lockstep.tla.compile.compile_error import CompileError
@@ -15,14 +15,12 @@ from lockstep.tla.compile.expression_quantifiers import iterable, loops
 from lockstep.tla.compile.python_text import Block, pattern_text
 from lockstep.tla.syntax.tree import Bind, Bound, Expr
 
-__all__ = ["every", "loop", "ordered", "write_bind"]
-
-#: Writes what stands within loops, given the block and the context there, and the names of the variables.
+#: Writes the body of loops, given the block and the context there, and the names of the variables.
 WriteBody = Callable[[Block, Context, list[str]], None]
 
 
-def ordered(actions: ActionWriter, domain: Expr, scope: Context, block: Block) -> str:
-    """Compile a domain for iterating over it in its deterministic order."""
+def compile_ordered(actions: ActionWriter, domain: Expr, scope: Context, block: Block) -> str:
+    """Compile a domain for iteration in its deterministic order."""
     if limits_of(actions.program, domain) is not None:
         return iterable(actions.expressions, domain, scope, block)
     return f"_elements({actions.expressions.expr(domain, scope, block)})"
@@ -35,31 +33,33 @@ def write_bind(actions: ActionWriter, expr: Bind, site: Site) -> None:
         def write(block: Block, scope: Context, _names: list[str]) -> None:
             actions.write(expr.body, replace(site, scope=scope, block=block))
 
-        every(actions, expr.bounds, site.scope, site.block, write)
+        write_bounds(actions, expr.bounds, site.scope, site.block, write)
     elif expr.name == "$BoundedForall" and assigns(actions, expr, site.scope):
         _write_forall(actions, expr, site)
     else:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
 
 
-def every(actions: ActionWriter, bounds: Sequence[Bound], scope: Context, block: Block, write: WriteBody) -> None:
+def write_bounds(
+    actions: ActionWriter, bounds: Sequence[Bound], scope: Context, block: Block, write: WriteBody
+) -> None:
     """Write the loops of a quantifier, the last bound's outermost: TLC's first variable changes fastest."""
     if not bounds:
         write(block, scope, [])
         return
 
     def write_others(block: Block, scope: Context, names: list[str]) -> None:
-        every(actions, bounds[:-1], scope, block, lambda b, inner, others: write(b, inner, others + names))
+        write_bounds(actions, bounds[:-1], scope, block, lambda b, inner, others: write(b, inner, others + names))
 
-    loop(actions, bounds[-1], scope, block, write_others)
+    write_loop(actions, bounds[-1], scope, block, write_others)
 
 
-def loop(actions: ActionWriter, bound: Bound, scope: Context, block: Block, write: WriteBody) -> None:
+def write_loop(actions: ActionWriter, bound: Bound, scope: Context, block: Block, write: WriteBody) -> None:
     """Write a loop over a bound, and its body."""
     if bound.domain is None:
         raise CompileError("an unbounded quantifier is not supported")
     block.emit(f"# {bound.domain.loc}")
-    domain = ordered(actions, bound.domain, scope, block)
+    domain = compile_ordered(actions, bound.domain, scope, block)
     is_traced = actions.mode == "why"
     if is_traced:
         shown = ", ".join(actions.program.tree.params[uid].name for uid in bound.params)
@@ -99,6 +99,6 @@ def _write_forall(actions: ActionWriter, expr: Bind, site: Site) -> None:
     local.nest(f"if {index} == len({rows}):", Block("yield", "return"))
     local.emit(f"{', '.join(names)}, = {rows}[{index}]")
     again = Rest(lambda b, _assigned: b.emit(f"yield from {each}({index} + 1)"), True)
-    further(actions, expr.body, Site(scope, local, assigned, again), follows=index)
+    write_further(actions, expr.body, Site(scope, local, assigned, again), follows=index)
     block.nest(f"def {each}({index}):", local)
     block.nest(f"for _ in {each}(0):", site.rest_block(assigned))

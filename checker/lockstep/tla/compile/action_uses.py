@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.action_conjunctions import guard
+from lockstep.tla.compile.action_conjunctions import write_guard
 from lockstep.tla.compile.action_facts import may_branch, needs_inlining, uses_of
 from lockstep.tla.compile.action_writer import ActionWriter, Alternatives, Assigned, Rest, Site
 from lockstep.tla.compile.compile_error import CompileError
@@ -15,8 +15,6 @@ from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Call, Definition, Expr, OperatorArg
 
-__all__ = ["call_text", "write_call"]
-
 
 def write_call(actions: ActionWriter, expr: Call, site: Site) -> None:
     """Write the use of a name that stands as a conjunct."""
@@ -24,16 +22,16 @@ def write_call(actions: ActionWriter, expr: Call, site: Site) -> None:
     if isinstance(binding, InlineBinding):
         _write_argument(actions, expr, binding, site)
     elif isinstance(binding, LetBinding):
-        _write_inlined(actions, binding.definition, expr, binding.scope.of_states(site.scope), site)
+        _write_inlined(actions, binding.definition, expr, binding.scope.in_states_of(site.scope), site)
     elif binding is not None:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
     else:
         _write_definition(actions, expr, site)
 
 
 def _write_argument(actions: ActionWriter, expr: Call, binding: InlineBinding, site: Site) -> None:
     """Write an argument, itself an action, in place of the parameter."""
-    outer = binding.scope.of_states(site.scope)
+    outer = binding.scope.in_states_of(site.scope)
     if not isinstance(binding.expr, OperatorArg):
         if binding.computed and may_branch(actions, binding.expr, outer):
             _follow_unless_computed(actions, expr, binding, site)
@@ -51,15 +49,15 @@ def _write_argument(actions: ActionWriter, expr: Call, binding: InlineBinding, s
 
 
 def _follow_unless_computed(actions: ActionWriter, expr: Call, binding: InlineBinding, site: Site) -> None:
-    """Write an argument that may hold in several ways, which are all taken unless its value is there already.
+    """Write an argument that may hold in several ways, which are all taken unless it is computed already.
 
     TLC takes the expression of a LazyValue apart at every use as a conjunct, until an evaluation has computed its
     value; from then on that is tested (Tool.getNextStatesAppl). So ``IF p THEN p ELSE q`` does not branch on p;
     ``p /\\ p`` does, twice.
     """
     ways, known, followed = Alternatives(site), Block(), Block()
-    guard(actions, expr, replace(ways.inside, block=known))
-    outer = binding.scope.of_states(site.scope)
+    write_guard(actions, expr, replace(ways.inside, block=known))
+    outer = binding.scope.in_states_of(site.scope)
     actions.write(binding.expr, replace(ways.inside, block=followed, scope=outer))
     ways.block.nest(f"if {binding.computed}.is_computed:", known)
     ways.block.nest("else:", followed)
@@ -106,7 +104,7 @@ def _computed(actions: ActionWriter, definition: Definition, param: int, arg: Ex
 
 
 def _is_work(program: Program, expr: Expr, scope: Context) -> bool:
-    """Return whether it takes work to compute an expression: it is more than a name, and its value is not there."""
+    """Return whether an expression takes work to compute: it is more than a name, and not computed yet."""
     binding = scope.env.get(expr.op) if isinstance(expr, Call) and not expr.args else None
     if isinstance(binding, InlineBinding):
         is_there = bool(binding.computed) or isinstance(binding.expr, OperatorArg)
@@ -118,7 +116,7 @@ def _write_definition(actions: ActionWriter, expr: Call, site: Site) -> None:
     """Write the use of a definition: a loop over its generator's ends."""
     definition = actions.program.own_definition(expr.op)
     if definition is None:
-        guard(actions, expr, site)
+        write_guard(actions, expr, site)
         return
     if needs_inlining(actions, definition, expr, site.scope):
         _write_inlined(actions, definition, expr, replace(site.scope, env={}, at=()), site)

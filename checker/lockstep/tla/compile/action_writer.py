@@ -1,4 +1,4 @@
-"""The base of the action compiler: the sites where actions are written, and the generators under way."""
+"""Base of the action compiler: the sites where actions are written, and the generators of functions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from lockstep.tla.compile.expression_context import NEXT, NOW, Context
 from lockstep.tla.compile.expression_writer import ExpressionWriter, GeneratedFunction
 from lockstep.tla.compile.python_text import Block, function_text
 from lockstep.tla.syntax.tree import Definition, Expr
-
-__all__ = ["YIELD", "ActionWriter", "Alternatives", "Assigned", "Mode", "Rest", "Site", "anything"]
 
 Mode = Literal["next", "step", "init", "why", "bound"]
 Assigned: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -53,11 +51,11 @@ class Site:
     rest: Rest
 
     def write_rest(self, assigned: Assigned | None = None) -> None:
-        """Write what follows into the block."""
+        """Write the statements that follow into the block."""
         self.rest.write(self.block, self.assigned if assigned is None else assigned)
 
     def rest_block(self, assigned: Assigned | None = None) -> Block:
-        """Return a block of what follows."""
+        """Return a block of the statements that follow."""
         inner = Block()
         self.rest.write(inner, self.assigned if assigned is None else assigned)
         return inner
@@ -68,10 +66,9 @@ class Site:
 
 
 class Alternatives:
-    """A generator whose ends are those of alternative ways to take an action."""
+    """A generator with an end for each alternative of an action."""
 
     def __init__(self, site: Site) -> None:
-        """Begin a generator with what a site has in scope and assigned."""
         self.block = Block()
         self.inside = replace(site, block=self.block, rest=Rest(self._end, True))
         self._site, self._ends = site, list[Assigned]()
@@ -89,14 +86,14 @@ class Alternatives:
         return tuple(sorted((n, "yes" if all(table.get(n) == "yes" for table in tables) else "maybe") for n in names))
 
     def write(self) -> None:
-        """Write the generator at the site, and what follows once for all of its ends."""
+        """Write a loop over the generator at the site, with the statements that follow once for all of its ends."""
         assigned, name = self.finish(), self._site.scope.names.fresh("_either")
         self._site.block.nest(f"def {name}():", self.block)
         self._site.block.nest(f"for _ in {name}():", self._site.rest_block(assigned))
 
 
 def anything(variables: Iterable[str], assigned: Assigned = ()) -> Assigned:
-    """Return what is assigned where any of some variables may be, beside those that are."""
+    """Return the assignments in which some variables may be assigned besides."""
     return tuple(sorted({**dict.fromkeys(variables, "maybe"), **dict(assigned)}.items()))
 
 
@@ -109,7 +106,6 @@ class ActionWriter(ABC):
     """
 
     def __init__(self, expressions: ExpressionWriter, mode: Mode) -> None:
-        """Write actions, and expressions by another writer."""
         self.expressions, self.program = expressions, expressions.program
         self.mode: Mode = mode
         self._exits: dict[object, Assigned] = {}
@@ -154,4 +150,4 @@ class ActionWriter(ABC):
 
     @abstractmethod
     def write(self, expr: Expr, site: Site) -> None:
-        """Write an action, and what follows wherever it holds."""
+        """Write an action, and the statements that follow wherever it holds."""

@@ -26,7 +26,7 @@ class CompileError(BadInputError):
 
 
 def refused_name(cfg: Cfg, name: str, problem: str, known: Iterable[str] = ()) -> CompileError:
-    """Make the error of a name in the configuration that does not fit the modules, with those like it."""
+    """Make the error of a name in the configuration that does not fit the modules, with similar names."""
     place = ":".join([cfg.file, *([cfg.places[name]] if name in cfg.places else [])])
     return CompileError(f"{place}: {WRONG_CFG} {problem}{did_you_mean(name, known)}", code=WRONG_CFG)
 

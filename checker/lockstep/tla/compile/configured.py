@@ -1,4 +1,4 @@
-"""A syntax tree together with a configuration: what a name means, once constants and substitutions are applied."""
+"""A syntax tree with a configuration: the meaning of names once constants and substitutions are applied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from lockstep.tla.syntax.instances import use_of
 from lockstep.tla.syntax.standard_modules import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
     MODULES_PARTLY_JAVA,
-    STANDARD_MODULES,
     Call,
     Declaration,
     Definition,
@@ -24,17 +23,16 @@ from lockstep.tla.syntax.tree import (
     within,
 )
 from lockstep.tla.values.kinds import ModelValue, Value
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 
 class Configured:
-    """A tree together with a configuration.
+    """A tree with a configuration.
 
     Attributes:
         tree: the syntax tree, its instances resolved.
-        cfg: the configuration.
         replaced: what stands for a symbol, by configuration: another symbol.
         values: values given to symbols by the configuration.
-        top: the symbols of the root module by name.
     """
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
@@ -68,7 +66,7 @@ class Configured:
                 self._check_arity(uid, self._arity(target))
 
     def refuse_unvalued(self) -> None:
-        """Refuse a declared constant to which the configuration gives nothing, needed or not, as TLC does.
+        """Refuse a declared constant without a value in the configuration, needed or not, as TLC does.
 
         Raises:
             CompileError: if there is one.
@@ -76,7 +74,7 @@ class Configured:
         for declared in self.constants():
             if declared.uid not in self.values and declared.uid not in self.replaced:
                 problem = f"{WRONG_CFG} the constant {declared.name} has no value in the cfg"
-                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), most=1):
+                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), max_words=1):
                     problem += f", which gives one to {near[0]} at {self.cfg.places[near[0]]}"
                 raise CompileError(problem, declared.loc, WRONG_CFG)
 

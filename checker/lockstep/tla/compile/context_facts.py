@@ -27,7 +27,7 @@ def may_be_soft(program: Program, expr: Expr, scope: Context) -> bool:
 
 
 def call_may_be_soft(program: Program, expr: Call, scope: Context) -> bool:
-    """Tell the same of the use of a symbol."""
+    """Return whether the use of a symbol may be such a function."""
     binding = scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
         return isinstance(binding.expr, OperatorArg) or may_be_soft(program, binding.expr, binding.scope)
@@ -102,9 +102,9 @@ def _is_unstable_use(program: Program, expr: Call | OperatorArg, scope: Context,
     binding = scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
         is_operator = isinstance(binding.expr, OperatorArg)
-        return is_operator or unstable(program, binding.expr, binding.scope.of_states(scope), within)
+        return is_operator or unstable(program, binding.expr, binding.scope.in_states_of(scope), within)
     if isinstance(binding, LetBinding):
-        uid, inside = binding.definition.uid, binding.scope.of_states(scope)
+        uid, inside = binding.definition.uid, binding.scope.in_states_of(scope)
         return uid not in within and unstable(program, binding.definition.body, inside, within | {uid})
     if binding is not None:
         return isinstance(binding, FunctionBinding)

@@ -1,4 +1,4 @@
-"""The evaluation of an expression: the states that it reads, what it certainly needs, what is primed in it."""
+"""Evaluation of expressions: the states that they read, the parameters that they need, those that they prime."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from lockstep.tla.syntax.tree import (
     SyntaxTree,
     walk,
 )
-
-__all__ = ["DefinitionFacts", "EvaluationFacts"]
 
 _LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
 
@@ -63,21 +61,16 @@ class DefinitionFacts:
 
 
 class EvaluationFacts(Configured):
-    """A tree together with a configuration, and when its expressions are evaluated, given the facts of definitions.
-
-    Attributes:
-        facts: per definition.
-    """
+    """The evaluation of the expressions of a configured tree, by the facts about its definitions."""
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self.facts: dict[int, DefinitionFacts] = {}
         self.has_registers = any(self._uses(REGISTERS, definition) for definition in tree.definitions.values())
 
     @cached_property
     def is_pure(self) -> bool:
-        """Whether it makes no difference how often something is evaluated: it has no registers and prints nothing."""
+        """Whether repeated evaluation makes no difference: no registers are used, and nothing is printed."""
         return not any(self._uses(REGISTERS | PRINTING, definition) for definition in self.tree.definitions.values())
 
     def matters_when(self, expr: Expr) -> bool:

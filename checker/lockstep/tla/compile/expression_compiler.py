@@ -1,6 +1,6 @@
 """Expressions of TLA+ to Python: one function a definition.
 
-An expression becomes a Python expression; what Python cannot say in one (a LET, a local operator) is hoisted into
+An expression becomes a Python expression; parts that are none in Python (a LET, a local operator) are hoisted into
 statements before it, but never across a point where TLA+ would not evaluate it (a later conjunct, a branch of an IF,
 the body of a quantifier).
 
@@ -9,7 +9,7 @@ arguments, and any other parameter as a value, unless it may go unused and some 
 function without arguments, so that ``F(1 \\div 0)`` fails only where TLC's lazy evaluation does.
 
 A function that is written out, ``[x \\in S |-> e]``, is computed as a whole, unless it is only made to be applied: then
-TLC computes the one value asked for, and so does what :meth:`ExpressionCompiler.lazily` writes.
+TLC computes the one value asked for, like the code that :meth:`ExpressionCompiler.lazily` writes.
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ from lockstep.tla.compile.expression_uses import call, let
 from lockstep.tla.compile.expression_writer import ExpressionWriter
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Expr, Let, Number, String
-
-__all__ = ["ExpressionCompiler"]
 
 Writer = Callable[[ExpressionWriter, Builtin, Context, Block], str]
 Binder = Callable[[ExpressionWriter, Bind, Context, Block], str]
@@ -108,7 +106,7 @@ BINDERS: dict[str, Binder] = {
 
 
 class ExpressionCompiler(ExpressionWriter):
-    """Compiles expressions by what they are: each construct of the language has its writer."""
+    """Compiler of expressions, with a writer for each construct of the language."""
 
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile an expression: return Python for its value, after hoisting statements into a block."""

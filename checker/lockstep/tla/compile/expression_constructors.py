@@ -36,7 +36,7 @@ def set_enumeration(writer: ExpressionWriter, expr: Builtin, scope: Context, blo
 
 
 def frozen(writer: ExpressionWriter, expr: Expr, scope: Context, block: Block) -> str:
-    """Compile an expression whose value a state will keep: with nothing unlisted in it."""
+    """Compile an expression for a state, whose values have nothing unlisted in them."""
     if not writer.program.may_be_lazy(expr):
         return writer.expr(expr, scope, block)
     write = partial(frozen, writer)
@@ -114,7 +114,7 @@ def applied(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Bloc
 
 
 def is_named(writer: ExpressionWriter, expr: Expr, scope: Context) -> bool:
-    """Return whether an expression is a variable that has none but strings and model values."""
+    """Return whether an expression is a variable whose values are strings and model values alone."""
     return (
         isinstance(expr, Call)
         and not expr.args

@@ -1,4 +1,4 @@
-"""Where an expression stands: what its names are bound to, and which states it refers to."""
+"""Context of an expression: the bindings of its names, and the states that it refers to."""
 
 from __future__ import annotations
 
@@ -8,19 +8,6 @@ from dataclasses import dataclass, replace
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.python_text import FreshNames
 from lockstep.tla.syntax.tree import Definition, Expr, Location
-
-__all__ = [
-    "NEXT",
-    "NOW",
-    "Binding",
-    "Context",
-    "FunctionBinding",
-    "InlineBinding",
-    "LetBinding",
-    "OperatorBinding",
-    "ThunkBinding",
-    "ValueBinding",
-]
 
 NOW, NEXT = "_s", "_t"
 
@@ -87,7 +74,7 @@ Binding = ValueBinding | ThunkBinding | OperatorBinding | FunctionBinding | LetB
 
 @dataclass(frozen=True)
 class Context:
-    """Where an expression stands.
+    """The context of an expression.
 
     Attributes:
         env: what parameters, bound variables and LET names mean, by unique id.
@@ -113,6 +100,6 @@ class Context:
             raise CompileError("a prime where there is no next state", loc)
         return replace(self, now=self.next, next=None)
 
-    def of_states(self, other: Context) -> Context:
+    def in_states_of(self, other: Context) -> Context:
         """Return this context, referring to the states of another."""
         return replace(self, now=other.now, next=other.next, names=other.names)

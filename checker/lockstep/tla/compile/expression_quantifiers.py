@@ -1,4 +1,4 @@
-"""Quantifiers and comprehensions: what binds variables to the elements of a set."""
+"""Quantifiers and comprehensions, which bind variables to the elements of a set."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def hoisted(writer: ExpressionWriter, code: str, scope: Context, block: Block) -
 
 
 def iterable(writer: ExpressionWriter, domain: Expr, scope: Context, block: Block, *, in_order: bool = False) -> str:
-    """Compile a domain for iterating over it, in its order or in any."""
+    """Compile a domain for iteration, in its deterministic order or in any."""
     limits = limits_of(writer.program, domain)
     if limits is not None:
         low, high = (writer.expr(limit, scope, block) for limit in limits)
@@ -176,5 +176,5 @@ _NOT_STRICT = {("Naturals", "\\leq"): ("max", "min"), ("Naturals", "\\geq"): ("m
 
 
 def location_of(bounds: Sequence[Bound]) -> Location | None:
-    """Return where bounds stand, if one has a set."""
+    """Return the location of bounds, if one has a set."""
     return next((bound.domain.loc for bound in bounds if bound.domain is not None), None)

@@ -93,7 +93,7 @@ def bound_use(
         if binding.computed and scope.now == binding.scope.now:
             return f"{binding.computed}()"
         write = writer.lazily if lazily else writer.expr
-        return write(binding.expr, binding.scope.of_states(scope), block)
+        return write(binding.expr, binding.scope.in_states_of(scope), block)
     if isinstance(binding, LetBinding):
         code = let_use(writer, expr, binding, scope, block, lazily=lazily)
         return f"_whole({code})" if binding.soft and not lazily else code
@@ -114,7 +114,7 @@ def inline_operator(
     definition = writer.program.definition(operator.op)
     if operator.op not in outer.env and definition is not None and definition.name == LAMBDA:
         pairs = zip(definition.params, expr.args, strict=True)
-        inside = outer.of_states(scope).bind({param: InlineBinding(arg, scope) for param, arg in pairs})
+        inside = outer.in_states_of(scope).bind({param: InlineBinding(arg, scope) for param, arg in pairs})
         return writer.expr(definition.body, inside, block)
     if operator.op in outer.env:
         return bound_use(writer, expr, outer.env[operator.op], scope, block)
@@ -131,7 +131,7 @@ def let_use(
         raise CompileError("a prime where there is no next state", expr.loc)
     flexible = now or nxt
     if flexible and (scope.now, scope.next) != (binding.scope.now, binding.scope.next):
-        return inline(writer, definition, expr, binding.scope.of_states(scope), scope, block, lazily=lazily)
+        return inline(writer, definition, expr, binding.scope.in_states_of(scope), scope, block, lazily=lazily)
     if must_inline(writer.program, definition, expr, scope):
         return inline(writer, definition, expr, binding.scope, scope, block, lazily=lazily)
     if not definition.params:
@@ -155,7 +155,7 @@ def defined_use(
 
 
 def states(writer: ExpressionWriter, definition: Definition, scope: Context, loc: Location) -> list[str]:
-    """Return the states that a definition's function wants, as they are called here."""
+    """Return the states that a definition's function takes, by their names here."""
     facts = writer.program.facts[definition.uid]
     found = []
     for wanted, state in ((facts.reads_now, scope.now), (facts.reads_next, scope.next)):
@@ -276,7 +276,7 @@ def refuse_counter(name: str, expr: Call) -> None:
 
 
 def arguments(writer: ExpressionWriter, definition: Definition, expr: Call, scope: Context, block: Block) -> list[str]:
-    """Compile the arguments of a use, each as the definition's function wants it."""
+    """Compile the arguments of a use, each as the definition's function takes it."""
     how = writer.protocol(definition)
     return [
         argument(writer, kind, param, arg, scope, block)
@@ -313,7 +313,7 @@ def operator(writer: ExpressionWriter, expr: Expr, scope: Context, block: Block,
         return builtin_operator(writer, expr, scope, of_values)
     binding = scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
-        return operator(writer, binding.expr, binding.scope.of_states(scope), block, of_values=of_values)
+        return operator(writer, binding.expr, binding.scope.in_states_of(scope), block, of_values=of_values)
     if isinstance(binding, OperatorBinding):
         arity = writer.program.tree.params[expr.op].arity
         return taking_values(binding.code, arity, scope) if of_values else binding.code

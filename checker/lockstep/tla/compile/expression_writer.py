@@ -1,4 +1,4 @@
-"""The base of the expression compiler: the functions of a module under way, one for each definition."""
+"""Base of the expression compiler: the functions of a module, one for each definition."""
 
 from __future__ import annotations
 
@@ -22,20 +22,12 @@ from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block, FreshNames, python_name
 from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
 
-__all__ = ["ExpressionWriter", "GeneratedFunction", "Write"]
-
 Write = Callable[[Expr, Context, Block], str]
 
 
 @dataclass
 class GeneratedFunction:
-    """A generated function.
-
-    Attributes:
-        name: its Python name.
-        text: its source.
-        loc: the definition's location.
-    """
+    """A generated function."""
 
     name: str
     text: str
@@ -44,13 +36,9 @@ class GeneratedFunction:
 
 @dataclass
 class ExpressionWriter(ABC):
-    """Compiles the definitions of a program on demand; subclasses say how an expression is written.
+    """Compiler of the definitions of a program, on demand; subclasses write the expressions.
 
     Attributes:
-        program: what to compile.
-        functions: the functions written so far, by key.
-        globals: the names of the generated module.
-        names_of: the global name of each key.
         conjuncts: the conjuncts that explanations name, numbered.
         variables: what the spec's variables are called, by id.
         slots: the same of all that a next state may hold: also the variables that only an ENABLED knows.
@@ -133,7 +121,7 @@ class ExpressionWriter(ABC):
 
     @contextmanager
     def writing(self, *, quickly: bool) -> Iterator[None]:
-        """Write what may, or may not, take for granted what is applied."""
+        """Write code that assumes that applications succeed, or that does not."""
         before, self.is_quick = self.is_quick, quickly
         try:
             yield
@@ -149,16 +137,13 @@ class ExpressionWriter(ABC):
         *,
         once: bool = False,
     ) -> Block:
-        """Write a function twice, where that is worth it: one that takes for granted what is applied, and a plain one.
+        """Write a function, where it pays in two versions: one that assumes that applications succeed, and a plain one.
 
-        ``r.f`` is the entry of a table if r is a record with that field. The quick function looks it up as if it were;
-        where it is not, Python raises an error, and the plain function finds out what is wrong. It is written where
-        nothing of it is computed after it has returned, and it makes no difference how often a thing is evaluated.
+        ``r.f`` is the entry of a table if r is a record with that field. The quick version looks it up on that
+        assumption; where it is wrong, Python raises an error, and the plain version finds the fault. A quick version is
+        written where nothing is computed after it has returned, and repeated evaluation makes no difference.
 
         Args:
-            name: the function's name.
-            expr: the expression that it evaluates.
-            loc: where that stands.
             write: writes its parameters and its body.
             once: whether to write the plain one alone: its value is computed on demand, or it calls itself, so that
                 each call could come to two more.

@@ -1,21 +1,21 @@
-"""Footprints: the parts of a formula, and what each part reads of a state.
+"""Footprints: the parts of a formula, and the paths into the state that each part reads.
 
 A formula is a conjunction over the elements of constant sets, such as the nodes, as far as it can be taken apart so:
 ``\\A n \\in Node : P(n)``, ``P /\\ Q``, ``r \\in [a: S, b: T]``. Each part with its elements is an instance, whose
 value depends on its footprint alone: paths into the state, such as ``node``, n, ``log``. So an instance need be
 evaluated again only after a step that changed something on one of its paths. Nothing here evaluates anything.
 
-An example. Of the invariant ::
+An example. For the invariant ::
 
     Safe == \\A n \\in Node : \\A c \\in done : c.index <= state[n].mark => state[n].log[c.index] = c.entry
 
-with two nodes there are two instances, since Node is constant. That of n1 (the element with number 0) has the footprint
-``done``, ``state[0].mark``, ``state[0].log``. A step that changes ``state[n2].log`` leaves n1's alone. A step that
-appends to ``state[n1].log`` affects n1's, but not all of it: it says something of *each* c of the set ``done`` of the
-state, and reads the log at the index ``c.index`` only. So the part has an :class:`Each` with ``domain`` = ``done``,
+with two nodes there are two instances, since Node is constant. The instance of n1 (the element with number 0) has the
+footprint ``done``, ``state[0].mark``, ``state[0].log``. A step that changes ``state[n2].log`` leaves n1's alone. A step
+that appends to ``state[n1].log`` affects n1's, but not all of it: it says something of *each* c of the set ``done`` of
+the state, and reads the log at the index ``c.index`` only. So the part has an :class:`Each` with ``domain`` = ``done``,
 ``at`` = (``state[0].log``, "index", 0) and a :class:`Threshold` for ``c.index <= state[n].mark``;
-:mod:`lockstep.conformance.affected_elements` then tests the c whose index is one that changed, and, where the mark
-rose from 4 to 6, those with index 5 and 6.
+:mod:`lockstep.conformance.affected_elements` then tests the c whose index is one that changed, and, where the mark rose
+from 4 to 6, those with index 5 and 6.
 
 A footprint may be too large, which costs time, but never too small: what is not understood reads all variables.
 """
@@ -47,7 +47,7 @@ _Step = int | str | None
 Path = tuple[str, *tuple[_Step, ...]]
 
 #: Paths are no longer than this: a variable and two steps into it.
-LENGTH = 3
+MAX_PATH_LENGTH = 3
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ _COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\g
 
 
 def parts(program: Program, formula: Expr) -> Iterator[Part]:
-    """Take a formula apart; together the parts say what it says."""
+    """Split a formula into parts whose conjunction it is."""
     yield from _Splitter(program).split(formula, (), {}, 0)
 
 
@@ -130,7 +130,7 @@ def footprint_of(program: Program, definition: Definition) -> frozenset[Path]:
 
 
 def read_by(program: Program, frames: Iterable[Frame], body: Expr) -> frozenset[str]:
-    """Return the variables that what an action does depends on, given the way from Next to its body.
+    """Return the variables that the effect of an action depends on, given the frames from Next to its body.
 
     Any other variable stays as it is, whatever it is: the action says no more of it than UNCHANGED.
     """
@@ -223,12 +223,12 @@ class _Splitter:
         record, _ = expr.args
         sets, uses = fields
         path = self.path(record, scope)
-        if path is None or len(path) >= LENGTH or not self.program.is_constant(expr.args[1]):
+        if path is None or len(path) >= MAX_PATH_LENGTH or not self.program.is_constant(expr.args[1]):
             yield Part(frames, expr, self.footprint(expr, scope))
             return
         names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(sets)), expr.loc)
         domain = Builtin("DOMAIN", (record,), expr.loc)
-        indexes = self.footprint(record, scope) - {path[:LENGTH]}
+        indexes = self.footprint(record, scope) - {path[:MAX_PATH_LENGTH]}
         yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}) | indexes)
         for pair in _pairs(sets):
             name = pair.args[0]
@@ -279,7 +279,7 @@ class _Splitter:
     def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
         path = self.path(expr, scope)
         if path is not None:
-            found.add(path[:LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
+            found.add(path[:MAX_PATH_LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
             for index, its_scope in self._indexes(expr, scope):
                 self._read(index, its_scope, found, within)
         elif isinstance(expr, Call):
@@ -348,7 +348,7 @@ def _pairs(sets: Builtin) -> Iterator[Builtin]:
 
 
 class _ActionReader:
-    """Reads an action, and passes over what it leaves alone; each definition is read once."""
+    """Reader of an action, which skips the variables that it leaves unchanged; each definition is read once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -388,7 +388,7 @@ class _ActionReader:
 
 
 class _EachReader(_Splitter):
-    """Reads a formula about the elements of a set, and separates what affects one of them only."""
+    """Reader of a formula about the elements of a set, which separates the reads that affect one element only."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -423,7 +423,7 @@ class _EachReader(_Splitter):
                 path, number = self.path(expr.args[0], scope), self._number(expr.args[1], scope)
                 if path is not None and number is not None:
                     others += self._indexes(expr.args[0], scope)
-                    return ((path, *number), others) if len(path) <= LENGTH else None
+                    return ((path, *number), others) if len(path) <= MAX_PATH_LENGTH else None
                 others.append((expr.args[1], scope))
                 expr = expr.args[0]
             elif isinstance(expr, Builtin) and expr.name == "'":

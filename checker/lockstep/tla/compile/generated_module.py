@@ -1,11 +1,11 @@
-"""A generated module under way: what is written so far, and what its META says of it."""
+"""A generated module while it is written, and its META."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from lockstep.tla.compile.action_compiler import ActionCompiler
-from lockstep.tla.compile.action_quantifiers import loop
+from lockstep.tla.compile.action_quantifiers import write_loop
 from lockstep.tla.compile.action_writer import ActionWriter, Mode
 from lockstep.tla.compile.expression_compiler import ExpressionCompiler
 from lockstep.tla.compile.expression_context import Binding, Context, InlineBinding
@@ -16,16 +16,13 @@ from lockstep.tla.compile.python_text import Block, function_text
 from lockstep.tla.compile.spec_meta import Place, empty_meta
 from lockstep.tla.syntax.tree import Location
 
-__all__ = ["COMPILER_VERSION", "GeneratedModule", "inlined", "place_of", "source_text", "write_loops"]
-
 COMPILER_VERSION = "17"
 
 
 class GeneratedModule:
-    """A module under way.
+    """A module while it is written.
 
     Attributes:
-        program: what is compiled.
         sources: the text of each module of the project, by name.
         expressions: compiles expressions.
         actions: compile actions, by mode.
@@ -74,7 +71,7 @@ class GeneratedModule:
 
 
 def inlined(frame: Frame, scope: Context) -> dict[int, Binding]:
-    """Return what the parameters of a definition stand for where it is used."""
+    """Return the arguments that the parameters of a definition stand for at a use."""
     assert frame.use is not None
     assert frame.definition is not None
     pairs = zip(frame.definition.params, frame.use.args, strict=True)
@@ -96,7 +93,7 @@ def write_loops(
     def write(inner: Block, inside: Context, more: list[str]) -> None:
         write_loops(module, below, inside, inner, [*names, *more])
 
-    loop(module.actions["next"], frame.bound, scope, block, write)
+    write_loop(module.actions["next"], frame.bound, scope, block, write)
 
 
 def place_of(loc: Location) -> Place:

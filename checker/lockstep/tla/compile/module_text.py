@@ -43,8 +43,6 @@ from lockstep.tla.values import (
 from lockstep.tla.values.constructed_sets import INT, NAT, STRING
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
 
-__all__ = ["MARKER", "STAGES", "generate"]
-
 MARKER = "# ==== Explanations: the same actions, reporting each conjunct to a tracer ====\n"
 STAGES = "# ==== Stages: the successors piece by piece ====\n"
 
@@ -145,7 +143,7 @@ _CALLED: dict[ModuleType, Iterable[str]] = {
 
 
 def _imports() -> Iterator[str]:
-    """Write the imports of what generated code calls: each name with an underscore before it, which no other has."""
+    """Write the imports of generated code, each name with an underscore before it, which no other name has."""
     for module, names in _CALLED.items():
         yield f"from {module.__name__} import ("
         yield from (f"    {name} as _{name.rstrip('_')}," for name in names)
@@ -184,9 +182,7 @@ def generate(
     """Compile a program to the text of a Python module.
 
     Args:
-        program: the tree and the configuration.
         sources: the text of each module of the project, by name.
-        spec_hash: what identifies the specification.
         footprints: definitions whose footprints are asked for; one that is not there has none.
         names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
 

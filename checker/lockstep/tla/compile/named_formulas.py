@@ -29,12 +29,10 @@ class Formula:
     temporal: list[Expr]
 
 
-def named(program: Program, name: str, what: str) -> Definition:
-    """Return the definition that an entry of the configuration names; the one place where such a name is looked up.
+def definition_named(program: Program, name: str, what: str) -> Definition:
+    """Return the definition that an entry of the configuration names.
 
     Args:
-        program: the tree, with INSTANCEs resolved, and the configuration.
-        name: the name.
         what: the keyword of the entry.
 
     Raises:
@@ -52,7 +50,7 @@ def named(program: Program, name: str, what: str) -> Definition:
     if definition.params:
         wanted = counted(len(definition.params), "argument")
         raise refused_name(program.cfg, name, f"{what} {name} takes {wanted}, and a configuration gives none")
-    refuse_beyond(program, definition.body, _LEVELS.get(what, TEMPORAL), f"the {what} {name}", definition.loc)
+    refuse_above(program, definition.body, _LEVELS.get(what, TEMPORAL), f"the {what} {name}", definition.loc)
     return definition
 
 
@@ -69,7 +67,7 @@ _LEVELS = {
 }
 
 
-def refuse_beyond(program: Program, expr: Expr, level: int, what: str, loc: Location) -> None:
+def refuse_above(program: Program, expr: Expr, level: int, what: str, loc: Location) -> None:
     """Refuse an expression above a level, with a CompileError at the given location."""
     now, after = program.reads(expr)
     if level < TEMPORAL and is_temporal(program, expr):
@@ -94,7 +92,7 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
     if cfg.specification is not None:
         if (other := cfg.init or cfg.next) is not None:
             raise refused_name(cfg, other, f"{other} stands beside the SPECIFICATION {cfg.specification}")
-        definition = named(program, cfg.specification, "SPECIFICATION")
+        definition = definition_named(program, cfg.specification, "SPECIFICATION")
         formula = sorted_formula(program, definition.body)
         if len(formula.steps) != 1 or not formula.initial:
             said = f"{WRONG_CFG} the SPECIFICATION {cfg.specification} should be Init /\\ [][Next]_vars"
@@ -113,7 +111,7 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
 def _use(program: Program, name: str | None, what: str) -> Expr | None:
     if name is None:
         return None
-    definition = named(program, name, what)
+    definition = definition_named(program, name, what)
     return Call(program.top[name], (), definition.loc)
 
 
@@ -181,7 +179,7 @@ def _is_of_states(program: Program, part: Expr) -> bool:
 
 
 def _all_of(program: Program, expr: Expr) -> Iterator[Expr]:
-    """List all that stands in an expression, and in the definitions that it uses."""
+    """List the subexpressions of an expression and of the definitions that it uses."""
     seen: set[int] = set()
     waiting = [expr]
     while waiting:

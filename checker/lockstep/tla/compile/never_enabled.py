@@ -1,4 +1,4 @@
-"""The actions that can never be taken, since the constants alone make their guards false.
+"""Actions that are never enabled, since the constants alone make their guards false.
 
 A feature that is turned off leaves such actions: `Feature /\\ ...` with Feature = FALSE or "x" \\in {}, or
 `\\E m \\in Mail(n) : ...` where Mail(n) is `IF Feature THEN ... ELSE {}`. A formula is folded as far as the constants
@@ -25,14 +25,12 @@ from lockstep.tla.syntax.tree import (
 )
 from lockstep.tla.values.kinds import ModelValue, Value
 
-__all__ = ["is_never"]
-
 #: The number of definitions that are followed into one another.
 _MAX_DEPTH = 60
 
 
 class _Unknown:
-    """The truth or value that folding does not find."""
+    """A value that folding does not find."""
 
 
 UNKNOWN = _Unknown()

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Location
 
-__all__ = ["ActionPart", "Frame", "split_next"]
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -33,11 +31,9 @@ class ActionPart:
     """A disjunct of Next.
 
     Attributes:
-        name: the action's name.
         label: the name that TLC gives its edges.
         frames: the way from Next to ``body``.
         body: what remains.
-        loc: where the action is defined.
     """
 
     name: str
@@ -53,7 +49,7 @@ class ActionPart:
 
 @dataclass(frozen=True)
 class _State:
-    """The way so far: the action's name if it is known, TLC's label, and whether TLC would go on."""
+    """The descent so far: the action's name if it is known, TLC's label, and whether TLC would go on."""
 
     frames: tuple[Frame, ...]
     name: str | None

@@ -25,8 +25,6 @@ from lockstep.tla.syntax.tree import (
 )
 from lockstep.tla.values.kinds import ModelValue
 
-__all__ = ["Program"]
-
 
 class Program(ValueShapes):
     """A tree together with a configuration, and the facts about its definitions.
@@ -35,7 +33,6 @@ class Program(ValueShapes):
     """
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration and compute the facts."""
         super().__init__(tree, cfg)
         self._solve()
         self._find_lazy()
@@ -190,7 +187,7 @@ class Program(ValueShapes):
         return definition is not None and not definition.recursive and self._has_names(definition.body)
 
     def _find_lazy(self) -> None:
-        """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""
+        """Find the parameters that may be given unlisted values, and the definitions that are lazy because of them."""
         passings = list(self._passings())
         for expr in self._all_parts():
             if isinstance(expr, Bind) and expr.name == "$RecursiveFcnSpec":

@@ -12,9 +12,9 @@ from lockstep.tla.compile.generated_module import GeneratedModule, inlined, plac
 from lockstep.tla.compile.named_formulas import (
     CONSTANT,
     STATE,
+    definition_named,
     is_constant_in_tlc,
-    named,
-    refuse_beyond,
+    refuse_above,
     sorted_formula,
 )
 from lockstep.tla.compile.next_actions import Frame
@@ -26,17 +26,18 @@ from lockstep.tla.syntax.tree import Builtin, Expr
 
 
 def write_predicates(module: GeneratedModule) -> None:
-    """Write what the configuration names besides Init and Next, and the ASSUMEs."""
+    """Write the formulas that the configuration names besides Init and Next, and the ASSUMEs."""
     cfg, meta = module.program.cfg, module.meta
     asked = [(name, "INVARIANT") for name in cfg.invariants] + [(name, "PROPERTY") for name in cfg.properties]
-    meta["property_places"] = {name: place_of(named(module.program, name, what).loc) for name, what in asked}
+    meta["property_places"] = {name: place_of(definition_named(module.program, name, what).loc) for name, what in asked}
     meta["invariants"] = {name: state_predicate(module, name, "INVARIANT") for name in cfg.invariants}
     for name in cfg.invariants:
-        write_parts(module, name, named(module.program, name, "INVARIANT").body, of_step=False)
-        write_reason(module, name, named(module.program, name, "INVARIANT").body)
+        write_parts(module, name, definition_named(module.program, name, "INVARIANT").body, of_step=False)
+        write_reason(module, name, definition_named(module.program, name, "INVARIANT").body)
     meta["constraints"] = [state_predicate(module, name, "CONSTRAINT") for name in cfg.constraints]
     meta["action_constraints"] = [
-        predicate(module, named(module.program, name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
+        predicate(module, definition_named(module.program, name, "ACTION_CONSTRAINT").body)
+        for name in cfg.action_constraints
     ]
     write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
@@ -45,7 +46,7 @@ def write_predicates(module: GeneratedModule) -> None:
     meta["passed_over"] = module.program.passed_over()
     for entry, what in ((cfg.view, "VIEW"), (cfg.symmetry, "SYMMETRY"), (cfg.alias, "ALIAS")):
         if entry is not None:
-            named(module.program, entry, what)
+            definition_named(module.program, entry, what)
     check_replaced(module)
     meta["assumptions"] = assumptions(module)
     meta["constant_entries"] = list(constant_entries(module))
@@ -55,7 +56,7 @@ def write_predicates(module: GeneratedModule) -> None:
 
 def write_postcondition(module: GeneratedModule, name: str) -> None:
     """Write the POSTCONDITION; one that asks for more than a search knows, or speaks of a state, is left unchecked."""
-    definition = named(module.program, name, "POSTCONDITION")
+    definition = definition_named(module.program, name, "POSTCONDITION")
     module.meta["property_places"][name] = place_of(definition.loc)
     module.meta["postcondition_name"] = name
     try:
@@ -76,20 +77,20 @@ def write_postcondition(module: GeneratedModule, name: str) -> None:
 
 def state_predicate(module: GeneratedModule, name: str, what: str) -> str:
     """Compile a definition that must speak of one state; return the function's name."""
-    return predicate(module, named(module.program, name, what).body)
+    return predicate(module, definition_named(module.program, name, what).body)
 
 
 def check_replaced(module: GeneratedModule) -> None:
-    """Refuse what stands for a declared constant and is none, as TLC does."""
+    """Refuse a replacement of a declared constant that is no constant, as TLC does."""
     for declared in module.program.constants():
         definition = module.program.definition(declared.uid)
         if definition is not None and not definition.params:
             what = f"{definition.name}, which stands for the constant {declared.name},"
-            refuse_beyond(module.program, definition.body, CONSTANT, what, definition.loc)
+            refuse_above(module.program, definition.body, CONSTANT, what, definition.loc)
 
 
 def _temporal_parts(module: GeneratedModule) -> Iterator[tuple[str, list[Expr]]]:
-    """Write what a search of states checks of each PROPERTY; yield what else there is of it."""
+    """Write the parts of each PROPERTY that a search of states checks; yield the other parts."""
     for name in module.program.cfg.properties:
         temporal = write_property(module, name)
         if temporal:
@@ -97,8 +98,8 @@ def _temporal_parts(module: GeneratedModule) -> Iterator[tuple[str, list[Expr]]]
 
 
 def write_property(module: GeneratedModule, name: str) -> list[Expr]:
-    """Write what a PROPERTY says of steps, of the first state and of every state; return its temporal conjuncts."""
-    formula = sorted_formula(module.program, named(module.program, name, "PROPERTY").body)
+    """Write the conjuncts of a PROPERTY about steps, the first state and all states; return the temporal ones."""
+    formula = sorted_formula(module.program, definition_named(module.program, name, "PROPERTY").body)
     if formula.steps:
         module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]
         for step in formula.steps:
@@ -107,7 +108,7 @@ def write_property(module: GeneratedModule, name: str) -> list[Expr]:
     if formula.initial:
         what = f"what the PROPERTY {name} asks of the first state"
         for part in formula.initial:
-            refuse_beyond(module.program, part, STATE, what, part.loc)
+            refuse_above(module.program, part, STATE, what, part.loc)
         module.meta["initial_properties"][name] = [predicate(module, part) for part in formula.initial]
     for index, part in enumerate(formula.invariants):
         key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"
@@ -249,7 +250,7 @@ def constant_entries(module: GeneratedModule) -> Iterator[tuple[str, str, str]]:
     entries += [("ACTION_CONSTRAINT", name) for name in cfg.action_constraints]
     for what, name in entries:
         if name is not None and is_constant_in_tlc(module.program, name):
-            body = named(module.program, name, what).body
+            body = definition_named(module.program, name, what).body
             yield f"{what} {name}", cfg.places.get(name, ""), predicate(module, body)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a property, compiled: each with its test, the elements it is for, and what of a state it reads."""
+"""Compiled parts of properties: each with its test, its elements, and the paths into the state that it reads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 from lockstep.tla.compile.spec_meta import EachMeta, PartMeta, Path
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
-
-__all__ = ["EachPart", "PathOf", "PropertyPart", "part_of"]
 
 PathOf = tuple[str | int | None, ...]
 
@@ -50,7 +48,6 @@ class PropertyPart:
 
     Attributes:
         holds: its test, of a state, the next one, and the elements.
-        elements: the combinations of elements.
         footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
         eaches: for each set of the state of whose every element it says something: which elements a change affects.
         of_step: whether it is part of a property ``[][A]_v``.

@@ -1,4 +1,4 @@
-"""The functions that explain why a property is false: they go down its formula, to the parts that are.
+"""Functions that explain why a property is false: they descend its formula to the parts that are false.
 
 Each is compiled with the explanations of actions, and reports to a tracer: what quantifiers bind where it is false,
 and the sides of a comparison.
@@ -110,7 +110,7 @@ def _leaf(module: GeneratedModule, expr: Expr, scope: Context, block: Block) -> 
 
 
 def _opened(module: GeneratedModule, expr: Call, scope: Context) -> Definition | None:
-    """Return the definition of the spec that a formula is; None where it is left closed."""
+    """Return the definition of the spec that a formula uses; None where the report does not enter it."""
     definition = module.program.own_definition(expr.op)
     if definition is None or definition.recursive or expr.op in scope.env or definition.loc == expr.loc:
         return None

@@ -7,8 +7,6 @@ import keyword
 import re
 from collections.abc import Iterable
 
-__all__ = ["Block", "FreshNames", "function_text", "pattern_text", "python_name", "tuple_text"]
-
 _RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "State", "Next", "variables", "as_dict", "replace"}
 )
@@ -24,7 +22,7 @@ def python_name(name: str) -> str:
 
 
 class FreshNames:
-    """Names, each given out once."""
+    """Names, each returned once."""
 
     def __init__(self, taken: Iterable[str] = (), separator: str = "_") -> None:
         """Begin with some names taken; the separator comes before the number that makes a name another."""
@@ -45,7 +43,6 @@ class Block:
     """Lines of Python at one depth of indentation."""
 
     def __init__(self, *lines: str) -> None:
-        """Begin with some lines."""
         self.lines = list(lines)
 
     def emit(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Faults of a spec, with the place where evaluation failed: read off the traceback and the generated source."""
+"""Faults of a spec, with the place of the failed evaluation, by the traceback and the generated source."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from lockstep.tla.compile.expression_context import NEXT
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 from lockstep.tla.values.next_state import NextState, UnassignedError
 
-__all__ = ["SpecFault", "blamed", "place_of", "place_of_line", "placed"]
-
 #: The file name with which generated source is compiled.
 _FILE = "<compiled TLA+>"
 _PLACE = re.compile(r"# (\w+\.tla:\d+:\d+)")
@@ -26,28 +24,23 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
     The message has the place, the code, what was evaluated with its arguments, and what is wrong.
 
     Attributes:
-        code: the code of the mistake.
         place: where it is, as MODULE.tla:LINE:COLUMN; empty where that is not known.
         what: what was evaluated, and what is wrong.
         trace: the steps (of lockstep.tla.explore) to the state in which it was evaluated; empty outside a search.
     """
 
     def __init__(self, code: str, place: str, what: str, trace: tuple[Any, ...] = ()) -> None:
-        """Make the error of its parts."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
         self.code, self.place, self.what, self.trace = code, place, what, trace
 
 
-def blamed(
+def fault_of(
     error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Any, ...] = ()
 ) -> SpecFault:
     """Return the fault of the spec behind an error, with its place.
 
     Args:
-        error: the error that was raised.
-        source: the generated source.
         what: what was evaluated, such as the name of an action.
-        args: its arguments.
         place: where it is defined; the place of the formula that failed, where that is known, is nearer.
         trace: the steps to the state in which it was evaluated.
     """
@@ -84,11 +77,11 @@ def place_of_line(source: str, line: int) -> str:
     return next(_places(source.splitlines(), line), "")
 
 
-def placed(error: Exception, source: str) -> Exception:
+def with_place(error: Exception, source: str) -> Exception:
     """Return an error of the generated source with its place; any other as it is."""
     if not isinstance(error, TlaError) or _innermost(error.__traceback__)[0] is None:
         return error
-    return blamed(error, source, "", {})
+    return fault_of(error, source, "", {})
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType | None, int]:

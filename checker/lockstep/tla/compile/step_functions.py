@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from lockstep.tla.compile.action_conjunctions import held
-from lockstep.tla.compile.action_quantifiers import every
+from lockstep.tla.compile.action_conjunctions import write_held
+from lockstep.tla.compile.action_quantifiers import write_bounds
 from lockstep.tla.compile.action_writer import YIELD, ActionWriter, Assigned, Rest, Site
 from lockstep.tla.compile.context_facts import limits_of
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
@@ -24,17 +24,15 @@ from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.python_text import Block, pattern_text, python_name, tuple_text
 from lockstep.tla.syntax.tree import Bound, Expr
 
-__all__ = ["Way", "alike", "end_of_generator", "finish", "write_actions", "write_enabled", "write_init"]
-
-#: An action, and what is left of the way to it.
+#: An action, and the frames that are left above it.
 Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
 
-#: The parameter of a function that lists arguments: what is known of each of them.
+#: The parameter of a function that lists arguments: the hints on each of them.
 _HINTS = "_args"
 
 
 def _first_frame(way: Way) -> object:
-    """Return what the way to an action begins with; two ways that begin alike have one quantifier, LET or use."""
+    """Return the key of the first frame above an action; frames with one key are one quantifier, LET or use."""
     part, frames = way
     if not frames:
         return part.body, id(part)
@@ -42,14 +40,14 @@ def _first_frame(way: Way) -> object:
     return tuple(id(each) for each in (frame.bound, frame.let, frame.use))
 
 
-def alike(ways: Iterable[Way]) -> Iterator[list[Way]]:
-    """Yield the ways to actions, together where they begin with the same quantifier, LET or use."""
+def group_alike(ways: Iterable[Way]) -> Iterator[list[Way]]:
+    """Group actions by the quantifier, LET or use that their frames begin with."""
     for _, group in itertools.groupby(ways, key=_first_frame):
         yield list(group)
 
 
-def finish(module: GeneratedModule, *results: str) -> Rest:
-    """Return the end of a way: it yields results, where State is the state that was made."""
+def last_statement(module: GeneratedModule, *results: str) -> Rest:
+    """Return the statement below all frames: it yields results, in which State is the new state."""
     state = f"State(({', '.join(f'{NEXT}.{name}' for name in module.expressions.variables.values())},))"
 
     def write(block: Block, _assigned: Assigned) -> None:
@@ -59,7 +57,7 @@ def finish(module: GeneratedModule, *results: str) -> Rest:
 
 
 def end_of_generator(body: Block) -> Block:
-    """Make a body that yields nothing that of a generator."""
+    """Turn a body without a yield into that of a generator."""
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
     return body
@@ -70,7 +68,7 @@ def write_init(module: GeneratedModule, init: Expr | None) -> None:
     if init is None:
         return
     actions, body = module.actions["init"], Block(f"{NEXT} = Next()")
-    actions.write(init, Site(actions.scope(), body, (), finish(module, "State")))
+    actions.write(init, Site(actions.scope(), body, (), last_statement(module, "State")))
     name = module.fresh("_init")
     module.meta["init"], module.meta["init_place"] = name, place_of(init.loc)
     module.add("init", name, (), end_of_generator(body), init.loc)
@@ -116,30 +114,27 @@ def _write_action(module: GeneratedModule, name: str, params: tuple[str, ...], p
 def _write_successors(module: GeneratedModule, split: list[ActionPart], names: dict[int, str]) -> None:
     """Write the function that lists all successors of a state, in the order in which TLC generates them.
 
-    What stands below a quantifier is taken element by element: ``\\E i \\in 1..2 : A(i) \\/ B(i)`` is A(1), B(1),
+    The actions below a quantifier are taken element by element: ``\\E i \\in 1..2 : A(i) \\/ B(i)`` is A(1), B(1),
     A(2), B(2).
     """
     key = module.meta["successors"] = module.fresh("_successors")
     writer, body = _WayWriter(module, module.actions["next"], [], names), Block(f"{NEXT} = Next()")
-    for group in alike([(part, part.frames) for part in split]):
+    for group in group_alike([(part, part.frames) for part in split]):
         writer.descend(group, [], writer.actions.scope(), body)
     head = Block()
     head.nest(f"def {key}({NOW}):", end_of_generator(body))
     module.entries["next"].append("\n".join(head.lines))
 
 
-#: Writes what is below a frame, given the block and the context there, and the variables that were chosen.
+#: Writes the code below a frame, given the block and the context there, and the variables that were chosen.
 _GoOn: TypeAlias = Callable[[Block, Context, list[str]], None]
 
 
 @dataclass(frozen=True)
 class _WayWriter:
-    """Writes the ways from Next to actions: quantifiers are enumerated, or tested for the given arguments.
+    """Writer of the frames from Next to actions: quantifiers are enumerated, or tested for the given arguments.
 
     Attributes:
-        module: the module under way.
-        actions: writes the actions.
-        given: the parameters of the function to write.
         names: the actions' names, by part.
     """
 
@@ -149,7 +144,7 @@ class _WayWriter:
     names: dict[int, str]
 
     def descend(self, ways: list[Way], chosen: list[str], scope: Context, block: Block) -> None:
-        """Write actions with what is left of the way, which begins alike, given the variables chosen so far."""
+        """Write actions below frames that begin alike, given the variables chosen so far."""
         part, frames = ways[0]
         if not frames:
             self._write_end(part, chosen, scope, block)
@@ -158,7 +153,7 @@ class _WayWriter:
         passed = 1 + frame.further if self.actions.mode in ("next", "bound") else 1
 
         def go_on(inner: Block, inside: Context, more: list[str]) -> None:
-            for group in alike([(each, left[passed:]) for each, left in ways]):
+            for group in group_alike([(each, left[passed:]) for each, left in ways]):
                 self.descend(group, chosen + more, inside, inner)
 
         if frame.let is not None:
@@ -168,7 +163,7 @@ class _WayWriter:
         elif frame.bound is not None:
             bounds = [each.bound for each in frames[:passed] if each.bound is not None]
             if self.actions.mode == "next":
-                every(self.actions, bounds, scope, block, go_on)
+                write_bounds(self.actions, bounds, scope, block, go_on)
             elif self.actions.mode == "bound":
                 self._list(bounds, len(chosen), scope, block, go_on)
             else:
@@ -180,7 +175,7 @@ class _WayWriter:
             block.emit(f"yield {row}")
             return
         results = (repr(self.names[id(part)]), row, "State") if self.actions.mode == "next" else ("State",)
-        self.actions.write(part.body, Site(scope, block, (), finish(self.module, *results)))
+        self.actions.write(part.body, Site(scope, block, (), last_statement(self.module, *results)))
 
     def _list(self, bounds: list[Bound], first: int, scope: Context, block: Block, go_on: _GoOn) -> None:
         """Write loops over what may be each parameter; `first` is the number of the first one."""
@@ -240,7 +235,7 @@ class _WayWriter:
             code = member_of(expressions, value, domain, scope, block)
             number = expressions.conjunct(domain.loc, f"{shown} \\in ")
             container = expressions.expr(domain, scope, block)
-            held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
+            write_held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
         elif self._may_be_made(value, domain):
             container = scope.names.fresh("_d")
             block.emit(f"{container} = {expressions.expr(domain, scope, block)}")

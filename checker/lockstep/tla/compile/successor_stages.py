@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.action_quantifiers import every
+from lockstep.tla.compile.action_quantifiers import write_bounds
 from lockstep.tla.compile.action_writer import Site
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
 from lockstep.tla.compile.expression_uses import let
@@ -17,16 +17,14 @@ from lockstep.tla.compile.generated_module import GeneratedModule, inlined
 from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.spec_meta import SuccessorStage
-from lockstep.tla.compile.step_functions import Way, alike, end_of_generator, finish
+from lockstep.tla.compile.step_functions import Way, end_of_generator, group_alike, last_statement
 from lockstep.tla.syntax.tree import Bound
-
-__all__ = ["write_stages"]
 
 
 def write_stages(module: GeneratedModule, split: list[ActionPart], names: dict[int, str]) -> None:
-    """Write a function for each stage, and what comes after what, in the order in which TLC generates successors."""
+    """Write a function for each stage, and the order of the stages, in which TLC generates successors."""
     ways: list[Way] = [(part, part.frames) for part in split]
-    module.meta["stages"] = [stage for group in alike(ways) for stage in _stages(module, group, (), names)]
+    module.meta["stages"] = [stage for group in group_alike(ways) for stage in _stages(module, group, (), names)]
 
 
 def _stages(
@@ -41,7 +39,7 @@ def _stages(
     after = (*passed, *frames[:many])
     below = [
         stage
-        for group in alike([(each, left[many:]) for each, left in ways])
+        for group in group_alike([(each, left[many:]) for each, left in ways])
         for stage in _stages(module, group, after, names)
     ]
     if frame.bound is None:
@@ -54,7 +52,7 @@ def _write_successors(module: GeneratedModule, part: ActionPart, passed: tuple[F
     """Write the generator of the successors, given what was chosen before."""
     body = Block(f"{NEXT} = Next()")
     scope, chosen = _within(module, passed, body)
-    module.actions["next"].write(part.body, Site(scope, body, (), finish(module, "State")))
+    module.actions["next"].write(part.body, Site(scope, body, (), last_statement(module, "State")))
     return _write_function(module, "_successors_of", chosen, body, part)
 
 
@@ -66,7 +64,7 @@ def _write_choices(module: GeneratedModule, bounds: list[Bound], passed: tuple[F
     def write(inner: Block, _inside: Context, names: list[str]) -> None:
         inner.emit(f"yield ({''.join(f'{name}, ' for name in names)})")
 
-    every(module.actions["next"], bounds, scope, body, write)
+    write_bounds(module.actions["next"], bounds, scope, body, write)
     return _write_function(module, "_chosen_by", chosen, body, part)
 
 

@@ -1,4 +1,4 @@
-"""Temporal formulas: a tree for META, whose leaves are compiled functions of a step and of what quantifiers bind.
+"""Temporal formulas: a tree for META, whose leaves are compiled functions of a step and bound variables.
 
 A leaf is as large a formula as has no temporal operator in it. Definitions are entered, quantifiers over constant sets
 keep their place in the tree, and their sets are listed when the specification is loaded.
@@ -13,13 +13,11 @@ from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
 from lockstep.tla.compile.expression_uses import let
 from lockstep.tla.compile.generated_module import GeneratedModule, inlined, source_text, write_loops
-from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
+from lockstep.tla.compile.named_formulas import definition_named, is_temporal, sorted_formula
 from lockstep.tla.compile.next_actions import Frame
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.spec_meta import Temporal
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let, Location, walk
-
-__all__ = ["write_temporal_properties"]
 
 _OPERATORS = {
     "\\lnot": "not",
@@ -41,7 +39,7 @@ class _NotCheckedError(CompileError):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a formula stands.
+    """The place of a formula.
 
     Attributes:
         frames: the quantifiers, uses of definitions and LETs around it, outermost first.
@@ -65,7 +63,6 @@ def write_temporal_properties(module: GeneratedModule, parts: Mapping[str, list[
     that the SPECIFICATION assumes.
 
     Args:
-        module: the module under way.
         parts: the temporal conjuncts of each property that has some, by its name.
 
     Raises:
@@ -74,7 +71,7 @@ def write_temporal_properties(module: GeneratedModule, parts: Mapping[str, list[
     meta = module.meta
     assumed: list[Expr] = []
     if parts and module.program.cfg.specification is not None:
-        definition = named(module.program, module.program.cfg.specification, "SPECIFICATION")
+        definition = definition_named(module.program, module.program.cfg.specification, "SPECIFICATION")
         formula = sorted_formula(module.program, definition.body)
         always = [Builtin("[]", (each,), each.loc) for each in formula.invariants]
         assumed = [*always, *formula.temporal]
@@ -194,7 +191,7 @@ def _leaf(module: GeneratedModule, expr: Expr, place: _Place) -> Temporal:
 
 
 def _scope(module: GeneratedModule, place: _Place, scope: Context, block: Block) -> tuple[Context, list[str]]:
-    """Bind what the frames around a formula bind; return the parameters of a function that is given it."""
+    """Bind the variables of the frames around a formula; return the parameters of a function that takes them."""
     given: list[str] = []
     for frame in place.frames:
         if frame.bound is not None:
@@ -208,7 +205,7 @@ def _scope(module: GeneratedModule, place: _Place, scope: Context, block: Block)
 
 
 def _without_states(module: GeneratedModule, expr: Let, scope: Context) -> Let:
-    """Leave out of a LET what speaks of a state, where there is none: the set of a quantifier is constant."""
+    """Leave the definitions about states out of a LET where there is no state: the set of a quantifier is constant."""
     if scope.now is not None:
         return expr
     constant = [
@@ -218,7 +215,7 @@ def _without_states(module: GeneratedModule, expr: Let, scope: Context) -> Let:
 
 
 def _is_constant(module: GeneratedModule, domain: Expr, place: _Place) -> bool:
-    """Return whether a set depends on no variable, nor does an argument that it uses."""
+    """Return whether neither a set nor an argument that it uses depends on a variable."""
     return module.program.is_constant(domain) and all(
         _is_constant(module, *each) for each in _arguments(module, domain, place)
     )

@@ -11,8 +11,6 @@ from lockstep.tla.syntax.standard_modules import PASSING, STANDARD, STANDARD_VAL
 from lockstep.tla.syntax.tree import AtSign, Bind, Builtin, Call, Definition, Expr, Let, String, SyntaxTree
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["FUNCTIONS", "ValueShapes", "outcomes"]
-
 
 def outcomes(expr: Builtin) -> Iterator[Expr]:
     """List the parts that may be the value of an expression: the branches of an IF or a CASE."""
@@ -25,7 +23,7 @@ def outcomes(expr: Builtin) -> Iterator[Expr]:
 
 
 def _elements_of(expr: Expr) -> tuple[Expr, ...]:
-    """List what the elements of a set are given by, where it is written out or a comprehension."""
+    """List the expressions of a set's elements, where it is written out or a comprehension."""
     if isinstance(expr, Bind) and expr.name == "$SetOfAll":
         return (expr.body,)
     return expr.args if isinstance(expr, Builtin) and expr.name == "$SetEnumerate" else ()
@@ -51,10 +49,9 @@ _CHOOSING = frozenset({"$IfThenElse", "$Case"})
 
 
 class ValueShapes(EvaluationFacts):
-    """A program, and the shapes of its expressions' values, given the facts of definitions."""
+    """The shapes of the values of a program's expressions, by the facts about its definitions."""
 
     def __init__(self, tree: SyntaxTree, cfg: Cfg) -> None:
-        """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self._at_is_lazy: list[bool] = []
         self.lazy_params: set[int] = set()

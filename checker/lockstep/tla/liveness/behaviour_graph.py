@@ -9,11 +9,9 @@ from typing import Any
 from lockstep.tla.liveness.temporal_formulas import And, Formula, Leaf, Not, Or, leaves_of, parts_of
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["Broken", "Graph", "Valuation", "graph_of"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Broken:
+class EvaluationFailure:
     """The value of a formula that cannot be evaluated."""
 
     error: TlaError
@@ -24,7 +22,6 @@ class Graph:
     """States by number, with their steps.
 
     Attributes:
-        states: the states.
         steps: of each state the next ones, each once; the state itself is one of them, since every state may stutter.
         initial: the initial states, each once.
     """
@@ -35,13 +32,7 @@ class Graph:
 
 
 def graph_of(states: Sequence[Any], steps: Iterable[Iterable[int]], initial: Iterable[int]) -> Graph:
-    """Make a graph: steps that are there several times are one, and every state gets a step to itself.
-
-    Args:
-        states: the states.
-        steps: the next states of each.
-        initial: the initial states.
-    """
+    """Make a graph: steps that are there several times are one, and every state gets a step to itself."""
     # What stutters comes first, so that a behaviour which stops where it may is found before one that goes on.
     whole = [list(dict.fromkeys([number, *each])) for number, each in enumerate(steps)]
     return Graph(states, whole, list(dict.fromkeys(initial)))
@@ -51,14 +42,13 @@ class Valuation:
     """The values of leaves on the steps of a graph."""
 
     def __init__(self, graph: Graph) -> None:
-        """Begin with nothing evaluated."""
         self.graph = graph
-        self._known: dict[int, dict[int, bool | Broken]] = {}
+        self._known: dict[int, dict[int, bool | EvaluationFailure]] = {}
         self._of_step: dict[int, bool] = {}
         self._kept: list[Formula] = []  # so that an id stays that of its formula
         self._failed: list[tuple[TlaError, Leaf]] = []
 
-    def leaf_value(self, leaf: Leaf, source: int, target: int) -> bool | Broken:
+    def leaf_value(self, leaf: Leaf, source: int, target: int) -> bool | EvaluationFailure:
         """Return the value of a leaf on a step, or the error that its evaluation raised."""
         known = self._known.get(id(leaf))
         if known is None:
@@ -71,13 +61,13 @@ class Valuation:
             try:
                 value = leaf.test(states[source], states[target])
             except TlaError as error:
-                value = Broken(error)
+                value = EvaluationFailure(error)
                 self._failed.append((error, leaf))
             known[key] = value
         return value
 
     def raised_by(self, error: TlaError, formula: Formula) -> bool:
-        """Return whether it was a leaf of a formula whose evaluation raised an error."""
+        """Return whether the evaluation of a leaf of a formula raised an error."""
         leaves = set(map(id, leaves_of(formula)))
         return any(each is error and id(leaf) in leaves for each, leaf in self._failed)
 
@@ -95,25 +85,23 @@ class Valuation:
             self._kept.append(formula)
         return known
 
-    def value(self, formula: Formula, source: int, target: int) -> bool | Broken:
+    def value(self, formula: Formula, source: int, target: int) -> bool | EvaluationFailure:
         """Return the value of a formula of a step; its parts are evaluated in their order, as long as they matter.
 
         Args:
             formula: a formula in normal form without temporal operators.
-            source: a state.
-            target: the next one.
         """
         if isinstance(formula, Leaf):
             return self.leaf_value(formula, source, target)
         if isinstance(formula, Not):
             value = self.value(formula.part, source, target)
-            return value if isinstance(value, Broken) else not value
+            return value if isinstance(value, EvaluationFailure) else not value
         if not isinstance(formula, (And, Or)):
             raise TypeError(f"{type(formula).__name__} is not of one step")
         decides = isinstance(formula, Or)
         for part in formula.parts:
             value = self.value(part, source, target)
-            if isinstance(value, Broken) or value is decides:
+            if isinstance(value, EvaluationFailure) or value is decides:
                 return value
         return not decides
 
@@ -124,6 +112,6 @@ class Valuation:
             TlaError: if the formula cannot be evaluated.
         """
         value = self.value(formula, source, target)
-        if isinstance(value, Broken):
+        if isinstance(value, EvaluationFailure):
             raise value.error
         return value

@@ -1,8 +1,8 @@
 """Components of a product that a behaviour may stay in for ever: those that meet every condition.
 
 As tlc2.tool.liveness.LiveWorker: ``[]<>P`` (AE) asks for a step that is P, ``<>[]P`` (EA) leaves only the steps that
-are, and strong fairness, ``<>[]P \\/ []<>Q``, does the latter where the component has no step that is Q. What is left
-of a component falls into components again, which are checked in their turn.
+are, and strong fairness, ``<>[]P \\/ []<>Q``, does the latter where the component has no step that is Q. The rest
+of a component divides into components again, which are checked in turn.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from lockstep.tla.liveness.behaviour_graph import Valuation
 from lockstep.tla.liveness.tableau_product import Product
 from lockstep.tla.liveness.temporal_formulas import Formula, Or, persisting, recurring
 
-__all__ = ["Component", "Conditions", "all_steps", "components", "fair_part", "sorted_conditions"]
-
-#: The steps within a component: of each number the next ones, each with what is put off.
+#: The steps within a component: for each number the next ones, each with the promises that it postpones.
 Steps: TypeAlias = dict[int, list[tuple[int, int]]]
-#: Tells whether a step (from, to, what is put off) is of a kind that a cycle needs.
+#: Whether a step (from, to, postponed promises) is of a kind that a cycle needs.
 Wanted: TypeAlias = Callable[[int, int, int], bool]
 
 
@@ -56,7 +54,7 @@ class _Sorted:
 
 
 def sorted_conditions(formulas: Iterable[Formula]) -> tuple[Conditions, list[Formula]]:
-    """Part formulas in normal form into conditions on a behaviour's end, and the others, which need a tableau."""
+    """Divide formulas in normal form into conditions on a behaviour's end, and others, which need a tableau."""
     found = _Sorted()
     for formula in formulas:
         again, finally_ = recurring(formula), persisting(formula)
@@ -95,9 +93,6 @@ def fair_part(product: Product, valuation: Valuation, steps: Steps, conditions: 
 
     Args:
         product: what the component is of.
-        valuation: the values of leaves on steps.
-        steps: the component's steps.
-        conditions: the conditions.
 
     Returns:
         The component found, None if there is none.

@@ -24,15 +24,12 @@ from lockstep.tla.liveness.temporal_formulas import (
 )
 from lockstep.tla.values.kinds import TlaError
 
-__all__ = ["FairnessMet", "Word", "conditions_met"]
-
 
 @dataclass(frozen=True, slots=True)
-class FairnessMet:
+class FairnessEvidence:
     """A condition of fairness, and how a cycle meets it.
 
     Attributes:
-        condition: the condition, as it is written.
         how: ``taken``, ``not enabled`` or ``never enabled``.
         index: the state from which the step is taken, or in which the action is not enabled; None for never.
     """
@@ -46,7 +43,6 @@ class Word:
     """A behaviour without end: states, and the index of the one that comes after the last."""
 
     def __init__(self, states: Sequence[Any], back_to: int) -> None:
-        """Take the behaviour; that its steps are steps of the specification is for others to say."""
         self.states, self.back_to = states, back_to
         self._known: dict[tuple[int, int], bool | TlaError] = {}
         self._made: dict[int, tuple[Formula, Formula]] = {}
@@ -64,7 +60,6 @@ class Word:
         """Return whether a formula is true of a suffix.
 
         Args:
-            formula: the formula.
             index: where the suffix begins.
 
         Raises:
@@ -141,28 +136,28 @@ class Word:
         return False
 
 
-def conditions_met(word: Word, assumed: Sequence[Formula]) -> tuple[FairnessMet, ...]:
+def fairness_evidence(word: Word, assumed: Sequence[Formula]) -> tuple[FairnessEvidence, ...]:
     """Return how the cycle of a behaviour meets each condition of fairness that is assumed.
 
     Args:
         word: a behaviour that is as assumed.
         assumed: the assumptions; those that are not WF or SF, nor conjunctions of these, are left out.
     """
-    found: list[FairnessMet] = []
+    found: list[FairnessEvidence] = []
     for formula in assumed:
         if isinstance(formula, And):
-            found += conditions_met(word, formula.parts)
+            found += fairness_evidence(word, formula.parts)
         elif isinstance(formula, Fair):
-            found.append(_met(word, formula))
+            found.append(_evidence(word, formula))
     return tuple(found)
 
 
-def _met(word: Word, fair: Fair) -> FairnessMet:
+def _evidence(word: Word, fair: Fair) -> FairnessEvidence:
     cycle = range(word.back_to, len(word.states))
     for index in cycle:
         if word.holds(fair.taken, index):
-            return FairnessMet(fair.text, "taken", index)
+            return FairnessEvidence(fair.text, "taken", index)
     resting = [index for index in cycle if not word.holds(fair.enabled, index)]
     if len(resting) == len(cycle):
-        return FairnessMet(fair.text, "never enabled")
-    return FairnessMet(fair.text, "not enabled", resting[0])
+        return FairnessEvidence(fair.text, "never enabled")
+    return FairnessEvidence(fair.text, "not enabled", resting[0])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lockstep.tla.liveness.behaviour_graph import Broken, Graph, Valuation
+from lockstep.tla.liveness.behaviour_graph import EvaluationFailure, Graph, Valuation
 from lockstep.tla.liveness.fair_components import (
     Component,
     Steps,
@@ -19,8 +19,6 @@ from lockstep.tla.liveness.fair_components import (
 )
 from lockstep.tla.liveness.tableau_product import Product
 from lockstep.tla.liveness.temporal_formulas import And, Formula, Or, normal
-
-__all__ = ["Lasso", "find_lasso", "find_violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +40,10 @@ class Lasso:
 
 
 def find_violation(graph: Graph, valuation: Valuation, assumed: Sequence[Formula], promised: Formula) -> Lasso | None:
-    """Find a behaviour of a graph that is as assumed, but not as promised.
+    """Find a behaviour of a graph that fulfils the assumptions, but not the property.
 
     Args:
-        graph: the graph.
-        valuation: the values of leaves on its steps.
         assumed: the formulas that a behaviour makes true, such as fairness.
-        promised: the property.
 
     Returns:
         A behaviour, None if there is none.
@@ -57,7 +52,7 @@ def find_violation(graph: Graph, valuation: Valuation, assumed: Sequence[Formula
         TlaError: if there is none, but a formula cannot be evaluated where its value is needed.
     """
     given = [part for formula in assumed for part in _conjuncts(normal(formula))]
-    broken: Broken | None = None
+    broken: EvaluationFailure | None = None
     for against in _alternatives(normal(promised, False)):
         found = find_lasso(graph, valuation, [*given, *_conjuncts(against)])
         if isinstance(found, Lasso):
@@ -77,7 +72,7 @@ def _conjuncts(formula: Formula) -> Iterator[Formula]:
 
 
 def _alternatives(formula: Formula) -> Iterator[Formula]:
-    """Yield formulas one of which must hold: those of a conjunction of properties are searched for one by one."""
+    """Yield the alternatives of a formula, at least one of them true where it is; each is searched for alone."""
     if isinstance(formula, Or):
         for part in formula.parts:
             yield from _alternatives(part)
@@ -85,13 +80,8 @@ def _alternatives(formula: Formula) -> Iterator[Formula]:
         yield formula
 
 
-def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) -> Lasso | Broken | None:
+def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) -> Lasso | EvaluationFailure | None:
     """Find a behaviour of a graph that makes formulas hold.
-
-    Args:
-        graph: the graph.
-        valuation: the values of leaves on its steps.
-        formulas: the formulas in normal form.
 
     Returns:
         A behaviour; an error where there is only one on which something cannot be evaluated; None if there is none.
@@ -101,7 +91,7 @@ def find_lasso(graph: Graph, valuation: Valuation, formulas: Sequence[Formula]) 
     """
     conditions, others = sorted_conditions(formulas)
     product = Product(graph, valuation, others)
-    broken: Broken | None = None
+    broken: EvaluationFailure | None = None
     for steps in components(all_steps(product)):
         error = product.error(next(iter(steps)))
         if error is not None and broken is not None:
@@ -168,7 +158,7 @@ def _path(came: dict[int, tuple[int, int, int]], start: int, end: int) -> list[t
 
 
 def _shortened(path: list[int], cycle: list[int]) -> Lasso:
-    """Leave out what stutters, which no formula of TLA+ notices, and what of the path is in the cycle already."""
+    """Leave out stuttering steps, which no formula of TLA+ notices, and the part of the path that the cycle repeats."""
     cycle = [cycle[0], *(after for state, after in pairwise(cycle) if state != after)]
     while len(cycle) > 1 and cycle[-1] == cycle[0]:  # the first stays, since the path, or the behaviour, begins there
         cycle.pop()

@@ -1,4 +1,4 @@
-"""The tableau of a formula in normal form: what it leaves to hold after a step.
+"""The tableau of a formula in normal form: the formulas that must hold after a step.
 
 After Manna and Pnueli, *Temporal Verification of Reactive Systems: Safety*, chapter 5, as TLC's (tlc2.tool.liveness,
 TBGraph); but its nodes are made on the way, along with the states that they are for, so that a leaf is evaluated only
@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from lockstep.tla.liveness.behaviour_graph import Broken
+from lockstep.tla.liveness.behaviour_graph import EvaluationFailure
 from lockstep.tla.liveness.temporal_formulas import Always, And, Eventually, Formula, Or, is_pure, parts_of
-
-__all__ = ["Move", "Tableau"]
 
 #: A node to go on with, and which <>F are put off, a bit for each.
 Move: TypeAlias = tuple[int, int]
 #: The value of a pure formula on the step in question.
-Evaluate: TypeAlias = Callable[[Formula], "bool | Broken"]
+Evaluate: TypeAlias = Callable[[Formula], "bool | EvaluationFailure"]
 _Branch: TypeAlias = tuple[frozenset[int], int]
 
 
@@ -27,16 +25,15 @@ class Tableau:
 
     Attributes:
         promises: a bit for each <>F.
-        start: the first node.
     """
 
     def __init__(self, formulas: Sequence[Formula]) -> None:
         """Take the formulas in normal form that are to hold from the initial state on, all of them."""
-        self._formulas: list[Formula | Broken] = []
+        self._formulas: list[Formula | EvaluationFailure] = []
         self._places: dict[int, int] = {}
         self._pure: dict[int, bool] = {}
         self._bits: dict[int, int] = {}
-        self._first: Broken | None = None
+        self._first: EvaluationFailure | None = None
         for formula in formulas:
             self._enter(formula)
         self.promises = (1 << len(self._bits)) - 1
@@ -45,7 +42,7 @@ class Tableau:
         self.start = self._node(frozenset(self._places[id(formula)] for formula in formulas))
 
     def _enter(self, formula: Formula) -> None:
-        """Number a formula and its parts in the order in which they are written, which is that of asking them."""
+        """Number a formula and its parts in the order in which they are written, which is that of evaluation."""
         if id(formula) in self._places:
             return
         self._add(formula)
@@ -55,8 +52,8 @@ class Tableau:
         for part in parts_of(formula):
             self._enter(part)
 
-    def _add(self, formula: Formula | Broken) -> int:
-        if isinstance(formula, Broken):
+    def _add(self, formula: Formula | EvaluationFailure) -> int:
+        if isinstance(formula, EvaluationFailure):
             formula = self._first = self._first or formula  # one error stands for all, lest there be a node for each
         place = self._places.get(id(formula))
         if place is None:
@@ -75,18 +72,18 @@ class Tableau:
         """Return whether a node leaves nothing to hold."""
         return not self._nodes[node]
 
-    def error(self, node: int) -> Broken | None:
+    def error(self, node: int) -> EvaluationFailure | None:
         """Return what could not be evaluated on the path to a node, if there is anything."""
         for place in self._nodes[node]:
             formula = self._formulas[place]
-            if isinstance(formula, Broken):
+            if isinstance(formula, EvaluationFailure):
                 return formula
         return None
 
     def moves(self, node: int, evaluate: Evaluate) -> list[Move]:
         """List the ways to go on from a node by a step.
 
-        What cannot be evaluated is taken to hold, and is remembered in all nodes from there on.
+        A formula that cannot be evaluated is taken to hold, and is remembered in all nodes from there on.
 
         Args:
             node: the node.
@@ -104,19 +101,19 @@ class Tableau:
         return [(self._node(places), postponed) for places, postponed in found]
 
     def _branches(
-        self, todo: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
+        self, todo: tuple[Formula | EvaluationFailure, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
     ) -> Iterator[_Branch]:
         """Yield the ways to make formulas hold: what is left for the next state, and what is put off."""
         if not todo:
             yield later, postponed
             return
         formula, rest = todo[0], todo[1:]
-        if isinstance(formula, Broken):
+        if isinstance(formula, EvaluationFailure):
             yield from self._branches(rest, later | {self._add(formula)}, postponed, evaluate)
         elif self._pure[id(formula)]:
             value = evaluate(formula)
             if value is not False:
-                more = (value, *rest) if isinstance(value, Broken) else rest
+                more = (value, *rest) if isinstance(value, EvaluationFailure) else rest
                 yield from self._branches(more, later, postponed, evaluate)
         elif isinstance(formula, And):
             yield from self._branches((*formula.parts, *rest), later, postponed, evaluate)
@@ -128,7 +125,12 @@ class Tableau:
             yield from self._now_or_later(formula, rest, later, postponed, evaluate)
 
     def _alternatives(
-        self, formula: Or, rest: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, evaluate: Evaluate
+        self,
+        formula: Or,
+        rest: tuple[Formula | EvaluationFailure, ...],
+        later: frozenset[int],
+        postponed: int,
+        evaluate: Evaluate,
     ) -> Iterator[_Branch]:
         for part in formula.parts:
             yield from self._branches((part, *rest), later, postponed, evaluate)
@@ -138,7 +140,7 @@ class Tableau:
     def _now_or_later(
         self,
         formula: Eventually,
-        rest: tuple[Formula | Broken, ...],
+        rest: tuple[Formula | EvaluationFailure, ...],
         later: frozenset[int],
         postponed: int,
         evaluate: Evaluate,
@@ -150,5 +152,5 @@ class Tableau:
 
 
 def _is_no_more(one: _Branch, other: _Branch) -> bool:
-    """Return whether a branch leaves and puts off nothing that another does not."""
+    """Return whether all that a branch leaves or puts off is left or put off by another."""
     return one[0] <= other[0] and not one[1] & ~other[1]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.tla.liveness.behaviour_graph import Broken, Graph, Valuation
+from lockstep.tla.liveness.behaviour_graph import EvaluationFailure, Graph, Valuation
 from lockstep.tla.liveness.tableau import Move, Tableau
 from lockstep.tla.liveness.temporal_formulas import Formula
-
-__all__ = ["Product"]
 
 
 class Product:
     """States of a graph, each with a node of a tableau, as far as they are reached; numbered in the order of finding.
 
     Attributes:
-        states: the state of each number.
         steps: of each number the next ones, each with what is put off (see the tableau's moves).
         parents: of each number the one from which it was found; -1 where it is initial.
         promises: what must not be put off for ever.
@@ -25,8 +22,6 @@ class Product:
         """Build the product.
 
         Args:
-            graph: the graph.
-            valuation: the values of leaves on its steps.
             formulas: what is to hold from the initial states on, in normal form.
         """
         self.graph, self._valuation = graph, valuation
@@ -70,7 +65,7 @@ class Product:
             found += [(self._number(target, after, number), postponed) for after, postponed in listed]
         return found
 
-    def error(self, number: int) -> Broken | None:
+    def error(self, number: int) -> EvaluationFailure | None:
         """Return what could not be evaluated on the path to a number, if there is anything."""
         return self._tableau.error(self._nodes[number])
 
@@ -90,6 +85,6 @@ class _StepEvaluation:
         self.valuation, self.source, self.target = valuation, source, target
         self.of_step = False
 
-    def __call__(self, formula: Formula) -> bool | Broken:
+    def __call__(self, formula: Formula) -> bool | EvaluationFailure:
         self.of_step = self.of_step or self.valuation.is_of_step(formula)
         return self.valuation.value(formula, self.source, self.target)

@@ -8,21 +8,13 @@ from itertools import pairwise
 from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.tla.exploration import SearchStep, Violation
 from lockstep.tla.liveness.behaviour_graph import Graph, Valuation
-from lockstep.tla.liveness.lasso_replay import Word, conditions_met
+from lockstep.tla.liveness.lasso_replay import Word, fairness_evidence
 from lockstep.tla.liveness.lasso_search import Lasso, find_violation
 from lockstep.tla.liveness.temporal_formulas import Formula
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.next_state import UnassignedError
-
-__all__ = [
-    "LassoContradictedError",
-    "LivenessRefusedError",
-    "check_temporal",
-    "liveness_obstacle",
-    "refuse_symmetry_and_view",
-]
 
 
 class LivenessRefusedError(BadInputError):
@@ -42,7 +34,7 @@ def refuse_symmetry_and_view(spec: Spec) -> None:
 
 
 def liveness_obstacle(spec: Spec) -> tuple[str, str] | None:
-    """Return where a cfg has SYMMETRY or VIEW beside temporal properties, and what to remove; None where it has not."""
+    """Return the place of SYMMETRY or VIEW in a cfg with temporal properties, and what to remove; None without."""
     entries = [(kind, name) for kind, name in (("SYMMETRY", spec.symmetry), ("VIEW", spec.view)) if name is not None]
     if not entries or not spec.temporal:
         return None
@@ -59,7 +51,6 @@ def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> tu
     As in TLC, the behaviours are those of the states and steps that the constraints leave, and each may stutter.
 
     Args:
-        spec: the specification.
         graph: all states and steps of a search.
         begin: called with the name of each property before it is checked.
 
@@ -100,7 +91,7 @@ def _replayed(
             raise LassoContradictedError(f"{name}: the behaviour found is not as the SPECIFICATION assumes")
         if word.holds(promised):
             raise LassoContradictedError(f"{name}: the behaviour found has the property after all")
-        met = conditions_met(word, assumed)
+        fairness = fairness_evidence(word, assumed)
     except TlaError as error:
         raise LassoContradictedError(f"{name}: the behaviour found cannot be evaluated: {error}") from error
     if states[0] not in set(spec.initial_states()):
@@ -110,7 +101,7 @@ def _replayed(
     last, back = states[-1], states[lasso.back_to]
     if last != back:
         _step(spec, name, last, back)
-    return Violation("temporal property", name, tuple(steps), lasso.back_to, met)
+    return Violation("temporal property", name, tuple(steps), lasso.back_to, fairness)
 
 
 def _step(spec: Spec, name: str, before: State, after: State) -> SearchStep:

@@ -10,26 +10,6 @@ from typing import Any, TypeAlias
 from lockstep.tla.compile.spec_meta import Temporal
 from lockstep.tla.values.kinds import Value, format_value
 
-__all__ = [
-    "Always",
-    "And",
-    "Equivalent",
-    "Eventually",
-    "Fair",
-    "Formula",
-    "Implies",
-    "LeadsTo",
-    "Leaf",
-    "Not",
-    "Or",
-    "formula_of",
-    "is_pure",
-    "normal",
-    "parts_of",
-    "persisting",
-    "recurring",
-]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Leaf:
@@ -38,7 +18,6 @@ class Leaf:
     Attributes:
         test: its value, of a state and the next one.
         of_step: whether the next state matters.
-        place: where it stands.
     """
 
     test: Callable[[Any, Any], bool]
@@ -55,14 +34,14 @@ class Not:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class And:
-    """``F /\\ G``, of any number of parts, none of which makes it TRUE; the bounded ``\\A`` too."""
+    """``F /\\ G`` of any number of parts; without any it is TRUE. Also the bounded ``\\A``."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Or:
-    """``F \\/ G``, of any number of parts, none of which makes it FALSE; the bounded ``\\E`` too."""
+    """``F \\/ G`` of any number of parts; without any it is FALSE. Also the bounded ``\\E``."""
 
     parts: tuple[Formula, ...]
 
@@ -110,7 +89,6 @@ class Fair:
     """``WF_v(A)`` or ``SF_v(A)``.
 
     Attributes:
-        strong: whether it is SF.
         enabled: ENABLED <<A>>_v.
         taken: <<A>>_v.
         text: how it is written, with what its parameters stand for.
@@ -210,7 +188,6 @@ def normal(formula: Formula, holds: bool = True) -> Formula:
     on, and ``[]<>F \\/ []<>G`` is one formula where F and G are pure.
 
     Args:
-        formula: the formula.
         holds: False for its negation.
 
     Returns:

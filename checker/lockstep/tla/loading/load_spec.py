@@ -27,8 +27,6 @@ from lockstep.tla.syntax.sany_xml import read_tree
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value, sort_key
 from lockstep.tlc.java import named_jar
 
-__all__ = ["load_spec"]
-
 
 def load_spec(
     tla_path: str | Path,
@@ -45,14 +43,12 @@ def load_spec(
     """Load a specification: from the cache, or by SANY and the compiler.
 
     Args:
-        tla_path: the root module's file.
         cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
         constants: values for constants, besides or instead of the configuration's.
         cache_dir: the folder of compiled specs; the user's own if None, see :mod:`lockstep.tla.loading.spec_cache`.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: the definitions, where there are such, that :meth:`Spec.footprint` knows.
         start: the definition of the states to begin in, if these are not the initial ones.
-        java: the Java launcher.
         jar: ``tla2tools.jar``; a spec that another jar parsed is not taken from the cache.
 
     Returns:

@@ -23,8 +23,6 @@ from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cac
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolMissing, run_supervised
 
-__all__ = ["note_of_translation", "untranslated"]
-
 _ALGORITHM = re.compile(r"--(?P<fair>fair\s+)?algorithm\b")
 _BEGIN = re.compile(r"^.*\\\*+[ \t]*BEGIN TRANSLATION.*$", re.MULTILINE)
 _END = re.compile(r"^.*\\\*+[ \t]*END TRANSLATION.*$", re.MULTILINE)
@@ -35,7 +33,7 @@ _SECONDS = 30.0
 
 
 def untranslated(text: str) -> int | None:
-    """Return the line at which a module has an algorithm that nothing translates; None where it has none such."""
+    """Return the line of an algorithm in a module that has no translation; None where there is none."""
     found = _ALGORITHM.search(text)
     if found is None or _BEGIN.search(text) is not None:
         return None

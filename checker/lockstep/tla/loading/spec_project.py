@@ -23,25 +23,12 @@ from lockstep.tlc import unicode_symbols
 from lockstep.tlc.java import find_tla2tools
 from lockstep.tlc.module_files import project_files
 
-__all__ = [
-    "Parsed",
-    "directories_of",
-    "exported",
-    "module_texts",
-    "parse_spec",
-    "program_of",
-    "project_modules",
-    "read_cfg",
-]
-
 
 @dataclass(frozen=True)
 class Parsed:
     """A parsed specification that is not compiled: its syntax tree with the configuration, and its text.
 
     Attributes:
-        program: the tree, with INSTANCEs resolved, and the configuration.
-        modules: the text of the project's modules by name.
         directories: where modules are looked for.
     """
 
@@ -83,7 +70,7 @@ def module_texts(tla_path: str | Path, search_path: Iterable[str | Path] = ()) -
 
 
 def directories_of(root: Path, search_path: Iterable[str | Path]) -> list[Path]:
-    """List where modules are looked for: beside the root, in its parent, in further directories, in spec/common."""
+    """List the folders of modules: that of the root, its parent, further folders, and spec/common."""
     return [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path), common_dir()]
 
 

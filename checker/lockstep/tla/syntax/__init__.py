@@ -1,1 +1,1 @@
-"""A spec as it is written: SANY's syntax tree, the cfg, instances."""
+"""The text of a spec: SANY's syntax tree, the cfg, and instances."""

@@ -13,9 +13,8 @@ from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import unescape
+from lockstep.tlc.module_files import comment_end
 from lockstep.tlc.unicode_symbols import SYMBOLS
-
-__all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
 
 class CfgError(BadInputError):
@@ -31,18 +30,8 @@ class Cfg:
         substitutions: names replaced by the name of another operator (``Op <- Other``).
         module_substitutions: the same, within one module (``Op <- [Module]Other``), by (module, name).
         module_constants: values within one module (``N = [Module]3``), by (module, name).
-        specification: the temporal formula, if named.
-        init: the initial predicate, if named.
-        next: the next-state action, if named.
-        invariants: names of state predicates.
-        properties: names of temporal formulas.
-        constraints: names of state constraints.
-        action_constraints: names of action constraints.
-        symmetry: name of the symmetry set, if any.
-        view: name of the view, if any.
         alias: name of the record that TLC shows instead of a counterexample's states, if any.
         postcondition: name of the formula that must hold once a search is complete, if any.
-        check_deadlock: whether deadlock is an error.
         start: name of the predicate of the states to begin in, instead of the initial predicate; not from a cfg.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
@@ -134,7 +123,10 @@ def _tokens(text: str, file: str) -> list[_CfgToken]:
     while position < len(text):
         place = f"{line}:{position - begin + 1}"
         if text.startswith("(*", position):
-            end = _comment_end(text, position, file, place)
+            comment = comment_end(text, position)
+            if comment is None:
+                raise _refused(file, place, "this comment does not end")
+            end = comment
         else:
             match = _TOKEN.match(text, position)
             kind = None if match is None else match.lastgroup
@@ -151,15 +143,6 @@ def _tokens(text: str, file: str) -> list[_CfgToken]:
         begin = max(begin, text.rfind("\n", position, end) + 1)
         position = end
     return tokens
-
-
-def _comment_end(text: str, start: int, file: str, place: str) -> int:
-    depth = 0
-    for match in re.finditer(r"\(\*|\*\)", text[start:]):
-        depth += 1 if match[0] == "(*" else -1
-        if depth == 0:
-            return start + match.end()
-    raise _refused(file, place, "this comment does not end")
 
 
 class _Parser:
@@ -293,11 +276,7 @@ def parse_cfg(text: str, file: str = "<cfg>") -> Cfg:
     """Read a configuration from its text.
 
     Args:
-        text: the configuration.
         file: its name in error messages.
-
-    Returns:
-        What it says.
 
     Raises:
         CfgError: on anything unknown, with file and line.

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard_modules import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
-    STANDARD_MODULES,
     Bind,
     Bound,
     Builtin,
@@ -38,9 +37,7 @@ from lockstep.tla.syntax.tree import (
     is_lambda,
     walk,
 )
-
-__all__ = ["resolve_instances", "use_of"]
-
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 _FAIRNESS = ("$WF", "$SF")
 
@@ -53,7 +50,6 @@ def resolve_instances(tree: SyntaxTree, cfg: Cfg | None = None) -> None:
 
     Args:
         tree: the result of :func:`lockstep.tla.syntax.sany_xml.read_tree`.
-        cfg: the configuration, if there is one.
     """
     _note_origins(tree)
     replaced, given = _configured(tree, cfg or Cfg())
@@ -70,7 +66,7 @@ def resolve_instances(tree: SyntaxTree, cfg: Cfg | None = None) -> None:
 
 
 def _configured(tree: SyntaxTree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
-    """Find what a configuration replaces, and what it gives a value; wrong names are refused later."""
+    """Find the names that a configuration replaces or gives a value; wrong names are refused later."""
     symbols = {name: {tree.name_of(uid): uid for uid in module.symbols} for name, module in tree.modules.items()}
     top = symbols[tree.root]
     pairs = [(top.get(name), other) for name, other in cfg.substitutions.items()]
@@ -99,7 +95,7 @@ def _make_standard(tree: SyntaxTree) -> frozenset[int]:
 
 
 def _note_origins(tree: SyntaxTree) -> None:
-    """Note which definition each one that SANY copied is a copy of, by its name and the place of its body."""
+    """Record the original of each definition that SANY copied, by its name and the place of its body."""
     definitions = tree.definitions
     places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
     for uid, definition in definitions.items():
@@ -144,7 +140,7 @@ class _Substitutions:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where an expression stands that is rewritten.
+    """The scope of an expression that is rewritten.
 
     Attributes:
         instance: the substitutions that are to be carried out.
@@ -296,7 +292,7 @@ class _InstanceResolver:
     def within(self, instance: _Substitutions, expr: Expr, scope: _Scope) -> Expr:
         """Rewrite an expression under other substitutions of the same declarations.
 
-        What a LET around it defines stays as it is out there, as in TLC.
+        Definitions of a LET around it stay as they are there, as in TLC.
         """
         return self.rewrite(expr, replace(scope, instance=instance))
 
@@ -488,9 +484,9 @@ class _Mentions:
 
     def any_of(self, uid: int, declared: Mapping[int, Expr]) -> bool:
         """Return whether a definition mentions one of these declarations."""
-        return bool(declared) and not self._of(uid).isdisjoint(declared)
+        return bool(declared) and not self._mentioned_by(uid).isdisjoint(declared)
 
-    def _of(self, uid: int) -> frozenset[int]:
+    def _mentioned_by(self, uid: int) -> frozenset[int]:
         known = self._known.get(uid)
         if known is None:
             known = self._known[uid] = frozenset(self._reached(uid))

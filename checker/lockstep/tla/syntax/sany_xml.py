@@ -31,8 +31,6 @@ from lockstep.tla.syntax.tree import (
     walk,
 )
 
-__all__ = ["SyntaxTreeError", "bind_captured", "read_tree"]
-
 
 class SyntaxTreeError(Exception):
     """The XML is not as SANY is known to write it."""
@@ -260,7 +258,7 @@ def bind_captured(tree: SyntaxTree) -> None:
     """Put each part that has a name, as in ``Op(5)!lab(1)!c``, beneath the LET that it uses, in place.
 
     SANY writes such a part as a LAMBDA whose parameters are those of the definition and of the quantifiers on the way,
-    and which calls c from outside of its LET. A LAMBDA of the text has parameters of its own, and no definition beyond
+    and which calls c from outside of its LET. A LAMBDA of the text has parameters of its own, and no definition outside
     it speaks of them.
     """
     listed = {uid for module in tree.modules.values() for uid in module.symbols} | tree.unlisted

@@ -7,8 +7,6 @@ integers (small ones, where the result is one, too).
 
 from __future__ import annotations
 
-__all__ = ["PASSING", "PRINTING", "READING", "REFUSED", "REGISTERS", "SEARCH_COUNTS", "STANDARD", "STANDARD_VALUES"]
-
 #: The operators whose result has a part of an argument in it, or is one.
 PASSING = frozenset(
     {"Append", "\\o", "Head", "Tail", "SubSeq", "SelectSeq", "SortSeq", "@@", ":>", "Print", "TLCEval", "BagUnion"}

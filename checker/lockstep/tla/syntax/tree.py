@@ -9,39 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lockstep.tlc.module_files import STANDARD_MODULES
-
-__all__ = [
-    "LAMBDA",
-    "MODULES_PARTLY_JAVA",
-    "STANDARD_MODULES",
-    "Assumption",
-    "AtSign",
-    "Bind",
-    "Bound",
-    "Builtin",
-    "Call",
-    "Declaration",
-    "Definition",
-    "Expr",
-    "FieldName",
-    "Let",
-    "Location",
-    "Module",
-    "Number",
-    "OperatorArg",
-    "Param",
-    "String",
-    "Substituted",
-    "Substitution",
-    "SyntaxTree",
-    "children",
-    "is_lambda",
-    "walk",
-    "within",
-]
-
-#: Modules that TLC takes from Java in part; the rest is compiled from their TLA+ text. The user has those of the
+#: Modules that TLC implements in Java in part; the rest is compiled from their TLA+ text. The user has those of the
 #: community beside the spec or in a named folder.
 MODULES_PARTLY_JAVA = frozenset({"Json", "IOUtils", "CSV", "SVG", "GraphViz", "Statistics", "TLCExt"})
 
@@ -60,7 +28,6 @@ class Location:
     end_column: int
 
     def __str__(self) -> str:
-        """Write module, line and column."""
         return f"{self.module}.tla:{self.line}:{self.column}"
 
 
@@ -221,11 +188,7 @@ class SyntaxTree:
     """A whole specification.
 
     Attributes:
-        root: the root module's name.
         modules: all modules by name, standard ones included.
-        definitions: by unique id.
-        declarations: by unique id.
-        params: by unique id.
         origins: of a definition that an INSTANCE brought in: the definition it is a copy of.
         unlisted: the definitions at the top level that no module lists as its symbols: ASSUMEs and THEOREMs with a
             name, and what SANY made of parts with parameters, as ``Inv!2!(x)``.

@@ -1,4 +1,4 @@
-"""Exploring a specification the way that takes less: a small one state by state, a larger one by tables.
+"""Exploration of a specification state by state, and by tables once it is large.
 
 Filling tables costs as much as some hundred states cost one by one, and the number of states is not known beforehand.
 So the engine "compiled" begins state by state; after `states_before_tables` states tables begin anew, and find the
@@ -21,11 +21,9 @@ from lockstep.tla.spec import Spec
 if TYPE_CHECKING:
     from lockstep.tla.tables.table_search import TableExploration
 
-__all__ = ["explore_compiled", "explore_with_tables"]
-
 
 def explore_compiled(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Exploration | TableExploration:
-    """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
+    """Search all reachable states as :func:`lockstep.tla.explore.explore` does, but from some hundreds on by tables.
 
     Where tables cannot be used, or gain nothing, or NumPy is missing, the search goes on state by state, and a note
     says why.
@@ -36,10 +34,10 @@ def explore_compiled(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> Ex
     """
     refuse_symmetry_and_view(spec)
     options = replace(options, on_progress=_never_less(options))
-    beginning = _Beginning(spec, options)
-    found = run_search(beginning)
-    if not beginning.gives_way:
-        found.notes = _note_why(beginning.why_not)
+    prefix = _LiteralPrefix(spec, options)
+    found = run_search(prefix)
+    if not prefix.gives_way:
+        found.notes = _note_why(prefix.why_not)
         return found
     return _by_tables(spec, options)
 
@@ -76,7 +74,7 @@ def _note_why(why: str) -> tuple[str, ...]:
     return (f"note: explored state by state, not by tables: {why}",) if why else ()
 
 
-class _Beginning(LiteralSearch):
+class _LiteralPrefix(LiteralSearch):
     """A search state by state that ends without a verdict once it has found enough states, if tables can begin."""
 
     gives_way = False
@@ -105,7 +103,7 @@ def _why_not_by_tables(spec: Spec) -> str:
 
 
 def _never_less(options: SearchOptions) -> ReportProgress | None:
-    """Return a report of the progress that leaves out what is less than before: a search may begin anew."""
+    """Return a report of the progress without counts that fall, as where a search begins anew."""
     report, most = options.on_progress, 0
     if report is None:
         return None

@@ -1,4 +1,4 @@
-"""Confirming a count that no other tool can reach: by another function of fingerprints, and by orbits.
+"""Confirmation of a count that no other tool can reach: by another function of fingerprints, and by orbits.
 
 Two searches with different functions share no fingerprint. Under SYMMETRY each state found stands for its orbit, all
 its images; these are counted, and a search without SYMMETRY has to find as many.
@@ -12,9 +12,7 @@ from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 
-__all__ = ["explore_until_confirmed"]
-
-#: The states beyond which the search without SYMMETRY is left out.
+#: The most states for which a search without SYMMETRY confirms the count.
 MAX_WITHOUT_SYMMETRY = 20_000_000
 
 _COMPARED = ("distinct", "generated", "depth", "levels", "complete", "violation")
@@ -28,7 +26,6 @@ def explore_until_confirmed(
     Each further search has a checkpoint of its own, beside the one that is named.
 
     Args:
-        spec: the specification.
         options: the options of the first search; the second has the next `fingerprint_seed`.
         max_without_symmetry: leave out the search without SYMMETRY where it would find more states.
 
@@ -40,7 +37,7 @@ def explore_until_confirmed(
     if first.gave_up:
         return first
     functions = f"functions {seed} and {seed + 1} of fingerprints"
-    second = explore_by_tables(spec, replace(_beside(options, ".again"), fingerprint_seed=seed + 1))
+    second = explore_by_tables(spec, replace(_own_checkpoint(options, ".again"), fingerprint_seed=seed + 1))
     if (difference := _difference(first, second)) is not None:
         return _doubted(first, f"{functions}: {difference}")
     confirmed = replace(first, confirmed=(f"{functions} come to the same",))
@@ -58,13 +55,13 @@ def _confirmed_by_orbits(spec: Spec, options: SearchOptions, first: TableExplora
     if expected.distinct > most:
         left_out = f"{counts}, which are too many to be explored without SYMMETRY"
         return replace(first, confirmed=(*first.confirmed, left_out))
-    found = explore_by_tables(_without_symmetry(spec), _beside(options, ".whole"))
+    found = explore_by_tables(_without_symmetry(spec), _own_checkpoint(options, ".whole"))
     if (difference := _difference(expected, found)) is not None:
         return _doubted(first, f"orbits, and no SYMMETRY: {difference}")
     return replace(first, confirmed=(*first.confirmed, f"{counts}, as a search without SYMMETRY"))
 
 
-def _beside(options: SearchOptions, suffix: str) -> SearchOptions:
+def _own_checkpoint(options: SearchOptions, suffix: str) -> SearchOptions:
     """Give a further search a checkpoint of its own, if the first has one."""
     first = options.checkpoint
     return options if first is None else replace(options, checkpoint=first.with_name(first.name + suffix))
@@ -81,7 +78,7 @@ def _without_symmetry(spec: Spec) -> Spec:
 
 
 def _difference(one: TableExploration, other: TableExploration) -> str | None:
-    """Return in what a search differs from another; None where it does not."""
+    """Return the first difference between two searches; None where there is none."""
     if other.gave_up:
         return other.gave_up
     for name in _COMPARED:

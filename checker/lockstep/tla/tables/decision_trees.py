@@ -16,30 +16,16 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.memberships import Membership
 
-__all__ = [
-    "AUX",
-    "Evaluate",
-    "Ints",
-    "Lookup",
-    "ReadPath",
-    "StateRows",
-    "StepRows",
-    "Tree",
-    "TreeInput",
-    "Trees",
-    "places_of",
-]
-
 Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order, and memberships with their outcomes.
 ReadPath: TypeAlias = list[tuple["int | Membership", int]]
 
 #: The number of the value of a column.
 Lookup: TypeAlias = Callable[[int], int]
-#: An evaluation: it extends a path by what it reads, and returns the whole path and its result.
+#: An evaluation: it extends a path by the columns that it reads, and returns the whole path and its result.
 Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 
-#: The column of a root that branches on a number that comes with each row: of arguments, or of what a step writes.
+#: The column of a root that branches on a number that comes with each row: of arguments, or of a step's writes.
 AUX = 1 << 24
 
 _LEAF, _OPEN = -1, -2
@@ -65,7 +51,6 @@ class Tree:
     Attributes:
         evaluate: extends a path with what it reads by a function from columns to values; returns the whole path and the
             result.
-        root: the number of its root.
         columns: the columns that were read anywhere in it, as bits.
         touched: the columns that it had read when that was last computed, and which sets of columns have one of them.
     """
@@ -73,7 +58,6 @@ class Tree:
     __slots__ = ("columns", "evaluate", "root", "touched")
 
     def __init__(self, evaluate: Evaluate, root: int) -> None:
-        """Make a tree of an evaluation."""
         self.evaluate, self.root, self.columns = evaluate, root, 0
         self.touched: tuple[int, npt.NDArray[np.bool_]] = (0, np.zeros(0, np.bool_))
 
@@ -82,14 +66,10 @@ class Trees:
     """Nodes in arrays. A node is a leaf with a result, or asks for a column and has a branch for each value.
 
     Attributes:
-        trees: all trees.
         derived: the trees of columns whose values are computed when they are first asked for.
-        evaluations: the number of evaluations.
-        lookups: the number of results that were looked up.
     """
 
     def __init__(self) -> None:
-        """Begin with no tree."""
         self.trees: list[Tree] = []
         self.derived: dict[int, Tree] = {}
         self.evaluations = 0
@@ -97,7 +77,7 @@ class Trees:
         self._column = np.full(_FIRST, _OPEN, np.int32)
         self._result = np.zeros(_FIRST, np.int32)
         self._start = np.zeros(_FIRST, np.int64)
-        self._room = np.zeros(_FIRST, np.int32)
+        self._capacity = np.zeros(_FIRST, np.int32)
         self._tree: list[int] = []
         self._parent: list[int] = []
         self._value: list[int] = []
@@ -108,7 +88,7 @@ class Trees:
     @property
     def nbytes(self) -> int:
         """The size of the arrays, and roughly of the lists beside them."""
-        arrays = (self._column, self._result, self._start, self._room, self._branch)
+        arrays = (self._column, self._result, self._start, self._capacity, self._branch)
         return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
 
     def tree(self, evaluate: Evaluate, *, on_aux: bool = False) -> Tree:
@@ -124,8 +104,8 @@ class Trees:
         number = len(self._parent)
         if number == len(self._column):
             self._column = np.concatenate([self._column, np.full(number, _OPEN, np.int32)])
-            self._result, self._start, self._room = (
-                np.concatenate([each, np.zeros_like(each)]) for each in (self._result, self._start, self._room)
+            self._result, self._start, self._capacity = (
+                np.concatenate([each, np.zeros_like(each)]) for each in (self._result, self._start, self._capacity)
             )
         self._tree.append(tree)
         self._parent.append(parent)
@@ -138,7 +118,6 @@ class Trees:
 
         Args:
             roots: the root of the tree that each row goes down.
-            rows: the rows.
             aux: the number that comes with each row, where roots branch on it.
 
         Returns:
@@ -238,7 +217,7 @@ class Trees:
 
     def _below(self, nodes: Ints, values: Ints) -> Ints:
         """Return the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
-        places = np.minimum(values, self._room.take(nodes))
+        places = np.minimum(values, self._capacity.take(nodes))
         return self._branch.take(self._start.take(nodes) + places)
 
     def result_at(self, node: int) -> int:
@@ -253,12 +232,12 @@ class Trees:
 
     def forget(self, tree: Tree) -> None:
         """Forget all results of a tree whose root branches on the number that comes with each row."""
-        self._start[tree.root] = self._room[tree.root] = 0
+        self._start[tree.root] = self._capacity[tree.root] = 0
 
     def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
         """Return for the numbers on which a root branches whether nothing more is read there, and all is true."""
         found = np.zeros(count, np.bool_)
-        known = min(count, int(self._room[tree.root]))
+        known = min(count, int(self._capacity[tree.root]))
         start = int(self._start[tree.root])
         below = self._branch[start : start + known]
         found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._result[below] == 1)
@@ -267,7 +246,7 @@ class Trees:
     # ---- What is not known yet ----
 
     def _open(self, nodes: Ints, left: Ints, rows: TreeInput) -> None:
-        """Evaluate for the nodes of which nothing is known but the path to them."""
+        """Evaluate for nodes that have neither a result nor a column."""
         open_ = np.flatnonzero(self._column[nodes] == _OPEN)
         wanted, first = np.unique(nodes[open_], return_index=True)
         for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):
@@ -283,8 +262,8 @@ class Trees:
 
     def _child(self, node: int, value: int) -> int:
         """Return the node below a node, for a value; a new one where there is none."""
-        if value >= self._room[node]:
-            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))
+        if value >= self._capacity[node]:
+            self._enlarge(node, max(3, (1 << (value + 1).bit_length()) - 1))
         place = int(self._start[node]) + value
         child = int(self._branch[place])
         if child < 0:
@@ -303,15 +282,15 @@ class Trees:
             child = asks.below[outcome] = self._node(self._tree[node], node, outcome)
         return child
 
-    def _make_room(self, node: int, room: int) -> None:
-        end = self._end + room + 1
+    def _enlarge(self, node: int, capacity: int) -> None:
+        end = self._end + capacity + 1
         if end > len(self._branch):
-            more = max(len(self._branch), room + 1)
+            more = max(len(self._branch), capacity + 1)
             self._branch = np.concatenate([self._branch, np.full(more, -1, np.int32)])
-        start, before = int(self._start[node]), int(self._room[node])
+        start, before = int(self._start[node]), int(self._capacity[node])
         if before:
             self._branch[self._end : self._end + before] = self._branch[start : start + before]
-        self._start[node], self._room[node] = self._end, room
+        self._start[node], self._capacity[node] = self._end, capacity
         self._end = end
 
     def _path_to(self, node: int) -> ReadPath:
@@ -336,8 +315,8 @@ class Trees:
                 column, number, child = asks, value, self._node(self._tree[node], node, value)
             self._column[node], self._asks[node] = column, asks
             tree.columns |= 1 << column
-            self._make_room(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
-            self._branch[self._end - int(self._room[node]) - 1 + number] = child
+            self._enlarge(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
+            self._branch[self._end - int(self._capacity[node]) - 1 + number] = child
             node = child
         self._column[node], self._result[node] = _LEAF, result
 
@@ -360,7 +339,6 @@ class StateRows:
         self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
 
     def __len__(self) -> int:
-        """Count the rows."""
         return len(self._which)
 
     def values(self, which: Ints, columns: Ints) -> Ints:
@@ -402,9 +380,7 @@ class StepRows:
         """Take steps.
 
         Args:
-            before: states.
             sources: the number of the state before each step.
-            steps: the number of each step.
             patterns: the pattern of what each writes.
             written: returns the values that steps write into columns, negative where they write nothing there.
         """

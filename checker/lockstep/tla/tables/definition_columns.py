@@ -1,4 +1,4 @@
-"""Definitions of a spec as columns: what a formula asks of several parts of a state, found once and kept in its row.
+"""Definitions of a spec as columns: values of several parts of a state, computed once and stored in its row.
 
 ``UnderWay < MaxMessages`` reads every channel, and all that it comes to is a number. Where each of twenty actions has
 such a guard, each has a table as large as the combinations of channels. So a definition whose value is an atom, or a
@@ -23,8 +23,6 @@ from lockstep.tla.tables.state_layout import Layout, Rows
 from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.values.kinds import ModelValue, Value
 
-__all__ = ["MAX_DEFINITIONS", "NOT_KEPT", "UNKNOWN", "DefinitionColumn", "DefinitionColumns", "padded"]
-
 #: The most definitions that have a column; with other arguments a definition is another one.
 MAX_DEFINITIONS = 32
 #: The column of a definition that was not asked for.
@@ -36,11 +34,11 @@ _MAX_TRIALS = 3
 _WORTH_CHECK = 64
 
 
-class _NotKept:
-    """The value of a definition that has none to be kept."""
+class _NotStored:
+    """The mark of a value that is not stored."""
 
 
-NOT_KEPT = _NotKept()
+NOT_STORED = _NotStored()
 
 _ARGUMENTS = frozenset({ModelValue, str, int})
 _ATOMS = frozenset({ModelValue, str, int, bool})
@@ -59,7 +57,6 @@ class DefinitionColumn:
     """A definition with its arguments, as a column.
 
     Attributes:
-        column: the number of the column.
         values: its values by number; the first stands for all that are not kept.
         holds: computes it in a state.
         text: the definition and its arguments, for messages.
@@ -68,9 +65,8 @@ class DefinitionColumn:
     __slots__ = ("_numbers", "column", "evaluations", "holds", "text", "values")
 
     def __init__(self, column: int, text: str, holds: Callable[[State], Value]) -> None:
-        """Begin with no value."""
         self.column, self.text, self.holds = column, text, holds
-        self.values: list[Any] = [NOT_KEPT]
+        self.values: list[Any] = [NOT_STORED]
         self.evaluations = 0
         self._numbers: dict[tuple[type, Value], int] = {}
 
@@ -114,8 +110,6 @@ class DefinitionColumns:
         """Begin with none.
 
         Args:
-            layout: the columns of the parts of a state.
-            current: the evaluation under way.
             open_tree: makes the tree of a definition.
             evaluate: returns the number of columns that a formula reads in the current state, and its value, if any.
         """
@@ -149,7 +143,7 @@ class DefinitionColumns:
             definition = known[call] if call in known else self._added(call, function)
             if definition is not None and definition.is_worth_it:
                 value = current.now.read(definition.column)
-                if value is not NOT_KEPT:
+                if value is not NOT_STORED:
                     return value
             return function(state, *args)
 

@@ -18,8 +18,6 @@ from lockstep.tla.tables.written_steps import IntLists, WrittenSteps
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import TlaError, Value
 
-__all__ = ["ERROR", "ArgumentTable", "Evaluator", "LeakError"]
-
 Result = TypeVar("Result")
 
 #: The result of an evaluation that has no value.
@@ -36,18 +34,14 @@ class LeakError(AssertionError):
 
 
 class Evaluator:
-    """Evaluates for trees.
+    """Evaluator for trees.
 
     Attributes:
-        layout: the columns.
-        steps: the steps of all successors.
-        current: the evaluation under way.
         span: the number of columns of a row, those of definitions among them; then come those of the next state.
         too_deep: the number of evaluations without a result as they went deeper than Python goes.
     """
 
     def __init__(self, layout: Layout, trees: Trees) -> None:
-        """Prepare for a layout; `trees` find the values of definitions."""
         self.layout, self._trees = layout, trees
         self.steps = WrittenSteps()
         self.current = CurrentEvaluation()
@@ -248,11 +242,7 @@ class Evaluator:
     def _audit(
         self, evaluation: TrackedEvaluation, evaluate: Callable[[State], Result], found: Result | None, failed: bool
     ) -> None:
-        """Evaluate once more in the whole state: it must come to the same.
-
-        Raises:
-            LeakError: if it does not.
-        """
+        """Evaluate once more in the whole state: it must come to the same; raises LeakError if it does not."""
         # What a step changes is read as it comes; all of the state before it is known.
         path: ReadPath = [(slot, evaluation.lookup(slot)) for slot in range(self.layout.width)]
         whole = self._evaluation(path, evaluation.lookup, evaluation.refused)
@@ -309,11 +299,7 @@ class ArgumentTable:
         return self._fixed if number < 0 else self._all[number]
 
     def number(self, args: tuple[Value, ...]) -> int:
-        """Return the number of arguments.
-
-        Raises:
-            UnsuitedError: if others differ from them in kind alone.
-        """
+        """Return the number of arguments; raises UnsuitedError if others differ from them in kind alone."""
         known = self._known.get(args)
         if known is None:
             known = self._known[args] = len(self._all)

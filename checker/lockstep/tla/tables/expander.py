@@ -16,7 +16,13 @@ from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.tables.decision_trees import Ints, StateRows, Trees, places_of
 from lockstep.tla.tables.definition_columns import UNKNOWN, DefinitionColumns, padded
 from lockstep.tla.tables.evaluator import ERROR, Evaluator
-from lockstep.tla.tables.fingerprints import FingerprintFunction, Fingerprints, Hashes, ViewFingerprints, least
+from lockstep.tla.tables.fingerprints import (
+    FingerprintFunction,
+    Fingerprints,
+    Hashes,
+    ViewFingerprints,
+    least_fingerprints,
+)
 from lockstep.tla.tables.predicate_trees import (
     StatePredicates,
     StepPredicates,
@@ -29,10 +35,8 @@ from lockstep.tla.tables.successor_groups import MAX_ROWS, Generated, SuccessorG
 from lockstep.tla.tables.unread import tracked
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["TOO_DEEP", "Expanded", "Expander", "Level"]
-
 MAX_PAIRS = 1 << 20
-#: The number of expansions at which what reads nothing is evaluated once more; then after four times as many.
+#: The number of expansions after which trees that read nothing are evaluated again; then after four times as many.
 _EVALUATE_AGAIN_AT = 4
 #: Why a specification is unsuited whose states the literal search can judge, and tables cannot.
 TOO_DEEP = "it has a recursion too deep for tables"
@@ -88,8 +92,7 @@ class Expanded:
     """The expansion of some states.
 
     Attributes:
-        generated: the successors.
-        least: the fingerprint of each.
+        least: the fingerprint of each successor.
         hashes: those of its images.
         outside: the successors that the constraints exclude.
         patterns: the columns that each step wrote.
@@ -107,16 +110,9 @@ class Expanded:
 
 
 class Expander:
-    """The tables of a specification, and the expansion of states by them.
-
-    Attributes:
-        layout: the columns of a state.
-        trees: all tables.
-        groups: the trees that generate successors.
-    """
+    """The tables of a specification, and the expansion of states by them."""
 
     def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction) -> None:
-        """Make the tables; `function` makes the fingerprints."""
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
         trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
         self._hashing, self._evaluator = Fingerprints(layout, state_equivalence(spec).images, function), evaluator
@@ -174,7 +170,7 @@ class Expander:
 
     def fingerprints(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states."""
-        return least(self.hashed(rows))
+        return least_fingerprints(self.hashed(rows))
 
     def hashed(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states, of each of their images.
@@ -220,16 +216,14 @@ class Expander:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        fingerprints = least(hashes)
+        fingerprints = least_fingerprints(hashes)
         return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
 
     def accept(self, level: Level, expanded: Expanded, new: Ints) -> tuple[Level, Ints]:
         """Make a level of new states; return it, and the numbers of states with a new successor that is wrong.
 
         Args:
-            level: the states that were expanded.
-            expanded: their successors.
-            new: the numbers of those that are new.
+            new: the numbers of the successors that are new.
         """
         generated, patterns = expanded.generated, expanded.patterns[new]
         if expanded.after is not None:

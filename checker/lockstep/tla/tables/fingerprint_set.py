@@ -7,9 +7,7 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.fingerprints import Hashes
 
-__all__ = ["FingerprintSet"]
-
-_FIRST_ROOM = 1 << 12
+_FIRST_CAPACITY = 1 << 12
 #: Places that are moved together where a table grows, so that moving takes little memory beside the tables.
 _MOVED_TOGETHER = 1 << 16
 _FREE = np.uint64(0)
@@ -21,12 +19,11 @@ class FingerprintSet:
 
     def __init__(self, *, numbered: bool = False) -> None:
         """Begin empty; a `numbered` set knows the number of each fingerprint in the order of adding."""
-        self._table: Hashes = np.zeros(_FIRST_ROOM, np.uint64)
-        self._numbers = np.zeros(_FIRST_ROOM if numbered else 0, np.int32)
+        self._table: Hashes = np.zeros(_FIRST_CAPACITY, np.uint64)
+        self._numbers = np.zeros(_FIRST_CAPACITY if numbered else 0, np.int32)
         self._count = 0
 
     def __len__(self) -> int:
-        """Count the fingerprints."""
         return self._count
 
     @property

@@ -24,23 +24,11 @@ from lockstep.tla.tables.state_layout import Layout, Path, Rows, ShapeChangedErr
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = [
-    "FingerprintFunction",
-    "Fingerprints",
-    "Hashes",
-    "ViewFingerprints",
-    "collision_probability",
-    "content",
-    "first_ones",
-    "least",
-    "orbit_sizes",
-]
-
-#: Fingerprints; or for each state those of its images, or what these are the sum of.
+#: Fingerprints; or for each state those of its images, or the terms of their sum.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 #: Values for which a column has room at first.
-_FIRST_ROOM = 8
+_FIRST_CAPACITY = 8
 #: States up to which their fingerprints are computed one by one.
 _MAX_ONE_BY_ONE = 32
 
@@ -97,7 +85,7 @@ class Fingerprints:
             self._places.append(places)
         self._table: Hashes = np.zeros((0, self.image_count), np.uint64)
         self._start = np.zeros(layout.width, np.int64)
-        self._room = np.zeros(layout.width, np.int64)
+        self._capacity = np.zeros(layout.width, np.int64)
         self._filled = [0] * layout.width
         self._contents: dict[bytes, list[bytes]] = {}
         self._end = 0
@@ -109,23 +97,23 @@ class Fingerprints:
                 self._fill(slot, values)
 
     def _fill(self, slot: int, values: list[Value]) -> None:
-        if len(values) > self._room[slot]:
-            self._move(slot, max(_FIRST_ROOM, 2 * len(values)))
+        if len(values) > self._capacity[slot]:
+            self._enlarge(slot, max(_FIRST_CAPACITY, 2 * len(values)))
         first = int(self._start[slot])
         for number in range(self._filled[slot], len(values)):
             self._table[first + number] = self._hashes(slot, values[number])
         self._filled[slot] = len(values)
 
-    def _move(self, slot: int, room: int) -> None:
-        """Give a column more room, at the end of the table."""
-        if self._end + room > len(self._table):
-            grown = np.zeros((2 * (self._end + room), self._table.shape[1]), np.uint64)
+    def _enlarge(self, slot: int, capacity: int) -> None:
+        """Move a column to the end of the table, where it has more capacity."""
+        if self._end + capacity > len(self._table):
+            grown = np.zeros((2 * (self._end + capacity), self._table.shape[1]), np.uint64)
             grown[: self._end] = self._table[: self._end]
             self._table = grown
         first, filled = int(self._start[slot]), self._filled[slot]
         self._table[self._end : self._end + filled] = self._table[first : first + filled]
-        self._start[slot], self._room[slot] = self._end, room
-        self._end += room
+        self._start[slot], self._capacity[slot] = self._end, capacity
+        self._end += capacity
 
     def _hashes(self, slot: int, value: Value) -> list[int]:
         own = content(value)
@@ -155,7 +143,6 @@ class ViewFingerprints:
     """The fingerprints of states under a VIEW: those of its values."""
 
     def __init__(self, function: FingerprintFunction) -> None:
-        """Begin with no value."""
         self._function = function
         self._numbers: dict[bytes, int] = {}
         self._hashes: list[int] = []
@@ -178,7 +165,7 @@ def _path_content(path: Path) -> bytes:
     return content((path[0], *path[1:]))
 
 
-def least(hashes: Hashes) -> Hashes:
+def least_fingerprints(hashes: Hashes) -> Hashes:
     """Return of each state the least of the fingerprints of its images."""
     return reduce(np.minimum, hashes.T)  # one column after the other is faster than many short rows
 
@@ -189,7 +176,7 @@ def orbit_sizes(hashes: Hashes) -> Ints:
     return sizes
 
 
-def first_ones(hashes: Hashes) -> Ints:
+def first_places(hashes: Hashes) -> Ints:
     """Return, in order, the places at which each fingerprint stands for the first time."""
     return np.sort(np.unique(hashes, return_index=True)[1])
 

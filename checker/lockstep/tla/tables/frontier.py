@@ -10,19 +10,16 @@ import numpy as np
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expanded, Expander, Level
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
-from lockstep.tla.tables.fingerprints import Hashes, first_ones
+from lockstep.tla.tables.fingerprints import Hashes, first_places
 from lockstep.tla.tables.state_layout import Rows
-
-__all__ = ["Frontier", "NewStates"]
 
 
 @dataclass(frozen=True, slots=True)
 class NewStates:
-    """The successors of some states that were not met before.
+    """The new successors of some states.
 
     Attributes:
         parents: the place of the state before each, in its level; in order.
-        hashes: their fingerprints.
         wrong: the places of expanded states with something wrong about them or a new successor.
         generated_count: the number of all successors, new or not.
     """
@@ -37,9 +34,7 @@ class Frontier:
     """A level of states, expanded in the order in which TLC finds them, and the new states of the next level.
 
     Attributes:
-        level: the states to expand.
-        part: those that were expanded last.
-        expanded: their successors.
+        part: the states that were expanded last.
         accepted: the new states, in parts.
     """
 
@@ -72,7 +67,7 @@ class Frontier:
         self._begin, self.part = begin, self.level.part(begin, end)
         expanded = self.expanded = self._expander.expand(self.part)
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
-        new = candidates[first_ones(expanded.least[candidates])]
+        new = candidates[first_places(expanded.least[candidates])]
         accepted, violating = self._expander.accept(self.part, expanded, new)
         self.accepted.append(accepted)
         return NewStates(
@@ -87,6 +82,6 @@ class Frontier:
         return int(np.searchsorted(self._begin + self.expanded.generated.rows, place))
 
     def advance(self) -> None:
-        """Let the accepted states be the ones to expand."""
+        """Make the accepted states the level to expand."""
         parts = [each for each in self.accepted if len(each.full)] or [self.level.part(0, 0)]
         self.level, self.accepted = Level.joined(parts), []

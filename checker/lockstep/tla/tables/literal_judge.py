@@ -1,4 +1,4 @@
-"""The search state by state in the service of one by tables: initial states, the path to a state, the verdict on it."""
+"""Evaluation state by state for a search by tables: initial states, the path to a state, the verdict on it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.stored_graph import StoredGraph
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
-__all__ = ["LiteralJudge"]
-
 
 class LiteralJudge:
     """The search state by state of a specification, one state at a time."""
 
     def __init__(self, spec: Spec, options: SearchOptions) -> None:
-        """Prepare to search."""
         self._spec, self._budget = spec, options.memory_budget
         self._options = SearchOptions(check_deadlock=options.check_deadlock)
         self._initial: list[State] = []
@@ -97,7 +94,6 @@ class LiteralJudge:
         """Expand the last state of a trace; return the numbers of generated and of new states, and the violation.
 
         Args:
-            trace: the steps to the state.
             known: returns whether a state was seen before.
 
         Raises:

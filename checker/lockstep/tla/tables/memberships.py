@@ -15,8 +15,6 @@ from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.lazy_set_algebra import Union2
 from lockstep.tla.values.lazy_sets import member
 
-__all__ = ["FAILS", "Membership", "is_fixed"]
-
 #: The outcome for a value that cannot be compared with the elements of the set.
 FAILS = 2
 
@@ -25,7 +23,6 @@ class Membership:
     """Whether the value of a column is in a fixed set.
 
     Attributes:
-        column: its number.
         key: the same for the same set and column.
         below: in a tree, the node below for each outcome.
     """
@@ -33,7 +30,6 @@ class Membership:
     __slots__ = ("_container", "_values", "below", "column", "key")
 
     def __init__(self, column: int, container: Value, values: list[Any]) -> None:
-        """Take the set, and the values of the column by number."""
         self.column, self._container, self._values = column, container, values
         self.key = column, id(container)  # which is kept, so that no other has its id
         self.below: dict[int, int] = {}

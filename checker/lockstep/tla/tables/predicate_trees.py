@@ -17,8 +17,6 @@ from lockstep.tla.tables.state_layout import Rows
 from lockstep.tla.tables.step_kinds import MoreMattersError, StepKinds
 from lockstep.tla.values.kinds import TlaError, Value
 
-__all__ = ["StatePredicates", "StepPredicates", "constraints", "invariants", "step_properties"]
-
 Verdicts: TypeAlias = npt.NDArray[np.int8]
 _TRUE = 1
 #: Rows, one for each predicate, that go down trees together.
@@ -30,13 +28,11 @@ class StatePredicates:
     """Predicates of one state."""
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State], Any]]) -> None:
-        """Make a tree of each."""
         self._all = trees
         self._trees = [trees.tree(evaluator.truth(each)) for each in predicates]
         self._roots = np.array([tree.root for tree in self._trees], np.int64)
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self._trees)
 
     def verdicts(self, rows: Rows) -> Verdicts:
@@ -70,7 +66,6 @@ class StepPredicates:
     """Predicates of a step: of a state, and what changed."""
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State, State], Any]]) -> None:
-        """Make a tree of each."""
         self._all, self._steps = trees, evaluator.steps
         self._trees: list[tuple[Tree, StepKinds]] = []
         for each in predicates:
@@ -78,16 +73,13 @@ class StepPredicates:
             self._trees.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self._trees)
 
     def verdicts(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
         """Return for each step 1 where all is true, or what the first predicate that is not true is, 0 or ERROR.
 
         Args:
-            rows: states.
             sources: the number of the state before each step.
-            steps: the number of each step.
             patterns: the pattern of what each writes.
         """
         found = np.ones(len(steps), np.int8)

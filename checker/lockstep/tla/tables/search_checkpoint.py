@@ -1,7 +1,7 @@
 """A search saved in a file after a level, from which it goes on after an interruption.
 
-The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them. What is long is
-several arrays, so that it is never in memory as a whole.
+The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them. Long lists
+are several arrays, so that they are never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from lockstep.tla.tables.state_layout import Path as Place
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.printed_values import parse_value
 
-__all__ = ["CheckpointFile", "SavedSearch"]
-
 _FORM = "lockstep checkpoint of a search by tables, form 5"
 
 
@@ -36,8 +34,6 @@ class SavedSearch:
     """A search after a level.
 
     Attributes:
-        path: the file.
-        counts: the counts, by name.
         whole: the parts of a state that are not taken apart.
         columns: where each column is, as text. Their order may be another than in the search that goes on.
         values: the values of each column, by number.
@@ -65,11 +61,7 @@ class SavedSearch:
         return places
 
     def arrays(self, name: str) -> Iterator[Ints]:
-        """Read the arrays of a name, one after the other.
-
-        Raises:
-            BadInputError: if the file is damaged.
-        """
+        """Read the arrays of a name, one after the other; raises BadInputError if the file is damaged."""
         with _reading(self.path), np.load(self.path, allow_pickle=False) as arrays:
             number = 0
             while (entry := f"{name}.{number}") in arrays:
@@ -79,11 +71,7 @@ class SavedSearch:
                 raise KeyError(entry)
 
     def pairs(self, name: str, other: str) -> Iterator[tuple[Ints, Ints]]:
-        """Read the arrays of two names, side by side.
-
-        Raises:
-            BadInputError: if the file is damaged.
-        """
+        """Read the arrays of two names, side by side; raises BadInputError if the file is damaged."""
         with _reading(self.path):
             yield from zip(self.arrays(name), self.arrays(other), strict=True)
 
@@ -92,12 +80,11 @@ class CheckpointFile:
     """The file of a search of one specification."""
 
     def __init__(self, path: Path, identity: Mapping[str, Any], model_values: Sequence[str]) -> None:
-        """Take the file's path, what distinguishes one search from another, and the names of model values."""
         self.path, self._identity, self._model_values = path, dict(identity), tuple(model_values)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other searches from the file, by a lock on another one that stands beside it meanwhile.
+        """Lock the file against other searches, by a lock file beside it.
 
         Raises:
             EnvironmentFailedError: if no file can be written where it is to be.
@@ -129,7 +116,6 @@ class CheckpointFile:
         """Write the file; there is never a part of it in its place.
 
         Args:
-            counts: the counts.
             whole: the parts of a state that are not taken apart.
             layout: the columns, which may get values while arrays are listed.
             arrays: the arrays by their names, some at a time.

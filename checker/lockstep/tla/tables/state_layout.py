@@ -16,8 +16,6 @@ from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tla.values.value_bytes import encoded
 
-__all__ = ["Layout", "Path", "Rows", "ShapeChangedError", "UnsuitedError"]
-
 #: States, one a row, with the number of its value in each column.
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 #: A way into a state: a variable, then arguments.
@@ -35,14 +33,9 @@ class UnsuitedError(Exception):
 
 
 class ShapeChangedError(Exception):
-    """A function or record has another domain than before, so that it cannot be taken apart.
-
-    Attributes:
-        path: where it is.
-    """
+    """A function or record has another domain than before, so that it cannot be taken apart."""
 
     def __init__(self, path: Path) -> None:
-        """Make the error of the path."""
         super().__init__(path)
         self.path = path
 
@@ -67,10 +60,9 @@ class Layout:
     """The columns of a state, and their values by number.
 
     A variable whose value is a function, or a record, is taken apart, and so are its values, as long as all initial
-    states have the same domain there. What turns out to change its domain is a column as a whole.
+    states have the same domain there. A part that turns out to change its domain is one column.
 
     Attributes:
-        variables: the variables.
         paths: where each column is.
         values: of each column the values by number.
     """
@@ -111,7 +103,7 @@ class Layout:
         Values that differ in kind only, as 1 and TRUE do, have numbers of their own.
 
         Raises:
-            UnsuitedError: if they cannot be told apart, since not all of one can be listed.
+            UnsuitedError: if they cannot be distinguished, since not all of one can be listed.
         """
         known = self._ids[slot].get(value)
         if known is None:
@@ -137,11 +129,7 @@ class Layout:
         return _text_of(self.paths[slot])
 
     def encode(self, states: Sequence[State]) -> Rows:
-        """Return the rows of states.
-
-        Raises:
-            ShapeChangedError: if one has another shape.
-        """
+        """Return the rows of states; raises ShapeChangedError if one has another shape."""
         rows: Rows = np.empty((len(states), self.width), np.int32)
         for number, state in enumerate(states):
             for part, value in zip(self._parts, state, strict=True):
@@ -153,7 +141,7 @@ class Layout:
         return rows.astype(np.int16) if self._most <= _NARROW else rows
 
     def wide(self, rows: Rows) -> Rows:
-        """Return rows in which the numbers of all values have room: as long as these are few, two bytes are enough."""
+        """Return rows wide enough for the numbers of all values: two bytes while there are few."""
         return rows if self._most <= _NARROW else rows.astype(np.int32, copy=False)
 
     def _encode(self, part: _Part, value: Value, row: Rows) -> None:
@@ -187,7 +175,6 @@ class Layout:
         """Make a next state: what a column changed to is picked by its number, the rest is that of the state before.
 
         Args:
-            before: the state.
             changed: the bits of the columns that changed.
             pick: returns what stands for such a column.
         """

@@ -1,12 +1,12 @@
-"""Kinds of steps: those that a predicate of steps cannot tell apart by which columns they write.
+"""Kinds of steps: one for all steps that write the same of the columns that a predicate reads.
 
-A predicate that speaks of logs cannot tell a step that writes a role and a term from one that writes a channel. So its
-results are not kept for each pattern of columns that steps write, but for what a pattern has of the columns that the
+A predicate of logs does not distinguish a step that writes a role and a term from one that writes a channel. So its
+results are stored not for each pattern of columns that steps write, but for the columns of a pattern that the
 predicate has ever asked about, before a step or after it: those that matter.
 
-It is evaluated as if the step wrote all columns but those that matter and are not written. What an evaluation does not
-ask about may be written or not, then. If it asks about a column that did not matter before, it is no result: more
-matters from then on, and all results of the predicate are forgotten.
+It is evaluated as if the step wrote all columns but those that matter and are not written. A column that an evaluation
+does not ask about may then be written or not. If it asks about a column that did not matter before, it is no result:
+more matters from then on, and all results of the predicate are forgotten.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.decision_trees import AUX, ReadPath
 from lockstep.tla.tables.memberships import Membership
-
-__all__ = ["MoreMattersError", "StepKinds"]
 
 
 class MoreMattersError(Exception):
@@ -72,11 +70,7 @@ class StepKinds:
         return ~(self.matters & ~self._written[kind])
 
     def record(self, path: ReadPath) -> None:
-        """Record what an evaluation read.
-
-        Raises:
-            MoreMattersError: if that is more than what mattered.
-        """
+        """Record what an evaluation read; raises MoreMattersError if that is more than what mattered."""
         columns = 0
         for read, _ in path:
             column = read.column if isinstance(read, Membership) else read

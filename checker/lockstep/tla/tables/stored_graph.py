@@ -12,21 +12,14 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.state_layout import Layout, Rows
 
-__all__ = ["StoredGraph", "StoredStates", "StoredSuccessors"]
-
 #: States that are kept once they are decoded.
 _MAX_DECODED = 1 << 16
 
 
 class StoredStates(Sequence[State]):
-    """States by number, decoded from their rows one by one.
-
-    Attributes:
-        nbytes: the size of the rows.
-    """
+    """States by number, decoded from their rows one by one."""
 
     def __init__(self, layout: Layout) -> None:
-        """Begin with none."""
         self._layout, self.nbytes = layout, 0
         self._parts: list[Rows] = []
         self._whole: Rows = np.zeros((0, layout.width), np.int16)
@@ -50,7 +43,6 @@ class StoredStates(Sequence[State]):
         return self._layout.encode(states)
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self.rows)
 
     @overload
@@ -68,14 +60,9 @@ class StoredStates(Sequence[State]):
 
 
 class StoredSuccessors(Sequence[list[int]]):
-    """The next states of each state, by number, in the order in which they were generated.
-
-    Attributes:
-        nbytes: the size of the steps.
-    """
+    """The next states of each state, by number, in the order in which they were generated."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._sources: list[Ints] = []
         self._targets: list[Ints] = []
         self._starts: Ints = np.zeros(1, np.int64)
@@ -95,7 +82,6 @@ class StoredSuccessors(Sequence[list[int]]):
         return np.concatenate(self._sources or empty), np.concatenate(self._targets or empty)
 
     def __len__(self) -> int:
-        """Count the states."""
         return self._count
 
     @overload
@@ -114,7 +100,6 @@ class StoredSuccessors(Sequence[list[int]]):
         return found
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Return the next states of each state."""
         return (self[number] for number in range(self._count))
 
 
@@ -122,13 +107,10 @@ class StoredGraph:
     """States and steps.
 
     Attributes:
-        states: the states.
-        successors: the next states of each.
         actions: the name of the action of each step, in the order of the steps, where edges are kept.
     """
 
     def __init__(self, layout: Layout) -> None:
-        """Begin with none."""
         self.states, self.successors = StoredStates(layout), StoredSuccessors()
         self.actions: list[str] = []
 

@@ -21,8 +21,6 @@ from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.tables.written_steps import IntLists
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 
-__all__ = ["Generated", "SuccessorGroups"]
-
 # The place of a successor among those of its state, as digits of a number: the group, twice an element with the stage
 # below, the successor among those of one evaluation. Together with the number of the state in its chunk: 63 bits.
 _GROUP_AT, _ELEMENT_AT, _STEP_BITS = (34, (18, 8), 8)
@@ -45,7 +43,7 @@ class _Group:
     below: list[_Group] = field(default_factory=list)
 
 
-class _Chosen(NamedTuple):
+class _GroupRows(NamedTuple):
     """A group and some rows: their states, the numbers that go down its tree or come out of it, the places so far."""
 
     group: _Group
@@ -75,9 +73,6 @@ class SuccessorGroups:
     """The trees that generate successors.
 
     Actions that choose from the same set share the tree of its elements, which is looked up once for a state.
-
-    Attributes:
-        count: the number of groups.
     """
 
     def __init__(
@@ -136,11 +131,7 @@ class SuccessorGroups:
         return chosen
 
     def _audit(self, state: State) -> None:
-        """Evaluate in a state what was taken for constant.
-
-        Raises:
-            LeakError: if that comes to something else.
-        """
+        """Evaluate in a state what was taken for constant; raises LeakError if that comes to something else."""
         for function, args, chosen in self._constants:
             if (again := list(self._module[function](state, *args))) != chosen:
                 raise LeakError(f"a set that reads nothing has {chosen!r}, and {again!r} in the whole state")
@@ -203,7 +194,7 @@ class SuccessorGroups:
         for group in np.flatnonzero(self._chooses).tolist():
             at = np.flatnonzero(results[:, group] > 0)
             places = np.full(len(at), group << _GROUP_AT, np.int64)
-            chosen.append(_Chosen(self._top[group], at, results[at, group], places))
+            chosen.append(_GroupRows(self._top[group], at, results[at, group], places))
         self._generate_below(chosen, rows, 0, found, failing)
         keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
         steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
@@ -228,7 +219,7 @@ class SuccessorGroups:
         found.append(((at << _PARENT_AT | places).take(which) | place, steps.astype(np.int64)))
 
     def _generate_below(
-        self, chosen: Iterable[_Chosen], rows: Rows, depth: int, found: list[tuple[Ints, Ints]], failing: list[Ints]
+        self, chosen: Iterable[_GroupRows], rows: Rows, depth: int, found: list[tuple[Ints, Ints]], failing: list[Ints]
     ) -> None:
         """Generate the successors below what groups chose."""
         for together in _by_rows(each for one in chosen for each in self._below(one, depth)):
@@ -248,7 +239,7 @@ class SuccessorGroups:
             if deeper := [each for each in below if each.group.below]:
                 self._generate_below(deeper, rows, depth + 1, found, failing)
 
-    def _below(self, one: _Chosen, depth: int) -> Iterator[_Chosen]:
+    def _below(self, one: _GroupRows, depth: int) -> Iterator[_GroupRows]:
         """Yield the groups below what a group chose, with the arguments."""
         which, place, args = self._elements.spread(np.maximum(one.numbers, 0))
         if not len(which):
@@ -258,12 +249,12 @@ class SuccessorGroups:
         at, places = one.at.take(which), one.places.take(which)
         below_bits = _MAX_BELOW[depth].bit_length() - 1
         for number, below in enumerate(one.group.below):
-            yield _Chosen(below, at, args, places | (((place << below_bits) | number) << _ELEMENT_AT[depth]))
+            yield _GroupRows(below, at, args, places | (((place << below_bits) | number) << _ELEMENT_AT[depth]))
 
 
-def _by_rows(chosen: Iterable[_Chosen]) -> Iterator[list[_Chosen]]:
+def _by_rows(chosen: Iterable[_GroupRows]) -> Iterator[list[_GroupRows]]:
     """Yield what is looked up together: one after the other costs more calls, all at once more memory."""
-    together: list[_Chosen] = []
+    together: list[_GroupRows] = []
     rows = 0
     for each in chosen:
         together.append(each)

@@ -6,13 +6,13 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.exploration import SearchStep, Violation
+from lockstep.tla.exploration import SearchOutcome, SearchStep
 from lockstep.tla.liveness.temporal_check import refuse_symmetry_and_view
 from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
@@ -26,8 +26,6 @@ from lockstep.tla.tables.literal_judge import LiteralJudge
 from lockstep.tla.tables.search_checkpoint import CheckpointFile, SavedSearch
 from lockstep.tla.tables.state_layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.stored_graph import StoredGraph
-
-__all__ = ["Orbits", "TableExploration", "explore_by_tables", "unsuited"]
 
 _REPORT_SECONDS = 0.3
 #: Objects that Python may make before it looks for garbage.
@@ -58,21 +56,12 @@ class Orbits:
 
 
 @dataclass
-class TableExploration:
-    """The result of a search by tables; counts and violation are those of :class:`Exploration`.
+class TableExploration(SearchOutcome):
+    """The result of a search by tables.
 
     Attributes:
-        distinct: the number of distinct states.
-        generated: the number of states generated.
-        depth: the number of levels.
-        complete: whether all reachable states were seen.
-        gave_up: why they were not, where neither a violation nor `max_states` ended the search.
-        levels: the number of distinct states in each level.
-        violation: the first violation, if any.
-        unchecked: the properties with parts that no search checks.
+        gave_up: why not all states were seen, where neither a violation nor `max_states` ended the search.
         collision: an estimate of the probability that two states had the same fingerprint.
-        evaluations: the number of evaluations.
-        lookups: the number of results that were looked up.
         memory: the bytes of all arrays, about, when there were most.
         graph: states and steps, if they are kept.
         orbits: all images of the states, if they are counted.
@@ -82,13 +71,7 @@ class TableExploration:
     """
 
     distinct: int = 0
-    generated: int = 0
-    depth: int = 0
-    complete: bool = False
     gave_up: str = ""
-    levels: list[int] = field(default_factory=list)
-    violation: Violation | None = None
-    unchecked: tuple[str, ...] = ()
     collision: float = 0.0
     evaluations: int = 0
     lookups: int = 0
@@ -101,7 +84,7 @@ class TableExploration:
 
     @property
     def inconclusive(self) -> str:
-        """Why the search came to no verdict though nothing it checks is violated; empty where it did."""
+        """Reason why the search has no verdict though nothing it checks is violated; empty where it has one."""
         if self.doubt:
             return f"not confirmed: {self.doubt}"
         if self.complete or self.violation:
@@ -122,13 +105,13 @@ class TableExploration:
 
 
 def unsuited(spec: Spec) -> str | None:
-    """Return why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
+    """Return the reason why tables cannot explore a specification; None where none is known beforehand."""
     if not spec.has_behaviour:
         return "it has no behaviour"
     if spec.has_registers:
         return "TLCGet or TLCSet make it matter how often a formula is evaluated"
     if "_tlc_print" in spec.source.partition("\nMETA")[2]:
-        return "Print tells of every evaluation"
+        return "Print shows every evaluation"
     if spec.view is not None and spec.symmetry is not None:
         return "there is VIEW beside SYMMETRY"
     return None

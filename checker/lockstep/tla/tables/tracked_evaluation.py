@@ -1,4 +1,4 @@
-"""An evaluation under path: what it knows of a state, and what it has read."""
+"""An evaluation of a state known in part: the columns that it knows, and those that it has read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from lockstep.tla.tables.decision_trees import AUX, ReadPath
 from lockstep.tla.tables.memberships import FAILS, Membership, is_fixed
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.lazy_sets import member
-
-__all__ = ["CurrentEvaluation", "TrackedEvaluation"]
 
 
 class TrackedEvaluation:
@@ -85,16 +83,11 @@ class TrackedEvaluation:
 
 
 class CurrentEvaluation:
-    """The evaluation under way, which every Unread reports to when it is read.
-
-    Attributes:
-        now: this evaluation.
-    """
+    """The evaluation under way, which every Unread reports to when it is read."""
 
     __slots__ = ("now",)
 
     def __init__(self) -> None:
-        """Begin with one that can read nothing."""
         self.now = TrackedEvaluation([], (), _nothing)
 
 

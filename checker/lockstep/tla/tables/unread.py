@@ -1,11 +1,11 @@
 """Placeholders for the parts of a state that an evaluation has not read, which notice when it reads them.
 
 A search by tables evaluates a formula in a state that is made of :class:`Unread`, one for each slot. The generated
-code's own functions ask for what they need, in the order in which they need it; what they asked for is the footprint
-of this evaluation. So nothing has to be known of a formula beforehand. Whatever touches an Unread without asking raises
-:class:`NeedRead`, which no handler of evaluation errors catches, and the evaluation begins anew with that slot read.
-Python's ``type`` alone touches nothing: what asks that of a part is given the part (see ``_WITHIN``). Copied to its own
-place an Unread says that the slot is unchanged.
+code's own functions ask for the slots that they need, in the order in which they need them; these slots are the
+footprint of this evaluation. So nothing has to be known of a formula beforehand. Whatever touches an Unread without
+asking raises :class:`NeedRead`, which no handler of evaluation errors catches, and the evaluation begins anew with that
+slot read. Python's ``type`` alone touches nothing: an operator that asks for the type of a part is given the part (see
+``_WITHIN``). An Unread that is copied to its own place means that the slot is unchanged.
 """
 
 from __future__ import annotations
@@ -22,18 +22,11 @@ from lockstep.tla.values.function_operators import apply
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, domain_of
 from lockstep.tla.values.lazy_sets import member
 
-__all__ = ["NeedRead", "Unread", "tracked"]
-
 
 class NeedRead(BaseException):
-    """Something was done with an Unread that needs its value.
-
-    Attributes:
-        column: that of the Unread.
-    """
+    """An operation on an Unread that needs its value."""
 
     def __init__(self, column: int) -> None:
-        """Make the request of the column."""
         super().__init__(column)
         self.column = column
 
@@ -42,14 +35,12 @@ class Unread:
     """A part of a state that was not read yet; see the text of this module.
 
     Attributes:
-        column: its number.
         current: the evaluation under way, which it reports to.
     """
 
     __slots__ = ("column", "current")
 
     def __init__(self, column: int, current: CurrentEvaluation) -> None:
-        """Stand for a column."""
         self.column, self.current = column, current
 
     @property  # type: ignore[misc]  # object's can be assigned
@@ -68,11 +59,9 @@ class Unread:
         raise NeedRead(self.column)
 
     def __ne__(self, other: object) -> bool:
-        """Differ from nothing that is itself."""
         return not self == other
 
     def __hash__(self) -> int:
-        """Refuse."""
         raise NeedRead(self.column)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -94,9 +83,6 @@ for _name in (
 
 def tracked(spec: Spec) -> dict[str, Any]:
     """Make the names of a spec's generated code once more, so that its evaluations ask before they read.
-
-    Args:
-        spec: the specification.
 
     Returns:
         The names, those of the stages among them; nothing is shared with the spec's own but model values and classes.
@@ -168,12 +154,12 @@ _MISSING = object()
 #: The flags of a function of any number of operands, or of named ones.
 _VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
-#: Where the operators of the language are, and what makes sets that are not listed.
+#: The modules of the language's operators, and of sets that are not listed.
 _OPERATORS = "lockstep.tla.values."
 _NO_OPERATORS = ("lockstep.tla.values.kinds", "lockstep.tla.values.name_order")
-#: What may put an operand into its result as it is.
+#: Operators that may put an operand into their result as it is.
 _COPYING = {"frozen", "put", "single", "assign", "except_"}
-#: What asks ``type`` of the parts of its operands, or keeps parts that come in a table.
+#: Operators that ask ``type`` of the parts of their operands, or keep parts that come in a table.
 _WITHIN = {"RcdSet", "function_of"}
 
 

@@ -10,14 +10,11 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.decision_trees import Ints
 
-__all__ = ["IntColumn", "IntLists", "WrittenSteps"]
-
 
 class IntColumn:
     """A column of integers that grows."""
 
     def __init__(self, dtype: npt.DTypeLike = np.int32) -> None:
-        """Begin with none."""
         self._values: npt.NDArray[Any] = np.zeros(64, dtype)
         self.count = 0
 
@@ -31,7 +28,7 @@ class IntColumn:
 
     @property
     def array(self) -> npt.NDArray[Any]:
-        """All of them."""
+        """The values as an array."""
         return self._values[: self.count]
 
 
@@ -39,7 +36,6 @@ class IntLists:
     """Lists of integers by number; the list with the number 0 is empty."""
 
     def __init__(self) -> None:
-        """Begin with the empty list."""
         self.first, self.length, self.items = IntColumn(np.int64), IntColumn(), IntColumn()
         self._known: dict[tuple[int, ...], int] = {}
         self.number(())
@@ -80,7 +76,6 @@ class WrittenSteps:
     """
 
     def __init__(self) -> None:
-        """Begin with no step."""
         self.slots, self.values = IntLists(), IntLists()
         self.pattern, self._values_of = IntColumn(), IntColumn()
         self.masks: list[int] = [0]

@@ -105,7 +105,7 @@ def bag_minus(left: Value, right: Value) -> Value:
 
 
 def _remaining(operator: str, left: Value, right: Value) -> Iterator[tuple[Value, int]]:
-    """Tell of each element how many more copies a bag has than another."""
+    """Count the copies of each element that a bag has more than another."""
     more, less = _copies(operator, left), _copies(operator, right)
     for element, count in more.items():
         yield element, count - (less[element] if lookup(less, element) is not None else 0)

@@ -1,6 +1,6 @@
 """Records that differ in a common field: they can be compared, whatever else is in them.
 
-Entries of a log are commands, configurations and no-ops. What one carries cannot be compared with what another does,
+Entries of a log are commands, configurations and no-ops. Their payloads cannot be compared with each other,
 but their types differ, and where one field differs the records do. So of two kinds of records it is enough to know that
 no two have the same values in those fields that both have of one type; they need not be compared one by one.
 """
@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from lockstep.tla.values.kinds import ModelValue, Value, common_shape, shape_of
-
-__all__ = ["Groups", "all_comparable", "grouped", "pairs_comparable"]
 
 _ATOMS = (int, str, bool, ModelValue)
 

@@ -12,7 +12,7 @@ from lockstep.tla.values.equality import compare, eq, ordered
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, forced, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet, in_order, is_finite, is_listable, is_set, member
-from lockstep.tla.values.remembered_values import LONG, made_of
+from lockstep.tla.values.remembered_values import MIN_REMEMBERED, made_of
 
 __all__ = ["INT", "NAT", "STRING", "CartesianProduct", "FcnSet", "PowerSet", "RcdSet", "SeqSet"]
 
@@ -91,7 +91,7 @@ def _are_members(values: Collection[Value], container: Value) -> bool:
     To sort many values takes longer than to look at them, and if all are elements their order does not matter.
     """
     try:
-        return len(values) >= LONG and all(member(value, container) for value in values)
+        return len(values) >= MIN_REMEMBERED and all(member(value, container) for value in values)
     except TlaError:
         return False
 
@@ -103,7 +103,6 @@ class SeqSet(_Infinite):
     name = "Seq(S)"
 
     def __init__(self, base: Value) -> None:
-        """Take the set of elements."""
         super().__init__()
         self.base = base
         self._long: deque[Value] = deque(maxlen=_MAX_LONG)
@@ -113,7 +112,7 @@ class SeqSet(_Infinite):
         sequence = _as_sequence(value)
         if sequence is None:
             return _foreign(self, "a sequence", value)
-        if len(sequence) < LONG:
+        if len(sequence) < MIN_REMEMBERED:
             return all(member(element, self.base) for element in sequence)
         if any(each is sequence for each in self._long):
             return True
@@ -143,7 +142,6 @@ class PowerSet(LazySet):
     name = "SUBSET S"
 
     def __init__(self, base: Value) -> None:
-        """Take the set whose subsets these are."""
         super().__init__()
         self.base = base
 
@@ -178,7 +176,6 @@ class PowerSet(LazySet):
             yield from map(frozenset, itertools.combinations(elements, size))
 
     def __len__(self) -> int:
-        """Count the elements."""
         return _power(self, 2, len(self.base))
 
 
@@ -196,7 +193,6 @@ class FcnSet(LazySet):
     name = "[S -> T]"
 
     def __init__(self, domain_set: Value, codomain: Value) -> None:
-        """Take the domain and the set of values."""
         super().__init__()
         self.domain_set, self.codomain = domain_set, codomain
 
@@ -222,7 +218,6 @@ class FcnSet(LazySet):
         return compare(self.domain_set, other.domain_set) and compare(self.codomain, other.codomain)
 
     def __len__(self) -> int:
-        """Count the elements."""
         return _power(self, len(self.codomain), len(self.domain_set))
 
     def items(self) -> Iterator[Value]:
@@ -259,7 +254,6 @@ class RcdSet(LazySet):
     name = "a set of records"
 
     def __init__(self, fields: dict[str, Value]) -> None:
-        """Take the set of values of each field."""
         super().__init__()
         self.fields = fields
         self._last: dict[Value, Value] = {}
@@ -311,7 +305,6 @@ class CartesianProduct(LazySet):
     name = "a product"
 
     def __init__(self, *factors: Value) -> None:
-        """Take the factors."""
         super().__init__()
         self.factors = factors
 

@@ -1,4 +1,4 @@
-"""Equality of TLA+ values, and what rests on it: membership, the building of sets, their order.
+"""Equality of TLA+ values, and the membership, building and order of sets, which depend on it.
 
 Python alone confuses ``1`` with ``True``. Whatever looks a value up (equality, membership, application, the building
 of sets) therefore goes through this module, which raises :class:`TlaTypeError` where values cannot be compared.
@@ -201,7 +201,7 @@ def _same_members(left: frozenset[Value], right: frozenset[Value]) -> bool:
 
 
 class _Probe:
-    """Finds the element that a set or dict holds for an equal one."""
+    """A key by which the equal element of a set or dict is found."""
 
     __slots__ = ("found", "value")
 

@@ -14,10 +14,9 @@ __all__ = ["FileValues", "atoi", "io_env"]
 
 
 class FileValues:
-    """FileValues as values, each read once: a constant has one value."""
+    """Values of files, each read once: a constant has one value."""
 
     def __init__(self) -> None:
-        """Begin with no file read."""
         self._read: dict[tuple[str, str], Value] = {}
 
     def json(self, path: Value) -> Value:

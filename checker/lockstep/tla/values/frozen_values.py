@@ -5,9 +5,7 @@ from __future__ import annotations
 from operator import is_
 
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.tla.values.remembered_values import LONG, Latest, made_of
-
-__all__ = ["Unlisted", "frozen"]
+from lockstep.tla.values.remembered_values import MIN_REMEMBERED, Latest, made_of
 
 
 class Unlisted:
@@ -62,7 +60,7 @@ _long = Latest(64)
 
 
 def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
-    is_long = len(value) >= LONG
+    is_long = len(value) >= MIN_REMEMBERED
     if is_long and id(value) in _long:
         return value
     known = made_of(value) if is_long else None

@@ -85,7 +85,7 @@ def argument(domain: Value, given: Value) -> Value:
 def function(domain: Value, body: Callable[[Value], Value]) -> Value:
     """Compute ``[x \\in domain |-> body(x)]``: as a whole, unless the domain is one that TLC leaves unlisted.
 
-    What is no set shows when the function is asked.
+    An operand that is no set is an error when the function is applied.
     """
     if type(domain) is range:
         if domain and domain.start == 1:
@@ -193,6 +193,7 @@ def single(argument: Value, value: Value) -> Value:
 
 
 def table_of(function: Value, operator: str = "@@") -> dict[Value, Value]:
+    """Return a function as a dict; raises TlaTypeError, which names the operator, if it is none."""
     if type(function) is Fcn:
         return function.d
     if type(function) is tuple:

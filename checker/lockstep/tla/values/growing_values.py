@@ -17,8 +17,6 @@ from lockstep.tla.values.kinds import TlaError, Value, outside, same_shape, sort
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 
-__all__ = ["GrowingSeq", "GrowingSet", "Sequence", "join", "unite"]
-
 #: The least number of elements of a set or sequence that shares them with those made of it.
 MIN_SHARED = 1024
 
@@ -73,7 +71,7 @@ class GrowingSet(LazySet):
         self._shared, self._count, self._sample = shared, count, sample
 
     @classmethod
-    def of(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
+    def from_elements(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
         """Make one of elements that all have the shape of the sample."""
         return cls(_Elements({element: number for number, element in enumerate(elements)}), len(elements), sample)
 
@@ -86,7 +84,7 @@ class GrowingSet(LazySet):
             return self
         numbers = self._shared.numbers
         if len(numbers) != self._count:  # another set was made of this one before
-            return GrowingSet.of(frozenset([*self.items(), *new]), self._sample)
+            return GrowingSet.from_elements(frozenset([*self.items(), *new]), self._sample)
         for number, element in enumerate(new, self._count):
             numbers[element] = number
         return GrowingSet(self._shared, self._count + len(new), self._sample)
@@ -123,7 +121,6 @@ class GrowingSet(LazySet):
         return iter(self._shared.first(self._count))
 
     def __len__(self) -> int:
-        """Count the elements."""
         return self._count
 
 
@@ -186,11 +183,9 @@ class GrowingSeq(LazyFcn):
         return compare(self.force(), other.force())
 
     def __len__(self) -> int:
-        """Count the elements."""
         return self._count
 
     def __iter__(self) -> Iterator[Value]:
-        """List the elements in their order."""
         return itertools.islice(self._elements, self._count)
 
     def __getitem__(self, place: Any) -> Value:
@@ -210,7 +205,7 @@ class GrowingSeq(LazyFcn):
 def unite(left: frozenset[Value], right: frozenset[Value]) -> Value:
     """Return the union of two sets that can be compared."""
     if len(left) >= MIN_SHARED and (sample := sample_of_uniform(left)):
-        return GrowingSet.of(left, sample[0]).plus(right) or left | right
+        return GrowingSet.from_elements(left, sample[0]).plus(right) or left | right
     return left | right
 
 

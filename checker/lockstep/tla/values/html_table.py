@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 #: A longer text is cut, with an ellipsis.
-LONG = 2_000
+MAX_TEXT = 2_000
 
 _CELL = "text-align:left;vertical-align:top;white-space:pre-wrap;font-family:monospace"
 
@@ -21,4 +21,4 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def _text(value: object) -> str:
     text = str(value)
-    return html.escape(text if len(text) <= LONG else f"{text[: LONG - 1]}…")
+    return html.escape(text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…")

@@ -18,8 +18,6 @@ from lockstep.tla.values.kinds import (
     sort_key,
 )
 
-__all__ = ["from_itf", "to_itf"]
-
 _SAFE = 2**53
 
 
@@ -27,10 +25,7 @@ def to_itf(value: Value) -> Any:
     """Encode a value as a tree that ``json`` can write.
 
     Sets become ``{"#set": [...]}``, records objects, other functions ``{"#map": [[key, value], ...]}``, sequences
-    arrays, integers beyond 2**53 ``{"#bigint": "..."}``, model values their names.
-
-    Args:
-        value: any finite TLA+ value.
+    arrays, integers above 2**53 ``{"#bigint": "..."}``, model values their names.
 
     Returns:
         The JSON tree; the same value always gives the same tree.

@@ -14,14 +14,13 @@ __all__ = ["JsonTexts"]
 
 #: The values that JSON has and TLA+ has not, outside of strings.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<null>null)|(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 
 
 class JsonTexts:
-    """Writes values as JSON, with sets and the fields of records in TLC's order."""
+    """Writer of values as JSON, with sets and the fields of records in TLC's order."""
 
     def __init__(self, elements: Callable[[Value], Iterable[Value]]) -> None:
-        """Take what lists a set in TLC's order."""
         self._elements = elements
 
     def to_json(self, value: Value) -> str:
@@ -71,7 +70,6 @@ def value_of_json(text: str, source: str, line: int = 1) -> Value:
     """Return the value that a text in JSON stands for: objects are records, arrays are sequences.
 
     Args:
-        text: the text.
         source: the file that it is of, for errors.
         line: the line of the file at which it begins.
 
@@ -93,7 +91,7 @@ def value_of_json(text: str, source: str, line: int = 1) -> Value:
 
 
 def _problem(token: re.Match[str]) -> str:
-    """Say what TLA+ has no value for; "" where it has one."""
+    """Return the part that TLA+ has no value for; "" where there is none."""
     if token["null"]:
         return "null is no value of TLA+"
     number = token["number"]
@@ -101,7 +99,7 @@ def _problem(token: re.Match[str]) -> str:
         return ""
     if not number.lstrip("-").isdigit():
         return f"{number} is no integer"
-    is_long = len(number.lstrip("-")) > _MOST_DIGITS or not -(2**31) <= int(number) < 2**31
+    is_long = len(number.lstrip("-")) > _MAX_DIGITS or not -(2**31) <= int(number) < 2**31
     return f"{number[:20]} has more than 32 bits" if is_long else ""
 
 

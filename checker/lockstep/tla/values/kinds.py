@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning
 from lockstep.base.errors import BadInputError
-from lockstep.tla.values.remembered_values import by_id, remember
+from lockstep.tla.values.remembered_values import by_id, remember_shape_of
 
 Value: TypeAlias = Any
 
@@ -40,14 +40,9 @@ class TlaTypeError(TlaError):
 
 
 class ArgumentError(TlaTypeError):
-    """An argument of a step that cannot even be compared with the elements of its quantifier's set.
-
-    Attributes:
-        name: the argument's name.
-    """
+    """An argument of a step that cannot even be compared with the elements of its quantifier's set."""
 
     def __init__(self, name: str, message: str) -> None:
-        """Make the error of the argument ``name``."""
         super().__init__(message)
         self.name = name
 
@@ -83,11 +78,9 @@ class ModelValue:
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (ModelValue, (self.name,))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"ModelValue({self.name!r})"
 
 
@@ -130,7 +123,6 @@ class Fcn:
         return (tuple, (arguments, parts)) if arguments and parts else False
 
     def __hash__(self) -> int:
-        """Return the hash that goes with equality."""
         known = self._hash
         if known is None:
             known = self._hash = hash(frozenset(self.d.items()))
@@ -145,17 +137,15 @@ class Fcn:
         return NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle."""
         return (Fcn, (self.d,))
 
     def __repr__(self) -> str:
-        """Show the value for a reader of Python."""
         return f"<{format_value(self)}>"
 
 
 #: Every shape of a function, once.
 _SHAPES: dict[Any, Any] = {}
-_LONG = 16
+_MAX_UNREMEMBERED = 16
 _NO_ARGUMENT = (tuple,)
 _NO_ELEMENT = (frozenset,)
 #: The shapes of sequences and sets of what has no parts.
@@ -178,7 +168,7 @@ def shape_of(value: Value) -> Any:
             return known.shape
         shape = _shape_of_few(value, _NO_ELEMENT, _FLAT_SETS)
         if shape and value:
-            remember(value, shape)
+            remember_shape_of(value, shape)
         return shape
     if kind is Fcn:
         return value.shape()
@@ -187,7 +177,7 @@ def shape_of(value: Value) -> Any:
 
 def _shape_of_few(value: Any, empty: Any, flat: dict[Any, Any]) -> Any:
     """Return the shape of a sequence or set."""
-    if len(value) >= _LONG:
+    if len(value) >= _MAX_UNREMEMBERED:
         return False
     if not value:
         return empty

@@ -10,8 +10,6 @@ from lockstep.tla.values.frozen_values import Unlisted, frozen
 from lockstep.tla.values.kinds import TlaError, Value, as_fcn
 from lockstep.tla.values.lazy_sets import in_order, is_listable, member
 
-__all__ = ["LazyFcn", "not_in_domain"]
-
 
 def not_in_domain(argument: Value) -> TlaError:
     """Make the error of a function applied outside its domain."""
@@ -22,7 +20,6 @@ class LazyFcn(Unlisted):
     """A function computed on demand.
 
     Attributes:
-        domain: its domain.
         body: its value at an argument, given the function itself.
         soft: whether it is lazy only as long as it is applied: any other use computes it as a whole.
     """
@@ -68,7 +65,6 @@ class LazyFcn(Unlisted):
         return forced if type(forced) is tuple else None
 
     def __hash__(self) -> int:
-        """Return the hash that goes with equality."""
         return hash(self.force())
 
     def __eq__(self, other: object) -> bool:

@@ -10,8 +10,6 @@ from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.lazy_sets import LazySet, is_finite, is_listable, member
 
-__all__ = ["BigUnion", "Filtered", "Intersection", "SetDifference", "Union2", "UnionOver", "Unsorted", "is_eager"]
-
 
 class _Union(LazySet):
     """A union that TLC leaves unlisted: listed one part after the other, an element of two parts twice.
@@ -23,7 +21,6 @@ class _Union(LazySet):
     name = "a union"
 
     def __init__(self, parts: Iterable[Value]) -> None:
-        """Take the sets that this is the union of."""
         super().__init__()
         self.parts = parts
 
@@ -54,7 +51,6 @@ class Union2(_Union):
     __slots__ = ()
 
     def __init__(self, left: Value, right: Value) -> None:
-        """Take both sides."""
         super().__init__((left, right))
 
     def made_of(self) -> Iterable[Value]:
@@ -100,11 +96,10 @@ class UnionOver(_Union):
         return [made[inner] for inner in self.order(build_set(made))]
 
 
-class _OfTwo(LazySet):
+class _PairOfSets(LazySet):
     __slots__ = ("left", "right")
 
     def __init__(self, left: Value, right: Value) -> None:
-        """Take both sides."""
         super().__init__()
         self.left, self.right = left, right
 
@@ -113,7 +108,7 @@ class _OfTwo(LazySet):
         return self.left, self.right
 
 
-class Intersection(_OfTwo):
+class Intersection(_PairOfSets):
     """``left \\cap right`` where neither side is listed."""
 
     __slots__ = ()
@@ -140,7 +135,7 @@ class Intersection(_OfTwo):
         return (value for value in self.order(first) if member(value, second))
 
 
-class SetDifference(_OfTwo):
+class SetDifference(_PairOfSets):
     """``left \\ right`` where the left side is not listed."""
 
     __slots__ = ()
@@ -175,7 +170,6 @@ class Filtered(LazySet):
     name = "a filtered set"
 
     def __init__(self, base: Value, test: Callable[[Value], bool]) -> None:
-        """Take the base and the test."""
         super().__init__()
         self.base, self.test = base, test
 
@@ -204,7 +198,6 @@ class Unsorted(LazySet):
     __slots__ = ("elements", "problem")
 
     def __init__(self, elements: list[Value], problem: TlaError) -> None:
-        """Take the elements in their order, and the error of sorting them."""
         super().__init__()
         self.elements, self.problem = elements, problem
 
@@ -221,7 +214,6 @@ class Unsorted(LazySet):
         raise self.problem
 
     def __iter__(self) -> Iterator[Value]:
-        """Refuse to list the elements."""
         raise self.problem
 
 

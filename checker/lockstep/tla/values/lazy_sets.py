@@ -1,7 +1,7 @@
-"""Sets known by a membership test, and the questions to any set: its members, its order, whether it is finite.
+"""Sets known by a membership test, and operations on any set: membership, order, finiteness.
 
-Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. What is wrong
-with a set comes to light where TLC would find it: when it is used, not when it is made.
+Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. An error
+in a set is raised where TLC would find it: when the set is used, not when it is made.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Any, cast
 from lockstep.tla.values.equality import compare, eq, lookup, ordered
 from lockstep.tla.values.frozen_values import Unlisted, frozen
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, wrong
-
-__all__ = ["LazySet", "in_order", "is_finite", "is_listable", "is_set", "member"]
 
 #: The number of elements of an unlisted set that are remembered once they have been computed.
 _MAX_SEEN = 4096
@@ -29,7 +27,6 @@ class LazySet(Unlisted):
     sample: Value | None = None
 
     def __init__(self) -> None:
-        """Begin unlisted."""
         self._forced: frozenset[Value] | None = None
         self._seen: list[Value] = []
         self._rest: Iterator[Value] | None = None
@@ -102,11 +99,9 @@ class LazySet(Unlisted):
         return TlaError(f"{self.name} is infinite and cannot be listed")
 
     def __contains__(self, value: Value) -> bool:
-        """Return whether ``value`` is an element."""
         return self.has(value)
 
     def __iter__(self) -> Iterator[Value]:
-        """List the elements in their order."""
         if not self.finite:
             raise self._endless()
         return self._remembering()
@@ -136,11 +131,9 @@ class LazySet(Unlisted):
             index += 1
 
     def __len__(self) -> int:
-        """Count the elements."""
         return len(self.force())
 
     def __hash__(self) -> int:
-        """Return the hash that goes with equality."""
         return hash(self.force()) if self.finite else hash(self.name)
 
     def __eq__(self, other: object) -> bool:

@@ -14,12 +14,11 @@ BOOLEAN = frozenset({True, False})
 
 
 class Lazy:
-    """A value computed when first asked for, then kept: a LET definition, or an argument that may go unused."""
+    """A value computed at its first use, and then stored: a LET definition, or an argument that may go unused."""
 
     __slots__ = ("_compute", "_value")
 
     def __init__(self, compute: Callable[[], Value]) -> None:
-        """Keep how to compute the value."""
         self._compute: Callable[[], Value] | None = compute
         self._value: Value = None
 

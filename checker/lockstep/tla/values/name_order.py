@@ -17,10 +17,8 @@ from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.quantifier_bounds import listed
 from lockstep.tla.values.remembered_values import Latest
 
-__all__ = ["NameOrder"]
-
-#: The most orders of sets of names (constants, mostly), and of other sets, that are remembered. Of the others, those
-#: of the very sets are: nested quantifiers range over a few again and again.
+#: The most orders of sets of names (constants, mostly), and of other sets, that are remembered. Other orders
+#: are remembered by the set's identity: nested quantifiers range over a few again and again.
 _MAX_ORDERS, _MAX_OTHERS = 4096, 256
 
 
@@ -28,7 +26,6 @@ class NameOrder:
     """The order of a project's names, and of sets by it."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
-        """Take the number of each name."""
         self._number = numbers.__getitem__
         self._orders: dict[frozenset[Value], list[Value]] = {}
         self._others = Latest(_MAX_OTHERS)

@@ -19,14 +19,9 @@ _SUFFIX = r"__\d+$|_+$"
 
 
 class UnassignedError(TlaError):
-    """A variable of the next state is read, or needed, before anything assigned it.
-
-    Attributes:
-        name: the variable.
-    """
+    """A variable of the next state is read, or needed, before anything assigned it."""
 
     def __init__(self, name: str) -> None:
-        """Make the error of the variable's name."""
         super().__init__(f"the next state does not say what {name} is")
         self.name = name
 

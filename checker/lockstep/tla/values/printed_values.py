@@ -122,7 +122,6 @@ def parse_value(text: str, model_values: Iterable[str] | None = None) -> Value:
     """Read a value printed by TLC.
 
     Args:
-        text: the printed value.
         model_values: the names that are model values; any identifier is one if None.
 
     Returns:

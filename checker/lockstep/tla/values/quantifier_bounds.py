@@ -26,11 +26,7 @@ __all__ = ["given", "given_within", "listed", "matching", "matching_tuples", "ow
 
 
 def elements(container: Value) -> Iterable[Value]:
-    """List a set in its deterministic order.
-
-    Raises:
-        TlaError: if it cannot be listed, even if no element is wanted.
-    """
+    """List a set in its deterministic order; raises TlaError if it cannot be listed, even if no element is wanted."""
     if type(container) is frozenset:
         return container if len(container) < 2 else ordered(container)
     return listed(container)
@@ -150,7 +146,7 @@ def given(name: str, value: Value, container: Value) -> bool:
 
 
 def own(value: Value, container: Value) -> Value:
-    """Answer, of an element of a set that was given from outside, the equal one that is in the set.
+    """Return the element of a set that equals one given from outside.
 
     A message is read from a trace, and what it carries then stands in logs; what a specification has made itself is
     compared with itself in no time.

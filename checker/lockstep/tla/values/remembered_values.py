@@ -1,6 +1,6 @@
-"""Facts remembered about values that come again: what long ones were made of, and the shapes of short sets.
+"""Facts remembered about values: the parts that long ones were made of, and the shapes of short sets.
 
-A log gets one entry more, and so does the set of committed entries. What is new in the longer one, and whether all of
+A log gets one entry more, and so does the set of committed entries. The new elements of the longer one, and whether
 it has a property that the shorter one had, can be found without looking at all of it again. Only the latest values are
 remembered, so every caller must also work without.
 
@@ -14,10 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LONG", "Latest", "SetFacts", "added_to", "by_id", "grew", "made_of", "remember"]
-
 #: The least number of elements of a long sequence or set.
-LONG = 16
+MIN_REMEMBERED = 16
 
 
 class Latest(dict[int, tuple[Any, ...]]):
@@ -39,9 +37,9 @@ class Latest(dict[int, tuple[Any, ...]]):
 _grown = Latest(32)
 
 
-def grew(value: Any, base: Any, added: Iterable[Any]) -> Any:
+def remember_growth(value: Any, base: Any, added: Iterable[Any]) -> Any:
     """Remember that a sequence is `base` and then `added`, or a set both together; return it."""
-    if len(base) >= LONG and value is not base:
+    if len(base) >= MIN_REMEMBERED and value is not base:
         _grown.remember(value, base, added)
     return value
 
@@ -76,12 +74,12 @@ _MAX_SETS = 4096
 
 #: By the id of the very set. For reading alone: it is read too often for a call of its own.
 by_id: dict[int, SetFacts] = {}
-#: The keys of equal sets, for each shape: what Python holds equal is equal in TLA+ too if it is of one shape, where
-#: nothing is a boolean here and an integer there.
+#: The keys of equal sets, for each shape: sets of one shape that Python holds equal are equal in TLA+ too, since no
+#: element is a boolean in one and an integer in the other.
 _keys: dict[Any, dict[frozenset[Any], dict[Any, tuple[Any, ...]]]] = {}
 
 
-def remember(value: frozenset[Any], shape: Any) -> SetFacts:
+def remember_shape_of(value: frozenset[Any], shape: Any) -> SetFacts:
     """Remember the shape of a set, and return what is known of it."""
     if len(by_id) >= _MAX_SETS:
         by_id.clear()

@@ -9,7 +9,7 @@ from lockstep.tla.values.kinds import TlaError, Value, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.logic_operators import boolean
 from lockstep.tla.values.number_operators import integers
-from lockstep.tla.values.remembered_values import grew, made_of
+from lockstep.tla.values.remembered_values import made_of, remember_growth
 
 __all__ = [
     "append",
@@ -42,7 +42,7 @@ def append(sequence: Value, element: Value) -> Value:
     if type(sequence) is str:
         return concatenate(sequence, element)
     base = _sequence("Append", sequence)
-    return grew(join(base, (element,)), base, (element,))
+    return remember_growth(join(base, (element,)), base, (element,))
 
 
 def concatenate(left: Value, right: Value) -> Value:
@@ -52,7 +52,7 @@ def concatenate(left: Value, right: Value) -> Value:
             return left + right
         raise wrong("\\o", "two strings", right)
     base, more = _sequence("\\o", left), _sequence("\\o", tuple(right) if type(right) is str else right)
-    return grew(join(base, more), base, more) if more else base
+    return remember_growth(join(base, more), base, more) if more else base
 
 
 def head(sequence: Value) -> Value:

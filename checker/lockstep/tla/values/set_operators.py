@@ -22,7 +22,7 @@ from lockstep.tla.values.lazy_set_algebra import (
 )
 from lockstep.tla.values.lazy_sets import LazySet, is_finite, is_listable, is_set, member
 from lockstep.tla.values.quantifier_bounds import elements
-from lockstep.tla.values.remembered_values import grew
+from lockstep.tla.values.remembered_values import remember_growth
 
 __all__ = [
     "big_union",
@@ -47,6 +47,7 @@ def make_set(elements: list[Value], lazy: bool = False) -> Value:
 
 
 def finite_set(operator: str, value: Value) -> frozenset[Value]:
+    """Return a set with its elements listed; raises TlaTypeError, which names the operator, if it is none."""
     if type(value) is frozenset:
         return value
     if isinstance(value, LazySet):
@@ -83,11 +84,11 @@ def cup(left: Value, right: Value) -> Value:
         if not left:
             return right
         _check_overlap(left, right)
-        return grew(unite(left, right), left, right)
+        return remember_growth(unite(left, right), left, right)
     if type(left) is GrowingSet and type(right) is frozenset:
         union = left.plus(right) if right else left
         if union is not None:
-            return grew(union, left, right)
+            return remember_growth(union, left, right)
     if type(right) is GrowingSet and type(left) is frozenset:
         return cup(right, left)
     if type(left) is GrowingSet or type(right) is GrowingSet:
@@ -142,8 +143,7 @@ def big_union(container: Value, intervals: bool = False) -> Value:
     """Compute ``UNION container``.
 
     Args:
-        container: The set of sets.
-        intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
+        intervals: whether some of the sets may be what TLC keeps as an interval, and does not list.
     """
     if type(container) is not frozenset:
         return BigUnion(container)
@@ -184,8 +184,7 @@ def union_over(sets: list[Value], intervals: bool = False) -> Value:
     """Compute ``UNION {e : x \\in S}`` of the values of e, or ``UNION {a, b}`` of these.
 
     Args:
-        sets: What the union is of.
-        intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
+        intervals: whether some of the sets may be what TLC keeps as an interval, and does not list.
 
     Raises:
         TlaError: if there are several sets, and one of them cannot be listed.

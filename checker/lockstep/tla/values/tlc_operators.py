@@ -98,7 +98,6 @@ class Registers:
     """
 
     def __init__(self) -> None:
-        """Begin outside a search."""
         self._values: dict[int, Value] = {}
         self._count: Callable[[str], int] | None = None
 

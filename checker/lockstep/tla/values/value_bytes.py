@@ -13,8 +13,6 @@ import msgspec
 
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, forced, format_value
 
-__all__ = ["decoded", "encoded"]
-
 #: The codes of the extension types.
 _MODEL_VALUE, _SET, _FUNCTION, _BIG = 1, 2, 3, 4
 
