@@ -1,4 +1,4 @@
-"""The main job's judgement: what of a cluster's trace is expected, and what is a failure."""
+"""The main job's judgement of a cluster's trace: the expected violations, and the failures."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 from test_verify import found
-from lockstep.tlc import TlcVerdict
+from lockstep.base.verdict import Verdict
 import lockstep.jobs.verify_job as v
 go = Path(sys.argv.pop(1))
 

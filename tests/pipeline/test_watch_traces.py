@@ -339,7 +339,7 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
 
         monkeypatch.setattr(spec_cache, name, noted)
 
-    for name in ("spec_hash", "apart"):  # a spec is compiled in a process of its own
+    for name in ("spec_hash", "run_isolated"):  # a spec is compiled in a process of its own
         noting(name)
     monkeypatch.setattr("lockstep.systems.file_check.spec_hash", None)
     from_source = Spec.from_source
@@ -349,7 +349,7 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
         watched = Watched(path, tmp_path)
         watched.batch(lines_of(path))
         assert [row.verdict for row in watched.rows] == ["holds"]
-    assert calls == {"spec_hash": 1, "apart": 1, "from_source": 1}
+    assert calls == {"spec_hash": 1, "run_isolated": 1, "from_source": 1}
 
 
 def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
