@@ -80,7 +80,7 @@ def _other_kind(source: str, first: bytes) -> str | None:
 
 
 def watched(events: Events, path: Path | None, say: Say, deadline: Deadline) -> Watched:
-    """Return events that are counted; `path` is their file, whose end line says how many they are."""
+    """Return events that are counted; `path` is their file, whose end line has their number."""
     return Watched(events, say, deadline, None if path is None else events_at_end(path))
 
 

@@ -112,7 +112,7 @@ class EntryHandler(Node):
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id
 
     def _obeys(self, m: Request | CommitRequest) -> bool:
-        """As published COMPARE and COMMIT are obeyed whatever their term and leader (PushTermCheck)."""
+        """Return whether a COMPARE or COMMIT is obeyed: as published, whatever its term and leader (PushTermCheck)."""
         return self.has(Flaw.PUSH_TERM_CHECK) or self._is_from_its_leader(m)
 
     def _answer(self, m: PushRequest, code: Code) -> Effects:
@@ -178,7 +178,7 @@ class EntryHandler(Node):
         )
 
     def _may_truncate(self, m: Request) -> bool:
-        """As published the committed index does not matter (CommitPastEnd); repaired nothing is cut below it."""
+        """Return whether a TRUNCATE is obeyed: as published, even below the committed index (CommitPastEnd)."""
         store = self.ledger_store
         keeps_committed = m.index >= min(store.committed_index, store.end_index) or self._is_late_truncate(m)
         return self._is_from_its_leader(m) and (self.has(Flaw.COMMIT_PAST_END) or keeps_committed)

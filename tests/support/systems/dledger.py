@@ -16,7 +16,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.trace_format import Header
 
-#: What the words of a trace of DLedger stand for: null is no node.
+#: The values of the words of a trace of DLedger: null is no node.
 WORDS = Words(ModelValue("NoNode"))
 
 assert DLEDGER.constants is not None

@@ -1,4 +1,4 @@
-"""Turns in elections: what a node may do is asked of the node; time passes by chance."""
+"""Turns in elections: the node decides what it may do; time passes by chance."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class ElectionTurns(RandomSchedule[Cluster]):
     # ---- Message by message ----
 
     def maintain(self, node: NodeId) -> Event | None:
-        """Let a node go on with a transfer, with its round, or with what its role asks of it."""
+        """Let a node go on with a transfer, with its round, or with what its role requires."""
         event = self.go_on_with_transfer(node)
         if event is not None:
             return event
@@ -176,7 +176,7 @@ class ElectionTurns(RandomSchedule[Cluster]):
         return self.attempt(node, action, *args) if complete or self.chance(ENOUGH_WAITED) else None
 
     def begin_round(self, node: NodeId) -> Event | None:
-        """Let a node that waits for nothing do what its role asks of it."""
+        """Let a node that waits for nothing do what its role requires."""
         state = self.cluster.servers[node].member_state
         if state.role is Role.LEADER:
             return self.attempt(node, "SendHeartbeats") if self.chance(SENDS_HEARTBEATS) else None
