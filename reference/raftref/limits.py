@@ -1,6 +1,6 @@
-"""Bounds on what the reference is asked for."""
+"""Limits of the reference's runs."""
 
 from __future__ import annotations
 
 #: The most events of a simulated cluster.
-EVENTS_MAX = 10_000_000
+MAX_EVENTS = 10_000_000

@@ -28,8 +28,7 @@ from lockstep.conformance.tampering import (
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.trace_specs import subject as tlc_subject
-from lockstep.systems.trace_specs import system_of, trace_spec
+from lockstep.systems.trace_specs import system_of, tlc_spec, trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace
@@ -131,7 +130,7 @@ def of_each(name: str, *outcomes: TamperingOutcome) -> list[JudgedTampering]:
 def agrees_with_tlc(name: str, each: JudgedTampering) -> None:
     trace = subject(name)
     tampered = whole(trace, each.tampering)
-    found = check_with_tlc(tampered, tlc_subject(system_of(trace.header, "t"), trace.header, "t"))
+    found = check_with_tlc(tampered, tlc_spec(system_of(trace.header, "t"), trace.header, "t"))
     assert found.verdict in (Verdict.HOLDS, Verdict.VIOLATED), found.reason
     if each.outcome is TamperingOutcome.ALLOWED:
         assert found.deviation is None, each.tampering

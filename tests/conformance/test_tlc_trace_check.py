@@ -46,7 +46,7 @@ from tests.support.places import SPECS
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.programs.processes import wait_until
 from tests.support.sampling import sampled
-from tests.support.systems.dledger import dledger_subject
+from tests.support.systems.dledger import dledger_tlc_spec
 from tests.support.systems.simulated_traces import REPAIRED, as_event, header
 from tests.support.tla.broken_spec import NO_VALUE, broken_spec
 
@@ -67,7 +67,7 @@ def ordered() -> list[Event]:
 
 @functools.cache
 def subject_of(key: bytes) -> TlcSpec:
-    return dledger_subject(msgspec.json.decode(key, type=Header), "t")
+    return dledger_tlc_spec(msgspec.json.decode(key, type=Header), "t")
 
 
 def with_both(events: Sequence[Event], head: Header | None = None) -> TraceVerdict:
@@ -203,7 +203,7 @@ def test_an_action_of_the_spec_that_has_no_value_is_an_internal_error(tmp_path: 
     event = Event(seq=0, node="n1", action="PersistCheckPoint", shows={"checkPoint": -1})
     head = simulated(fault_plan("ordered", LENGTH))[0]
     with broken_spec(tmp_path, NO_VALUE):
-        verdict = check_with_tlc(Trace(trace_lines(head, [event]), "t"), dledger_subject(head, "t"))
+        verdict = check_with_tlc(Trace(trace_lines(head, [event]), "t"), dledger_tlc_spec(head, "t"))
     assert verdict.verdict is Verdict.INTERNAL
     assert verdict.reason.startswith("the spec could not be evaluated at line 2 (PersistCheckPoint of n1): ")
 
@@ -428,7 +428,7 @@ def opened(head: Header, events: Sequence[Event]) -> Trace:
 def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all() -> None:
     head = header(fault_plan("ordered", LENGTH))
     traces = [list(simulated(fault_plan("ordered", LENGTH), seed)[1]) for seed in (3, 4)]
-    subject = dledger_subject(head, "t")
+    subject = dledger_tlc_spec(head, "t")
     assert hold_with_tlc([opened(head, each) for each in traces], subject)
     wrong = msgspec.structs.replace(traces[1][40], shows={"currTerm": 99})
     broken = [*traces[1][:40], wrong, *traces[1][41:]]
@@ -439,7 +439,7 @@ def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all
 def test_one_trace_with_a_forced_step_fails_all_that_are_checked_with_it() -> None:
     head = header(fault_plan("ordered", LENGTH))
     traces = [list(simulated(fault_plan("ordered", LENGTH), seed)[1]) for seed in (3, 4, 5)]
-    subject = dledger_subject(head, "t")
+    subject = dledger_tlc_spec(head, "t")
     assert hold_with_tlc([opened(head, each) for each in traces], subject)
     forced = [msgspec.structs.replace(traces[1][0], forced=True), *traces[1][1:]]
     assert not hold_with_tlc([opened(head, traces[0]), opened(head, forced)], subject)
@@ -447,7 +447,7 @@ def test_one_trace_with_a_forced_step_fails_all_that_are_checked_with_it() -> No
 
 def test_no_traces_and_an_empty_trace_are_refused() -> None:
     head = header(fault_plan("ordered", LENGTH))
-    subject = dledger_subject(head, "t")
+    subject = dledger_tlc_spec(head, "t")
     with pytest.raises(ValueError, match="there is no trace"):
         hold_with_tlc([], subject)
     with pytest.raises(TraceError, match="the trace is empty"):
@@ -457,7 +457,7 @@ def test_no_traces_and_an_empty_trace_are_refused() -> None:
 @pytest.mark.nightly
 def test_a_property_that_fails_in_one_trace_fails_all_that_are_checked_with_it() -> None:
     head, events = scenario(figure8)
-    subject = dledger_subject(head, "t")
+    subject = dledger_tlc_spec(head, "t")
     before_the_loss = opened(head, events[: len(events) // 2])
     assert hold_with_tlc([before_the_loss], subject)
     assert not hold_with_tlc([opened(head, events[: len(events) // 2]), opened(head, events)], subject)

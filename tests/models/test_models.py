@@ -18,7 +18,7 @@ from lockstep.jobs.recordings_manifest import Recording, RecordingsError, load_r
 from lockstep.models.model_manifest import ModelEntry
 from lockstep.models.pinned_models import ModelOutcome, run_models
 from lockstep.systems.registry import SYSTEMS, manifest
-from lockstep.systems.trace_files import imported_file
+from lockstep.systems.trace_files import imported_trace
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
@@ -165,7 +165,7 @@ RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
 
 
 def checked(recording: Recording) -> TraceVerdict:
-    imported = imported_file(traces_dir() / recording.file, recording.import_options)
+    imported = imported_trace(traces_dir() / recording.file, recording.import_options)
     trace = Trace(trace_lines(imported.header, imported.events), recording.file)
     system = SYSTEMS[trace.header.spec]
     spec = trace_spec(trace.header, recording.file, recording.switches(system))

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.dledger.constants import FEATURES as DLEDGER_FEATURES
+from lockstep.systems.dledger.constants import CHOICES as DLEDGER_CHOICES
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.constants import FEATURES
+from lockstep.systems.hashicorp.constants import CHOICES
 from lockstep.systems.system import System
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
@@ -142,7 +142,7 @@ OF_DLEDGER = Vocabulary(
     page="actions.md",
     whole="whole",
     examples=("fine_published", "applied", "whole"),
-    features=DLEDGER_FEATURES,
+    features=DLEDGER_CHOICES.features,
     arguments={
         "m": "the message that is handled, or lost, or delivered twice, field for field",
         "peer": "the follower that the dispatcher is for",
@@ -174,7 +174,7 @@ OF_HASHICORP = Vocabulary(
     page="hashicorp.md",
     whole="raft_whole",
     examples=("raft_whole_published", "raft_snapshots", "raft_members", "raft_transfers"),
-    features=tuple(map(str, FEATURES)),
+    features=CHOICES.features,
     arguments={
         "m": "the message that is handled, or lost, or delivered twice, field for field",
         "outcome": 'how the writes of the step end: `{"result": "DONE", "write": 0}`, or `FAIL` or `CRASH` at a write',

@@ -31,7 +31,7 @@ from tests.support.sampling import sampled
 
 ROWS = {row.switch: row for row in counterexamples()}
 SAMPLE = ("StaleCompareIndex", "ReplayUncommitted")
-#: What keeps something from happening: no finite trace of it violates anything.
+#: Flaws that keep something from happening: no finite trace of one violates anything.
 LIVENESS = (
     *("RepeatedPush", "HighTermLaggard"),
     *("LongerLogOlderTerm", "KnownLeaderRejected", "MatchWithoutRecalculate", "ReapedInstall"),

@@ -17,7 +17,7 @@ NAMES = {
     *("raftref", "raftref.choices", "raftref.limits"),
     *("raftref.dledger", "raftref.dledger.choices", "raftref.hashicorp", "raftref.hashicorp.choices"),
 }
-#: What other commands, engines and forms need.
+#: Modules of other commands, engines and forms.
 OTHERS = {"lockstep.conformance.by_tlc", "lockstep.report.junit_xml", "importlib.metadata", "networkx", "z3", "pyspark"}
 PROGRAM = """
 import sys, lockstep.cli.command_line

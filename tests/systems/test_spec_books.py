@@ -30,7 +30,7 @@ def text(module: Path) -> str:
 
 
 def constants(system: System) -> Mapping[str, Value]:
-    """Those of a trace whose header chooses no more than it must."""
+    """The constants of a trace whose header chooses no more than it must."""
     assert system.constants is not None
     first = {name: values[0] for name, values in system.constants.allowed.items()}
     return system.constants.values(["n1", "n2"], {**first, **system.constants.defaults})

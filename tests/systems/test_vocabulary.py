@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
+from lockstep.systems.hashicorp.constants import CHOICES, CONSTANTS, IN_V173
 from raftref.hashicorp.messages import RpcType
 from tests.scripts.vocabulary import OF_DLEDGER, OF_HASHICORP, VOCABULARIES, Vocabulary
 from tests.support.places import ROOT
@@ -44,8 +44,8 @@ def test_the_page_has_the_defaults_of_a_header() -> None:
     section = text[text.index("## A trace of hashicorp/raft") :]
     bounds = {name: CONSTANTS.defaults[name] for name in ("MaxAppendEntries", "TrailingLogs", "RetainSnapshots")}
     assert [name for name, value in bounds.items() if f"`{name}` ({value})" not in section] == []
-    assert {CONSTANTS.defaults[name] for name in FEATURES} == {True}
-    assert {str(each) for each in FLAWS if CONSTANTS.defaults[each] == "published"} == {*IN_V173}
+    assert {CONSTANTS.defaults[name] for name in CHOICES.features} == {True}
+    assert {str(each) for each in CHOICES.flaws if CONSTANTS.defaults[each] == "published"} == {*IN_V173}
     assert (CONSTANTS.defaults["Fifo"], CONSTANTS.defaults["Voters"]) == (False, 0)
 
 

@@ -10,7 +10,7 @@ import click
 
 from lockstep.cli.options import FORMAT, LOCAL_MASTER, completing, plan_names, progress, progress_end
 from lockstep.cli.pipeline.pipeline_options import TIMEOUT
-from raftref.limits import EVENTS_MAX
+from raftref.limits import MAX_EVENTS
 
 if TYPE_CHECKING:
     from lockstep.jobs.fleet import Fleet
@@ -38,7 +38,7 @@ def _known_plans(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) 
 )
 @click.option(
     "--events",
-    type=click.IntRange(1, EVENTS_MAX),
+    type=click.IntRange(1, MAX_EVENTS),
     default=900,
     show_default=True,
     help="The number of events of each cluster.",

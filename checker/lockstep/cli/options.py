@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from lockstep.base.terminal import wipe_line
-from raftref.limits import EVENTS_MAX
+from raftref.limits import MAX_EVENTS
 
 if TYPE_CHECKING:
     from lockstep.report.page.page_content import PageContext
@@ -76,7 +76,7 @@ ITF = click.option(
 )
 EVENTS = click.option(
     "--events",
-    type=click.IntRange(1, EVENTS_MAX),
+    type=click.IntRange(1, MAX_EVENTS),
     default=400,
     show_default=True,
     help="The number of events of each cluster.",

@@ -22,7 +22,7 @@ from lockstep.systems.own_logs import LogSearch, OwnLogs, load_mapped_spec
 from lockstep.systems.own_traces import check_own, not_checked
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace, watched
-from lockstep.systems.trace_specs import Switches, compiled, spec_hash, subject, system_of
+from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
@@ -103,11 +103,11 @@ class KnownTraceCheck:
             events = watched(trace, path, self.say, Deadline(self.timeout_seconds))
             found = check_trace(events, spec, system.interface(spec), listener=self.listener)
         else:
-            # The module that makes modules of traces is slow to import, and only this needs it.
+            # Slow to import, and only this needs it.
             from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
 
-            held = subject(system, header, source, self.switches, self.tlc.jar)
-            found = check_with_tlc(trace, held, timeout_seconds=self.tlc.timeout, jar=self.tlc.jar)
+            spec_for_tlc = tlc_spec(system, header, source, self.switches, self.tlc.jar)
+            found = check_with_tlc(trace, spec_for_tlc, timeout_seconds=self.tlc.timeout, jar=self.tlc.jar)
         found.notes.extend(notes_on(header, system, source))
         return found
 
@@ -165,15 +165,15 @@ def own_check(
     logs do not pass if some explanation of them fails a property; `say`, called with the progress.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
-    held = load_mapped_spec(own, cfg, mapping, search_path=search_path, jar=jar)
-    check = partial(check_own, spec=held.spec, interface=held.interface, mapping=held.mapping)
+    loaded = load_mapped_spec(own, cfg, mapping, search_path=search_path, jar=jar)
+    check = partial(check_own, spec=loaded.spec, interface=loaded.interface, mapping=loaded.mapping)
     if tlc is None:
         plain: FileCheck = partial(check, timeout_seconds=timeout_seconds, say=say)
         search: LogSearch = partial(check_logs, timeout_seconds=timeout_seconds)
     else:
         parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
         plain, search = partial(check, check=partial(_check_with_tlc, parsed, tlc)), _refuse_search
-    return OwnLogs(plain, held.searched, held.always, strict, say, search, not_checked(held.spec))
+    return OwnLogs(plain, loaded.searched, loaded.always, strict, say, search, not_checked(loaded.spec))
 
 
 def _check_with_tlc(parsed: Parsed, tlc: ByTlc, trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:

@@ -82,7 +82,7 @@ def not_checked(spec: Spec) -> tuple[str, ...]:
 
 
 def with_notes(found: TraceVerdict, notes: Sequence[str]) -> TraceVerdict:
-    """Return a verdict that names what was not checked, and does not say that every property holds."""
+    """Return a verdict that names the properties that were not checked, and does not claim that every one holds."""
     if notes and found.verdict not in (Verdict.MALFORMED, Verdict.INTERNAL):
         found.notes += notes
         found.reason = found.reason.replace(

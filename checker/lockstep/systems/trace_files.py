@@ -80,7 +80,7 @@ def _other_kind(source: str, first: bytes) -> str | None:
 
 
 def watched(events: Events, path: Path | None, say: Say, deadline: Deadline) -> Watched:
-    """Return events that are counted; `path` is their file, whose end line says how many they are."""
+    """Return events that are counted; `path` is their file, whose end line has their number."""
     return Watched(events, say, deadline, None if path is None else events_at_end(path))
 
 
@@ -187,20 +187,13 @@ def import_trace(
 
 
 def imported_trace(recorded: Path | Sequence[Path], options: ImportOptions = NO_OPTIONS, say: Say = silent) -> Imported:
-    """Import raw input as import_trace does, without writing it: the header has the hash of the spec."""
+    """Import raw input as import_trace does, without writing it."""
     files = [recorded] if isinstance(recorded, Path) else list(recorded)
-    system, _ = raw_format(files[0])
-    imported = imported_file(files, options, say)
-    return replace(imported, header=msgspec.structs.replace(imported.header, spec_hash=spec_hash(system)))
-
-
-def imported_file(recorded: Path | Sequence[Path], options: ImportOptions = NO_OPTIONS, say: Say = silent) -> Imported:
-    """Import raw input; arguments and errors are those of import_trace."""
-    files = [recorded] if isinstance(recorded, Path) else list(recorded)
-    _, raw = raw_format(files[0])
+    system, raw = raw_format(files[0])
     if len(files) > 1 and not raw.is_explained:
         raise BadInputError(f"{files[1]}: {files[0]} is {raw.name}, which is imported alone")
-    return raw.read(files, options, trace_spec, say)
+    imported = raw.read(files, options, trace_spec, say)
+    return replace(imported, header=msgspec.structs.replace(imported.header, spec_hash=spec_hash(system)))
 
 
 def raw_format(recording: Path) -> tuple[System, RawFormat]:

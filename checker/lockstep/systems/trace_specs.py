@@ -133,11 +133,11 @@ def compiled(
     return spec
 
 
-def subject(
+def tlc_spec(
     system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
 ) -> TlcSpec:
-    """Return what TLC holds a trace against; arguments and exceptions are those of trace_spec."""
-    # What makes modules of traces is slow to import, and only `--engine tlc` needs it.
+    """Return the spec that TLC holds a trace against; arguments and exceptions are those of trace_spec."""
+    # Slow to import, and only `--engine tlc` needs it.
     from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
 
     spec = compiled(system, header, source, switches, jar)

@@ -9,7 +9,7 @@ FileName: TypeAlias = str
 
 
 class DiskError(Exception):
-    """A file cannot hold, or does not hold, what is asked for."""
+    """A file cannot hold the bytes to write, or does not hold those to read."""
 
 
 class Disk(Protocol):

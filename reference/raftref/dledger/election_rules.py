@@ -117,7 +117,7 @@ def vote_code(voter: Member, m: VoteMessage, *, to_self: bool) -> VoteCode:
     """Decide on a vote. The logs are compared before the terms, and the voter's role is not asked.
 
     Args:
-        voter: The member that is asked.
+        voter: The member that decides.
         m: The candidate's request.
         to_self: Whether the candidate asks itself.
 

@@ -112,7 +112,7 @@ class EntryHandler(Node):
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id
 
     def _obeys(self, m: Request | CommitRequest) -> bool:
-        """As published COMPARE and COMMIT are obeyed whatever their term and leader (PushTermCheck)."""
+        """Return whether a COMPARE or COMMIT is obeyed: as published, whatever its term and leader (PushTermCheck)."""
         return self.has(Flaw.PUSH_TERM_CHECK) or self._is_from_its_leader(m)
 
     def _answer(self, m: PushRequest, code: Code) -> Effects:
@@ -158,9 +158,10 @@ class EntryHandler(Node):
         Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
         """
         self._take(m)
-        if not self._may_truncate(m):
+        is_late = self._is_late_truncate(m)
+        if not self._may_truncate(m, is_late=is_late):
             return self._answer(m, Code.INCONSISTENT_STATE)
-        if not self._is_late_truncate(m):
+        if not is_late:
             self.ledger_store.truncate(m.index, m.entry, curr_term=self.member_state.curr_term)
         self.learn_committed(m.term, m.commit_index)
         return self._answer(m, Code.SUCCESS)
@@ -177,10 +178,10 @@ class EntryHandler(Node):
             and store.term_at(store.end_index) == m.term
         )
 
-    def _may_truncate(self, m: Request) -> bool:
-        """As published the committed index does not matter (CommitPastEnd); repaired nothing is cut below it."""
+    def _may_truncate(self, m: Request, *, is_late: bool) -> bool:
+        """Return whether a TRUNCATE is obeyed: as published, even below the committed index (CommitPastEnd)."""
         store = self.ledger_store
-        keeps_committed = m.index >= min(store.committed_index, store.end_index) or self._is_late_truncate(m)
+        keeps_committed = m.index >= min(store.committed_index, store.end_index) or is_late
         return self._is_from_its_leader(m) and (self.has(Flaw.COMMIT_PAST_END) or keeps_committed)
 
     # ---- APPEND ----

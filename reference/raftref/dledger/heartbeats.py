@@ -92,7 +92,7 @@ class Heartbeats(MessageElections):
         return Effects(sent=sent, abandoned=Abandoned(type=ElectionType.HEARTBEAT))
 
     def _outcome(self, beats: Round) -> HeartBeatOutcome:
-        """As published a leader with a quorum does not mind the higher term of a member (HighTermLaggard)."""
+        """Return the outcome; as published a leader with a quorum ignores a member's higher term (HighTermLaggard)."""
         if not self.has(Flaw.HIGH_TERM_LAGGARD) and beats.max_term > self.member_state.curr_term:
             return HeartBeatOutcome.HIGHER_TERM
         return heart_beat_outcome(self.member_state.curr_term, beats.max_term, beats.answers)

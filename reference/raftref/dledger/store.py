@@ -96,7 +96,7 @@ class LedgerStore:
         self._force_if_at_once()
 
     def _force_if_at_once(self) -> None:
-        """As published what is written reaches the disk later (AsyncFlush); repaired it is forced at once."""
+        """Force the file, unless as published writes reach the disk later (AsyncFlush)."""
         if not self.config.has(Flaw.ASYNC_FLUSH):
             self.force()
 
@@ -130,7 +130,7 @@ class LedgerStore:
         self._written(entry, curr_term)
 
     def _behind(self, entries: Log) -> Log:
-        """As published what a cut leaves behind the end stays in the file (TruncatedTail); repaired it is gone."""
+        """Return what a cut leaves behind the end: as published, the entries (TruncatedTail); repaired, nothing."""
         return entries if self.config.has(Flaw.TRUNCATED_TAIL) else ()
 
     def update_committed_index(self, term: Term, new_index: Index, *, curr_term: Term) -> None:

@@ -2,5 +2,5 @@
 
 A `Server` is what one server stores and knows. Each action of the spec is a function by the same name
 (`HandleRequestVoteResponse` is `votes.handle_request_vote_response`) in the module of the spec's chapter. It changes
-that server only and returns what it asks of the world outside.
+that server only and returns its effects on the world outside.
 """

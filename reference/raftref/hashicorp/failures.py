@@ -39,7 +39,7 @@ def restart(server: Server) -> None:
 def start(server: Server) -> None:
     """Read the stores: of the log behind the newest snapshot only the configurations count.
 
-    The entries wait for the leader to say that they are committed.
+    The entries wait for a leader's commit index.
 
     Source: NewRaft, restoreSnapshot.
     """

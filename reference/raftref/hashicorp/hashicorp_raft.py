@@ -1,4 +1,4 @@
-"""The whole protocol by the names of its actions, and what a trace may show of a server."""
+"""The whole protocol by the names of its actions, and the fields that a trace may show of a server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _replication(server: Server) -> dict[str, Any]:
     return {peer: {**each, "awaiting": each["awaiting"] or "NOTHING"} for peer, each in routines.items()}
 
 
-#: What a trace may show of a server as JSON, by the names of the spec's Observe.
+#: The fields that a trace may show of a server, as JSON, by the names of the spec's Observe.
 SHOWN: Mapping[str, Callable[[Server], Any]] = {
     "role": lambda server: server.role.value,
     "loop": lambda server: server.loop.value,

@@ -56,7 +56,7 @@ class Response(Message):
 
 @dataclass(frozen=True, slots=True)
 class RequestVoteRequest(Request):
-    """A candidate asks for a vote in its term, and says where its log ends.
+    """A candidate requests a vote in its term, with the end of its log.
 
     `leadership_transfer`: a leader has chosen it.
     """
@@ -98,7 +98,7 @@ class RequestPreVoteResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntriesRequest(Request):
-    """A leader sends entries, says what comes before them, and how far it has committed."""
+    """A leader sends entries, with the entry before them and its commit index."""
 
     type: ClassVar[RpcType] = RpcType.APPEND_ENTRIES
     term: Term
@@ -121,7 +121,7 @@ class AppendEntriesResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatRequest(Request):
-    """A leader says that it leads a term: an AppendEntries without anything else."""
+    """A leader claims its term: an AppendEntries without anything else."""
 
     type: ClassVar[RpcType] = RpcType.HEARTBEAT
     term: Term

@@ -50,15 +50,15 @@ class Group(ABC, Generic[S, M, E]):
 
     @abstractmethod
     def perform(self, node: str, action: str, args: tuple[Any, ...]) -> E:
-        """Let a node take an action, and the network do what its step asks for."""
+        """Let a node take an action, and the network apply the effects of its step."""
 
     @abstractmethod
     def before(self, node: str) -> Any:
-        """Return what is needed of a node to show later what a step has changed."""
+        """Return the state of a node that shows later what a step has changed."""
 
     @abstractmethod
     def shows(self, node: str, action: str, before: Any, effects: E | None) -> dict[str, Any]:
-        """Return what an event shows of its node after a step."""
+        """Return the fields that an event shows of its node after a step."""
 
     @abstractmethod
     def sent(self, effects: E) -> list[M]:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from raftref.limits import EVENTS_MAX
+from raftref.limits import MAX_EVENTS
 from raftref.simulation.plans import (
     PlanError,
     check_boolean,
@@ -25,7 +25,7 @@ from raftref.simulation.plans import (
 
 E = TypeVar("E", bound=StrEnum)
 
-#: Of rates that exclude each other: of each message, of each write, of each moment.
+#: Kinds of rates that exclude each other: those of each message, of each write, of each moment.
 MESSAGE, WRITE, EVENT = "message", "write", "event"
 
 
@@ -76,12 +76,12 @@ class GroupPlan:
     may be down at once.
     """
 
-    events: int = integer(2000, 0, EVENTS_MAX)
+    events: int = integer(2000, 0, MAX_EVENTS)
     fifo: bool = boolean(False)
     loss: float = probability(0.03, MESSAGE)
     duplicate: float = probability(0.02, MESSAGE)
     delay: float = probability(0.05, MESSAGE)
-    delay_events: int = integer(40, 1, EVENTS_MAX)
+    delay_events: int = integer(40, 1, MAX_EVENTS)
     reorder: float = probability(0.4)
     max_down: int = 1
 

@@ -54,7 +54,7 @@ class RaftAlone(RuleBasedStateMachine):
 
     flaws: ClassVar[frozenset[Flaw]] = frozenset()
     voters: ClassVar[int] = 3
-    #: How writes go, besides well.
+    #: The outcomes of writes that fail or are the last.
     failures: ClassVar[tuple[Outcome, ...]] = ()
     terms: ClassVar[int] = TERMS
     #: Whether the first server leads already.
@@ -367,7 +367,7 @@ def test_a_repaired_reference_keeps_the_properties_of_raft(machine: type[RaftAlo
     search(machine, examples=examples, steps=40)
 
 
-#: What a flaw breaks, in which machine, and within how many examples of how many steps it is found.
+#: The property that a flaw breaks, the machine, and the examples and steps within which it is found.
 FOUND = {
     Flaw.TORN_VOTE: (Electing, "LeaderCompleteness", 12_000, 15),
     Flaw.EVEN_QUORUM: (FourVoters, "CommittedIsStored|LeaderCompleteness", 6000, 40),

@@ -12,12 +12,12 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import Events, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.trace_specs import Switches, subject
+from lockstep.systems.trace_specs import Switches, tlc_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.trace_format import Header
 
-#: What the words of a trace of DLedger stand for: null is no node.
+#: The values of the words of a trace of DLedger: null is no node.
 WORDS = Words(ModelValue("NoNode"))
 
 assert DLEDGER.constants is not None
@@ -37,6 +37,6 @@ def check_dledger(
     return check_trace(trace, spec, interface(spec), evaluation)
 
 
-def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> TlcSpec:
+def dledger_tlc_spec(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> TlcSpec:
     """Return the spec that TLC holds a trace of DLedger against."""
-    return subject(DLEDGER, header, source, switches, jar)
+    return tlc_spec(DLEDGER, header, source, switches, jar)

@@ -12,7 +12,7 @@ from lockstep.trace.trace_format import Event
 def times_reached(
     simulator: Simulator, reached: Callable[[list[Event]], Iterable[Reached]], plan: str, clusters: int, events: int
 ) -> Counter[Reached]:
-    """How many clusters of a plan reach each thing; each must run for all its events."""
+    """Count the clusters of a plan that reach each part; each must run for all its events."""
     counts: Counter[Reached] = Counter()
     for seed in range(1, clusters + 1):
         run = list(simulator.cluster(plan, seed, events)[1])

@@ -72,7 +72,7 @@ ELSEWHERE = {
 
 #: No plan elects a leader in one step.
 TAKEN = sorted(ACTIONS.keys() - {"ElectLeader"})
-#: Of each part of the protocol some; the others at night.
+#: Some plans for each part of the protocol; the others at night.
 SOME = ("ActOnQuorumIndex", "HandleVote")
 
 

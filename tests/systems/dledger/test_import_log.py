@@ -21,7 +21,7 @@ from lockstep.systems.dledger.log_lines import LogLine, read_logs
 from lockstep.systems.dledger.log_lookahead import LogLookahead, OrderedLines
 from lockstep.systems.dledger.log_roles import NodeRoles
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.trace_files import import_trace, imported_file, write_cluster
+from lockstep.systems.trace_files import import_trace, imported_trace, write_cluster
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
@@ -88,7 +88,7 @@ def test_the_log_of_figure_8_alone_shows_that_a_committed_entry_is_lost(tmp_path
 
 
 def test_the_log_of_a_partition_is_explained_and_no_property_fails(tmp_path: Path) -> None:
-    explanation = imported_file(CAPTURED / "dledger-0.2.7-leader_partition.log")
+    explanation = imported_trace(CAPTURED / "dledger-0.2.7-leader_partition.log")
     assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
     assert explanation.summary.states > 1
 
@@ -140,12 +140,12 @@ def test_a_step_that_dledger_logs_cannot_be_hidden() -> None:
 
 
 def imported_header() -> Header:
-    return imported_file(CAPTURED / "dledger-0.2.7-figure8.log").header
+    return imported_trace(CAPTURED / "dledger-0.2.7-figure8.log").header
 
 
 def test_every_line_of_a_kind_that_the_spec_knows_is_a_step_or_an_observation() -> None:
     """But for rounds of votes, where only the node and the number of members count."""
-    uses = imported_file(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
+    uses = imported_trace(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
     for kind, use in uses.items():
         assert ("noise" in use) is (kind in ("other", "vote_response", "vote_result")), kind
     assert uses["restart"] == {"action": 3}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockstep.base.package_data import common_dir
-from lockstep.systems.dledger.constants import CONSTANTS, FEATURES, FLAWS
+from lockstep.systems.dledger.constants import CHOICES, CONSTANTS
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.registry import manifest
 from lockstep.systems.trace_specs import trace_spec
@@ -25,8 +25,8 @@ def test_the_guide_runs_tlc_on_the_module_that_goes_with_the_cfg() -> None:
 
 def test_features_and_flaws_have_one_name_in_spec_header_and_reference() -> None:
     spec = trace_spec(header(fault_plan("whole", 1)), "t")
-    assert (spec.evaluate("FeatureNames"), spec.evaluate("FlawNames")) == (set(FEATURES), set(FLAWS))
-    assert {*FEATURES, *FLAWS, "Fifo"} == set(CONSTANTS.allowed)
+    assert (spec.evaluate("FeatureNames"), spec.evaluate("FlawNames")) == (set(CHOICES.features), set(CHOICES.flaws))
+    assert {*CHOICES.features, *CHOICES.flaws, "Fifo"} == set(CONSTANTS.allowed)
     assert spec.evaluate("Features") == {*FINE, *VOTES, "StepwiseElections"}
 
 

@@ -27,7 +27,7 @@ CUT = "does not begin where {} first started"
 
 @pytest.mark.parametrize("name", sampled(LOG_NAMES := [path.name for path in LOGS], LOG_NAMES[:2]))
 def test_a_log_is_refused_from_the_line_on_that_first_changed_a_term(name: str, tmp_path: Path) -> None:
-    """Whatever is cut above it changes nothing; whatever is cut from there on, a node shows a life before."""
+    """A cut above it changes nothing; after any cut from there on, a node shows a life before."""
     lines = (CAPTURED / name).read_text().splitlines(keepends=True)
     first = next(number for number, line in enumerate(lines) if "INCREASE_TERM" in line)
     version = name.split("-")[1]

@@ -30,7 +30,7 @@ from tests.support.systems.recording_lies import LIES, renumbered, with_lie
 CAPTURED = traces_dir() / "captured" / "hashicorp"
 Lines = list[dict[str, Any]]
 
-#: What a recorder's transport has no way for.
+#: The flaws that a recorder's transport has a way for.
 _FLAWS = {"flaws": sorted(str(each) for each in IN_V173 - {Flaw.HEARTBEAT_RACE})}
 _RESTLESS = {**_FLAWS, "timeout": 0.012, "lease": 0.006, "client": 0.1, "zombie": 0.01, "zombie_heartbeat": 0.0033}
 _WITHOUT_PRE_VOTE = {"features": sorted(str(each) for each in ALL_FEATURES - {Feature.PRE_VOTE})}
@@ -83,7 +83,7 @@ def checked(lines: Lines) -> TraceVerdict:
 
 @pytest.mark.parametrize(("plan", "seed"), sampled(CLUSTERS, SAMPLE))
 def test_a_true_recording_is_a_behaviour_of_the_spec(plan: str, seed: int) -> None:
-    """Whatever the recorder orders by chance; of a flaw that the library has, a property may fail."""
+    """In any order that the recorder may choose; with the library's flaws a property may fail."""
     lines = simulated(plan, seed)
     found = checked(lines)
     assert found.deviation is None, found.deviation
@@ -99,7 +99,7 @@ def noticed(lines: Lines, violated: set[str]) -> bool:
     return found.deviation is not None or not found.violations.keys() <= violated
 
 
-#: Of each lie, which part is noticed at least, of those that are planted in 18 recordings. What is not noticed has no
+#: The least share of each lie that is noticed, of those planted in 18 recordings. A lie that is not noticed has no
 #: consequence that is recorded: a call that nobody awaits is answered otherwise; a recording ends before the next use.
 #: Whether a log would have been compacted is not known where no later snapshot is begun.
 LEAST_SHARE = dict.fromkeys(LIES, 0.9) | {

@@ -32,7 +32,7 @@ RECORDING = traces_dir() / "captured" / "hashicorp" / "raft-1.7.3-snapshot_loop.
 #: By `seq`: n1 reads its FSM for its snapshot, saves it, and is done; n2 sends its own, and gets the answer.
 READS, SAVES, COMPLETE = 319, 323, 326
 SENDS, SAVED, RESTORES, INSTALLED, RESPONDS, REPLY = 494, 497, 499, 502, 503, 504
-#: What n1 has applied before, and what it has after the snapshot is installed.
+#: The last index that n1 has applied before the snapshot is installed.
 APPLIED = 10
 ERROR = "open snapshots/2-7-1795230077685/meta.json: no such file or directory"
 

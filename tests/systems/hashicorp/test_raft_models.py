@@ -8,7 +8,7 @@ import pytest
 
 from lockstep.models.model_manifest import ModelEntry
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
+from lockstep.systems.hashicorp.constants import CHOICES, CONSTANTS, IN_V173
 from lockstep.systems.registry import manifest, manifests
 from lockstep.tla.loading.load_spec import load_spec
 
@@ -46,7 +46,7 @@ def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry)
 
 
 def test_every_flaw_has_a_green_model_that_it_alone_makes_fail() -> None:
-    assert {each.switch for each in SENSITIVE} == set(FLAWS)
+    assert {each.switch for each in SENSITIVE} == set(CHOICES.flaws)
 
 
 def test_the_readme_tells_the_sensitivity_of_every_flaw() -> None:
@@ -58,8 +58,8 @@ def test_the_readme_tells_the_sensitivity_of_every_flaw() -> None:
 def test_every_feature_and_every_flaw_is_a_choice_of_the_header() -> None:
     values = CONSTANTS.values(["n1"], CONSTANTS.defaults)
     spec = load_spec(HASHICORP.module, HASHICORP.trace_cfg, constants=values, footprints=HASHICORP.footprints)
-    assert spec.evaluate("FeatureNames") == set(FEATURES)
-    assert spec.evaluate("FlawNames") == set(FLAWS)
+    assert spec.evaluate("FeatureNames") == set(CHOICES.features)
+    assert spec.evaluate("FlawNames") == set(CHOICES.flaws)
     assert spec.evaluate("InV173") == set(IN_V173) == set(spec.constants["Flaws"])
 
 

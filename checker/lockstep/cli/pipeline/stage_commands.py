@@ -23,7 +23,7 @@ from lockstep.cli.pipeline.pipeline_options import (
     session,
     spark_options,
 )
-from raftref.limits import EVENTS_MAX
+from raftref.limits import MAX_EVENTS
 
 if TYPE_CHECKING:
     from lockstep.pipeline.generate_stage import Clusters
@@ -59,7 +59,7 @@ VARIANTS = click.option(
 )
 EVENTS = click.option(
     "--events",
-    type=click.IntRange(1, EVENTS_MAX),
+    type=click.IntRange(1, MAX_EVENTS),
     default=500,
     show_default=True,
     help="How many events a cluster takes.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lockstep.systems.feature_constants import PUBLISHED, REPAIRED, FeatureConstants
 from lockstep.systems.node_picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.constructed_sets import STRING
@@ -12,14 +13,11 @@ from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
 
 #: The feature that the reference always has.
 STEPWISE_ELECTIONS = "StepwiseElections"
-FEATURES, FLAWS = (STEPWISE_ELECTIONS, *map(str, Feature)), tuple(map(str, Flaw))
+CHOICES = FeatureConstants((STEPWISE_ELECTIONS, *map(str, Feature)), tuple(map(str, Flaw)))
+header_constants = CHOICES.in_header
 
-PUBLISHED, REPAIRED = "published", "repaired"
-#: The flaws of 0.2.7, and none, as a header has them.
-AS_PUBLISHED = {str(each): PUBLISHED if each in IN_0_2_7 else REPAIRED for each in Flaw}
-ALL_REPAIRED = dict.fromkeys(FLAWS, REPAIRED)
 #: A feature that a header does not name is off, a flaw as published in 0.2.7.
-DEFAULTS: Choices = {**dict.fromkeys(map(str, Feature), False), **AS_PUBLISHED}
+DEFAULTS: Choices = {**dict.fromkeys(map(str, Feature), False), **CHOICES.forms(IN_0_2_7)}
 
 
 def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
@@ -29,16 +27,8 @@ def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
         "Value": STRING,
         "NoNode": ModelValue("NoNode"),
         "Fifo": chosen["Fifo"],
-        "Features": frozenset(each for each in FEATURES if chosen[each] is True),
-        "Flaws": frozenset(each for each in FLAWS if chosen[each] == PUBLISHED),
+        **CHOICES.in_spec(chosen),
     }
-
-
-def header_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the constants of a spec, with its features and flaws as a header has them."""
-    features = {each: each in constants["Features"] for each in FEATURES}
-    flaws = {each: PUBLISHED if each in constants["Flaws"] else REPAIRED for each in FLAWS}
-    return {**constants, **features, **flaws}
 
 
 def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
@@ -50,14 +40,13 @@ def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], di
 _ALLOWED: dict[str, tuple[Choice, ...]] = {
     STEPWISE_ELECTIONS: (False, True),
     "Fifo": (False, True),
-    **dict.fromkeys(map(str, Feature), (True, False)),
-    **dict.fromkeys(FLAWS, (PUBLISHED, REPAIRED)),
+    **{name: values for name, values in CHOICES.allowed.items() if name != STEPWISE_ELECTIONS},
 }
 
 CONSTANTS = Constants(
     allowed=_ALLOWED,
     defaults=DEFAULTS,
-    variants={PUBLISHED: AS_PUBLISHED, REPAIRED: ALL_REPAIRED},
+    variants={PUBLISHED: CHOICES.forms(IN_0_2_7), REPAIRED: CHOICES.forms(())},
     values=_values,
     header_choices=_header_choices,
 )

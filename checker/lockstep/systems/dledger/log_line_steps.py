@@ -56,7 +56,7 @@ def _heartbeat_timeout(at: LineContext) -> Iterator[Chain]:
 
 
 def _do_compare(at: LineContext) -> Iterator[Chain]:
-    """DoCompare from the end of the log, which is where later lines say that it was."""
+    """DoCompare from the end of the log, which later lines show."""
     node, peer = at.line.node, at.line.words["peer"]
     if not at.chain.leads(node) or compare_index(at.chain, node, peer) != -1:
         return

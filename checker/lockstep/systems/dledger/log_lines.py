@@ -75,7 +75,7 @@ _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
 #: The words that are numbers.
 _NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
 _RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII | re.MULTILINE)
-#: As Java prints a map, and as fastjson does.
+#: The watermarks of a term, as Java prints a map, or as fastjson does.
 _MARKS_OF_TERM = re.compile(r'"?(\d+)"?[=:]\{([^{}]*)\}(?:, ?|$)', re.ASCII)
 _MARK = re.compile(r'"?([^"=:, ]+)"?[=:](-?\d+)(?:, ?|$)', re.ASCII)
 _MAX_DIGITS = 20

@@ -14,7 +14,7 @@ from typing import Any
 from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.dledger import recorded_follower as follower
 from lockstep.systems.dledger import recorded_leader as leader
-from lockstep.systems.dledger.constants import DEFAULTS, REPAIRED, STEPWISE_ELECTIONS
+from lockstep.systems.dledger.constants import DEFAULTS, STEPWISE_ELECTIONS
 from lockstep.systems.dledger.recorded_group import (
     LOG_FIELDS,
     ROLE_FIELDS,
@@ -48,6 +48,7 @@ from lockstep.systems.dledger.recording_lines import (
 )
 from lockstep.systems.dledger.recording_reader import RECORDING
 from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
+from lockstep.systems.feature_constants import REPAIRED
 from lockstep.systems.recording_file import NodeLine, RecordingLine, line_uses
 from lockstep.trace import trace_format as trace
 from lockstep.trace.imported_trace import Imported, Summary

@@ -330,7 +330,7 @@ class VoteLine(NodeLine, kw_only=True):
 
 
 class SendVote(VoteLine, tag="send_vote", kw_only=True):
-    """A vote is asked for."""
+    """A candidate requests a vote."""
 
 
 class RecvVote(VoteLine, tag="recv_vote", kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lockstep.systems.feature_constants import PUBLISHED, REPAIRED, FeatureConstants
 from lockstep.systems.node_picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.constructed_sets import STRING
@@ -11,11 +12,10 @@ from lockstep.tla.values.kinds import ModelValue, Value
 from raftref.hashicorp.choices import IN_V173, Feature, Flaw
 
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
-NODES_MAX, BOUND_MAX = 64, 100_000
+MAX_NODES, MAX_BOUND = 64, 100_000
 
-FEATURES, FLAWS = tuple(Feature), tuple(Flaw)
-
-PUBLISHED, REPAIRED = "published", "repaired"
+CHOICES = FeatureConstants(tuple(map(str, Feature)), tuple(map(str, Flaw)))
+header_constants = CHOICES.in_header
 
 
 def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
@@ -29,16 +29,8 @@ def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
         "Value": STRING,
         "NoNode": ModelValue("NoNode"),
         **{name: chosen[name] for name in bounds},
-        "Features": frozenset(str(each) for each in FEATURES if chosen[each] is True),
-        "Flaws": frozenset(str(each) for each in FLAWS if chosen[each] == PUBLISHED),
+        **CHOICES.in_spec(chosen),
     }
-
-
-def header_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
-    """Return features and flaws of a spec by the names that a header has for them, with its bounds."""
-    features = {str(each): each in constants["Features"] for each in Feature}
-    flaws = {str(each): PUBLISHED if each in constants["Flaws"] else REPAIRED for each in Flaw}
-    return {**constants, **features, **flaws}
 
 
 def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
@@ -50,19 +42,14 @@ def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], di
     return tuple(nodes), {name: header[name] for name in _ALLOWED}
 
 
-def _variant(flaws: frozenset[Flaw]) -> dict[str, str]:
-    return {str(each): PUBLISHED if each in flaws else REPAIRED for each in Flaw}
-
-
 _ALLOWED: dict[str, tuple[Choice, ...] | range] = {
     "Fifo": (False, True),
-    "Voters": range(NODES_MAX + 1),
-    "Nonvoters": range(NODES_MAX),
-    "MaxAppendEntries": range(1, BOUND_MAX + 1),
-    "TrailingLogs": range(BOUND_MAX + 1),
-    "RetainSnapshots": range(1, BOUND_MAX + 1),
-    **{str(each): (True, False) for each in Feature},
-    **{str(each): (PUBLISHED, REPAIRED) for each in Flaw},
+    "Voters": range(MAX_NODES + 1),
+    "Nonvoters": range(MAX_NODES),
+    "MaxAppendEntries": range(1, MAX_BOUND + 1),
+    "TrailingLogs": range(MAX_BOUND + 1),
+    "RetainSnapshots": range(1, MAX_BOUND + 1),
+    **CHOICES.allowed,
 }
 
 #: A flaw that a header does not name is as in v1.7.3; the bounds are the library's defaults. Unless the header says
@@ -76,10 +63,10 @@ CONSTANTS = Constants(
         "MaxAppendEntries": 64,
         "TrailingLogs": 10240,
         "RetainSnapshots": 2,
-        **{str(each): True for each in Feature},
-        **_variant(IN_V173),
+        **dict.fromkeys(CHOICES.features, True),
+        **CHOICES.forms(IN_V173),
     },
-    variants={PUBLISHED: _variant(IN_V173), REPAIRED: _variant(frozenset())},
+    variants={PUBLISHED: CHOICES.forms(IN_V173), REPAIRED: CHOICES.forms(())},
     values=_values,
     header_choices=_header_choices,
 )

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from lockstep.systems.hashicorp.constants import PUBLISHED, header_constants
+from lockstep.systems.feature_constants import PUBLISHED
+from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
 from lockstep.systems.plan_floors import Seldom, Unreachable, few_and_whole, parts, seldom_parts, unreachable_parts

@@ -17,7 +17,7 @@ _STORES: dict[str, Any] = {"store_failure": 0.03, "crash_in_write": 0.03, "resta
 _SNAPSHOTS: dict[str, Any] = {"snapshot": 0.02, "client": 0.1, "trailing_logs": 1}
 #: Servers come and go; one that was removed may come back.
 _MEMBERS: dict[str, Any] = {"spares": 1, "nonvoters": 1, "change": 0.04, "max_down": 2}
-#: Leaders hand over, and are asked whether they lead.
+#: Leaders hand over.
 _HANDING_OVER: dict[str, Any] = {"transfer": 0.015, "end_transfer": 0.006}
 _VERIFYING: dict[str, Any] = {"nonvoters": 1, "verify": 0.03, "timeout": 0.006}
 #: More changes of leaders than by default.

@@ -63,7 +63,7 @@ class RequestPreVote(Body, frozen=True):
 
 
 class VoteAnswer(Body, frozen=True):
-    """To either kind of request."""
+    """The answer to a request for a vote or a pre-vote."""
 
     term: Index
     granted: bool

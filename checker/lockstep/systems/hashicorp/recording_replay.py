@@ -128,10 +128,6 @@ class RecordingReplay:
         """Return the record of a server."""
         return fields(fields(self.state["node"])[node])
 
-    def log(self, node: str) -> dict[int, Value]:
-        """Return the log of a server, by index."""
-        return by_index(self.server(node)["log"])
-
     def runner(self, node: str, peer: str) -> Mapping[str, Any]:
         """Return the routines of a leader for a peer."""
         return fields(fields(self.server(node)["replication"])[peer])

@@ -1,6 +1,6 @@
 """A group of nodes and the network between them: it takes one action at a time and returns it as an event.
 
-It holds no rule of the protocol: whether an action may be taken and what it does is asked of the nodes. Messages
+It holds no rule of the protocol: the nodes decide whether an action may be taken, and what it does. Messages
 that are no steps (vote requests, heartbeats, terms heard of) are carried here, within one step.
 """
 
@@ -73,7 +73,7 @@ class Cluster(Group[Server, Message, Effects]):
         return super().comes_next(action, m)
 
     def perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
-        """Let a node take an action, and the others and the network do what its step asks for."""
+        """Let a node take an action, and the others and the network apply the effects of its step."""
         carried = self._carried(node, action, args)
         takes_message = bool(ACTIONS[action].messages) and not self._takes_from_queue(action)
         if takes_message:

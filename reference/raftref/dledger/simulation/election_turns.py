@@ -1,13 +1,15 @@
-"""Turns in elections: what a node may do is asked of the node; time passes by chance."""
+"""Turns in elections: the node decides what it may do; time passes by chance."""
 
 from __future__ import annotations
 
 from raftref.dledger.choices import Feature
 from raftref.dledger.messages import ElectionType, HeartBeat, NodeId
 from raftref.dledger.quorum import is_quorum
-from raftref.dledger.simulation.turns import Turns
+from raftref.dledger.simulation.cluster import Cluster
+from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.state import Role
 from raftref.simulation.group import Event
+from raftref.simulation.random_schedule import RandomSchedule
 
 # Rates, role by role.
 #: A member acts on what it can know only by time (no leader, no quorum, no vote).
@@ -34,8 +36,27 @@ LEADER_MISSED, LEADER_OVERHEARD = 0.12, 0.003
 TRANSFER_GIVEN_UP = 0.05
 
 
-class ElectionTurns(Turns):
+class ElectionTurns(RandomSchedule[Cluster]):
     """Turns of members: voting, leading, following, and handing over."""
+
+    def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
+        """Begin a run.
+
+        Args:
+            seed: The seed of all chance.
+            plan: Shape and faults.
+            cluster: The group of that plan to run; by default one that keeps its logs in memory.
+        """
+        super().__init__(seed, plan, Cluster(plan) if cluster is None else cluster)
+        self.plan = plan
+
+    def in_role(self, *roles: Role) -> list[NodeId]:
+        """Return the nodes in one of these roles."""
+        return [name for name, each in self.cluster.servers.items() if each.member_state.role in roles]
+
+    def running(self) -> list[NodeId]:
+        """Return the nodes whose process runs."""
+        return self.in_role(Role.LEADER, Role.FOLLOWER, Role.CANDIDATE)
 
     def try_elect(self) -> Event | None:
         """Let a member vote, lead, follow, or leave what it can keep no longer."""
@@ -126,7 +147,7 @@ class ElectionTurns(Turns):
     # ---- Message by message ----
 
     def maintain(self, node: NodeId) -> Event | None:
-        """Let a node go on with a transfer, with its round, or with what its role asks of it."""
+        """Let a node go on with a transfer, with its round, or with what its role requires."""
         event = self.go_on_with_transfer(node)
         if event is not None:
             return event
@@ -155,7 +176,7 @@ class ElectionTurns(Turns):
         return self.attempt(node, action, *args) if complete or self.chance(ENOUGH_WAITED) else None
 
     def begin_round(self, node: NodeId) -> Event | None:
-        """Let a node that waits for nothing do what its role asks of it."""
+        """Let a node that waits for nothing do what its role requires."""
         state = self.cluster.servers[node].member_state
         if state.role is Role.LEADER:
             return self.attempt(node, "SendHeartbeats") if self.chance(SENDS_HEARTBEATS) else None

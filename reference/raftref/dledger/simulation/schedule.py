@@ -9,6 +9,7 @@ connected, what is under way; and it lets things time out that cannot come about
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from raftref.dledger.choices import Feature
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
@@ -54,7 +55,7 @@ class Schedule(ElectionTurns):
     """One action after another, chosen by chance and taken."""
 
     def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
-        """Begin a run, as Turns does."""
+        """Begin a run, as ElectionTurns does."""
         super().__init__(seed, plan, cluster)
         self.value_count = 0
         work = WORK if plan.features else 0
@@ -106,6 +107,15 @@ class Schedule(ElectionTurns):
         return self.cluster.take(m.dst, "Lose", m) if cleared else None
 
     # ---- Dispatchers, checkers, clients ----
+
+    def pushing(self) -> tuple[NodeId, NodeId] | None:
+        """Choose a dispatcher: mostly a leader's, sometimes one of a leader that was."""
+        node = self.one_of(self.running() if self.chance(0.1) else self.in_role(Role.LEADER))
+        return None if node is None else (node, self.random.choice(self.cluster.servers[node].peers))
+
+    def push(self, node: NodeId, action: str, peer: NodeId, *args: Any) -> Event | None:
+        """Let a dispatcher send, unless its channel is full."""
+        return None if self.is_full(node, peer) else self.attempt(node, action, peer, *args)
 
     def try_dispatch(self) -> Event | None:
         """Let a dispatcher do what it has to do, or give up what can come no more."""

@@ -24,7 +24,7 @@ class Network(Channels[Message]):
     """All channels of a group."""
 
     def apply(self, node: NodeId, effects: Effects) -> None:
-        """Do what a step of `node` asks of the network: calls are given up, then messages are sent."""
+        """Apply the effects of a step of `node`: calls are given up, then messages are sent."""
         for abandoned in effects.abandoned:
             self.abandon(node, abandoned)
         for m in effects.sent:
@@ -52,7 +52,7 @@ class Cluster(Group[Server, Message, Effects]):
         return server
 
     def perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
-        """Let a server take an action, and the network do what its step asks for."""
+        """Let a server take an action, and the network apply the effects of its step."""
         known = ACTIONS[action]
         if known.messages:
             self.network.check_deliverable(args[0])

@@ -92,9 +92,9 @@ def happened(seed: int, plan: FaultPlan) -> Counter[str]:
     return counts
 
 
-#: What only queues, clients, and a checker's pass in two parts bring.
+#: The actions that only queues, clients, and a checker's pass in two parts bring.
 FINE_ACTIONS = {"HandlePush", "ActOnQuorumIndex", "CheckLeak", "RefuseAppend", "CheckResponseFuturesTimeout"}
-#: What batches bring, and what they take the place of.
+#: The actions that batches bring, and those that they replace.
 BATCHES = {"AppendInBatch", "DoBatchAppend", "DoCheckBatchAppendResponse", "HandleDoBatchAppend"}
 SINGLES = {"DoAppend", "DoCheckAppendResponse", "HandleDoAppend"}
 

@@ -16,7 +16,7 @@ from raftref.dledger.storage.entry_coder import (
     to_value,
 )
 
-#: What DLedgerEntryCoder 0.2.7 writes for the entry "hé", index 7 of term 3, at 1234567890123.
+#: The bytes that DLedgerEntryCoder 0.2.7 writes for the entry "hé", index 7 of term 3, at 1234567890123.
 JAVA_ENTRY = (
     "0000000100000033000000000000000700000000000000030000011f71fb04cb"  # magic, size, index, term, pos
     "00000000000000000000000000000003"  # channel, chain CRC, body CRC, body size
