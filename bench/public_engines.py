@@ -79,7 +79,7 @@ def _without_standard(library: Iterable[Path], folder: Path) -> Path:
 
 
 def _by_tables(spec: Spec, most_states: int) -> tuple[Exploration | TableExploration, str]:
-    """Search by tables, or where these are unsuited state by state; answer what is found, and a note."""
+    """Search by tables, or state by state where tables are unsuited; return what is found, and a note."""
     try:
         return explore_by_tables(spec, SearchOptions(max_states=most_states, memory_budget=default_memory_budget())), ""
     except UnsuitedError as error:

@@ -150,7 +150,7 @@ def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: 
 
 
 def _depth_of(counts: set[_Counts]) -> int | None:
-    """Answer the depth that other ways have found."""
+    """Return the depth that other ways have found."""
     return next((depth for _, _, depth in counts), None)
 
 
@@ -203,7 +203,7 @@ _Counts = tuple[int | None, int | None, int | None]
 
 
 def _least(search: Search, times: int, name: str) -> tuple[_Counts, Time]:
-    """Answer the counts of a search, and the least time that it took."""
+    """Return the counts of a search, and its least time."""
     found: list[tuple[_Counts, Time]] = []
     for _ in range(times):
         begin, wall = _processor(), time.perf_counter()
@@ -223,7 +223,7 @@ def _processor() -> float:
 
 
 def _inside(subject: Subject) -> tuple[int, int]:
-    """Answer how many evaluations there are, and the bytes of arrays for each distinct state."""
+    """Return the number of evaluations, and the bytes of arrays for each distinct state."""
     loaded = subject.files.load()
     found = explore_by_tables(loaded, SearchOptions(check_deadlock=subject.deadlock and loaded.check_deadlock))
     return found.evaluations, found.memory // max(1, found.distinct)

@@ -96,11 +96,11 @@ def to_value_or_none(in_trace: Any) -> Value:
 ENTRIES = st.sampled_from(
     [1, True, "x", "n1", None, {"v": {"#set": ["n1"]}}, {"v": {"#set": ["x"]}}, [1], {"#map": [[1, 2]]}]
 )
-#: What is done to a log: entries are added at its end, or it gets a new one.
+#: Changes of a log: entries are added at its end, or it is replaced.
 CHANGES = st.lists(st.tuples(st.booleans(), st.lists(ENTRIES, max_size=3)), min_size=1, max_size=6)
-#: What a trace then says of it: the truth, with one entry changed, one too few, or one too many.
+#: Observations of it in a trace: correct, with one entry changed, one too few, or one too many.
 LIES = st.sampled_from(["no", "no", "no", "another", "fewer", "more"])
-#: Only what is long is remembered by its begin.
+#: A long element: only long values are remembered by their begin.
 FIRST = "x" * 400
 
 

@@ -165,7 +165,7 @@ def test_a_property_that_comes_and_goes_fails_at_the_same_steps(
     assert any(literal for literal, _ in results)
     assert not all(literal for literal, _ in results)
     for literal, quick in results:
-        # What was false before and has not changed is not reported again: a check drops a property once it has failed.
+        # A failure that has not changed is not reported again: a check drops a property once it has failed.
         assert set(quick) <= set(literal)
     begins = [set(now[0]) - set(before[0]) for before, now in itertools.pairwise(results)]
     assert all(new <= set(quick) for new, (_, quick) in zip(begins, results[1:], strict=True))
@@ -322,7 +322,7 @@ def test_a_commit_past_the_end_of_the_log_is_found_by_its_threshold() -> None:
     before = state.replace(node=Fcn({**node.d, "n2": short}))
     leads = Fcn({**short.d, "role": "LEADER"})
     after = before.replace(node=Fcn({**node.d, "n2": leads}))
-    # What was wrong before, and has not changed, is not reported again.
+    # A failure that has not changed is not reported again.
     new = [
         name
         for name in LiteralEvaluation(spec).violated(before, after)

@@ -47,7 +47,7 @@ OTHER = {
     "acknowledged": {"#set": [{"index": 77, "entry": {"term": 77, "value": "x"}}]},
     "election": {"round": {"type": "VOTE"}},
 }
-#: What a run shows only where its grain has messages of votes, queues, clients.
+#: Fields that a run shows only if its grain has messages of votes, queues, clients.
 OF_FINER_GRAIN = {"election", "writeRequestMap", "compareOrTruncateRequests", "acknowledged"}
 
 

@@ -28,7 +28,7 @@ from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 from tests.support.sampling import sampled
 
-#: How many made-up logs every run looks at, and how many the nightly one does.
+#: Number of made-up logs that every run checks, and that the nightly tests check.
 EVERY_RUN, NIGHTLY = COUNTS = (60, 300)
 
 RELAY = """---- MODULE Relay ----

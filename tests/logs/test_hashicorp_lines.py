@@ -238,7 +238,7 @@ def test_a_lie_is_refuted_at_its_line(
     assert {(at, number, what) for at, number, _, what in where(found)} == {(server, line, violated)}
 
 
-# ---- Where logs end, and lines that nobody knows ----
+# ---- Where logs end, and unknown lines ----
 
 
 def test_a_log_that_is_cut_is_refuted_or_inconclusive_and_never_passes(
@@ -277,7 +277,7 @@ def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
     assert judges(False, False, start="Middle").all(files).verdict is Verdict.VIOLATED
 
 
-#: What Go writes of a panic. Source: runtime/panic.go, printpanics; runtime/traceback.go, goroutineheader, traceback.
+#: The lines that Go writes at a panic: runtime/panic.go, printpanics; runtime/traceback.go, goroutineheader.
 PANIC = """\
 panic: log not found
 [signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x4a5b2f]
@@ -292,7 +292,7 @@ created by github.com/hashicorp/raft.NewRaft in goroutine 1
 \t/go/pkg/mod/github.com/hashicorp/raft@v1.7.3/api.go:608 +0x19c5
 exit status 2
 """
-#: What an agent prints before its first line.
+#: The lines that an agent prints before its first line of log.
 BANNER = "==> Starting agent...\n           Version: '1.20.0'\n\n==> Log data will now stream in:\n\n"
 HEAD = "2026-01-02T03:04:06.184Z [INFO]  agent.server.raft: "
 

@@ -184,7 +184,7 @@ ETCD = frozenset(
     }
 )
 
-#: And those of CCF's trace of its raft driver, as Traceccfraft.tla has them.
+#: The kinds of lines of CCF's trace of its raft driver, as Traceccfraft.tla has them.
 CCF = frozenset(
     {
         *("add_configuration", "become_candidate", "become_follower", "become_leader", "replicate", "commit"),

@@ -44,7 +44,7 @@ DEFAULTS = {"init": "x = 5", "hide": NOTHING, "pick": NOTHING, "go": 'ToString(x
 }
 ON_Y = {"go": "TRUE", "then": "y' = 1 /\\ UNCHANGED x"}
 
-#: What is not as above, the lines, what the cfg adds, and the verdict.
+#: Parts of the spec that differ from those above, the lines, additions to the cfg, and the verdict.
 LOGS = {
     "initial states": ({"init": "(x = 1 \\/ x = TRUE)"}, ["go"], "", Verdict.HOLDS),
     "initial states, the other way about": ({"init": "(x = TRUE \\/ x = 1)"}, ["go"], "", Verdict.HOLDS),

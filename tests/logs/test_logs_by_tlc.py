@@ -36,7 +36,7 @@ from tests.support.logs.post_logs import MAPPING, write_logs, write_post
 from tests.support.logs.tlc_log_search import Explored, explore
 from tests.support.places import SPECS
 
-#: How many made-up logs every run looks at, and how many the nightly one does; and how many are one run of TLC.
+#: Number of made-up logs that every run checks, that the nightly tests check, and that one run of TLC explores.
 EVERY_RUN, NIGHTLY, AT_ONCE = 40, 1000, 100
 
 

@@ -26,7 +26,7 @@ from lockstep.tlc import Budget, Cause, TlcResult, TlcVerdict
 #: Models that `make verify` explores by tables, since they take TLC long.
 BY_TABLES = [each for each in manifest().models if each.engine == "tables" and each.tier == "quick"]
 
-#: The deep models of both systems: but for the largest they take tables seconds, and no other run sees them.
+#: The deep models of both systems; all but the largest take tables seconds, and no other run explores them.
 DEEP = [each for each in models_of_tier("deep") if each[1].mode == "check" and (each[1].distinct or 0) < 1_000_000]
 
 

@@ -539,7 +539,7 @@ def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> TableExplora
     )
 
 
-#: What every run tries: the first mutant of the first chapter that has one.
+#: The mutant of every run: the first one of the first chapter that has one.
 SAMPLE = list({each.module: each for each in reversed(MUTANTS) if each.reached}.values())[:1]
 
 
@@ -594,7 +594,7 @@ def properties(module: str) -> set[str]:
     return set(re.findall(r"^\\\* (?:INV|PROP) (\w+):", text, re.MULTILINE))
 
 
-#: The properties of the models but for two that say what nothing reaches; no rule stands for those.
+#: The properties of the models without two that describe what nothing reaches; no rule is behind those.
 OF_RULES = (properties("MCDLedger") | properties("MCRules") | properties("MCElection")) - {
     "NothingUnheard",
     "TermReachesLedger",

@@ -16,7 +16,7 @@ from lockstep.models.spec_search import explore_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 
-#: A lock that must be free before another client takes it, and is handed over all the same.
+#: A lock that must be free before another client takes it, but is handed over directly.
 HANDED_OVER = """
 EXTENDS TLC
 CONSTANT Client

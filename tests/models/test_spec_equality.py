@@ -26,11 +26,11 @@ from tests.support.tla.spec_book import chapters
 
 #: The most distinct states of a model whose whole graph is compared.
 LARGEST = 50_000
-#: A model of elections that is smaller than any of the manifest.
+#: A model of elections, smaller than any of the manifest.
 ELECTIONS = "votes_of_one_term"
-#: What every run compares: replication, and elections by messages; the others at night.
+#: Models that every run compares, of replication and of elections by messages; the others are for the night.
 SAMPLE = ("ordered", ELECTIONS)
-#: And of hashicorp/raft: pre-votes, votes, replication and commit, under SYMMETRY.
+#: The same of hashicorp/raft: pre-votes, votes, replication and commit, under SYMMETRY.
 OF_RAFT = ("raft_prevote",)
 #: The actions that are taken in no graph so small, and the models whose graphs show them at night.
 AT_NIGHT = {

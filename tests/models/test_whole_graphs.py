@@ -25,7 +25,7 @@ from tests.support.tla.whole_graphs import Numbered, graph_differences, of_table
 TOO_LONG = {"raft_snapshots_three"}
 #: The properties of this one are evaluated anew in nearly every state: it is given up by tables, but not without them.
 WITHOUT_PROPERTIES = {"refines_coarse_gap"}
-#: What a search state by state takes too long for, and TLC does not.
+#: Models that a search state by state takes too long for, and TLC does not.
 LARGER = [
     each.name
     for of_one in manifests()

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-#: When the recordings begin, for whoever reads these logs.
+#: The moment at which the recordings begin, in the logs.
 BEGIN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
-#: Of the messages that say `%v` of the server itself (api.go, `func (r *Raft) String`), what it is then.
+#: The state of the server in messages that print it by `%v` (api.go, `func (r *Raft) String`).
 ROLES = {"follower": "Follower", "node": "Candidate", "leader": "Leader"}
 
 #: Arguments that are a time.Duration.

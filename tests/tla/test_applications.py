@@ -24,7 +24,7 @@ def steps(formula: str, definition: str = "") -> str:
     return f"{definition}\nInit == x = 0\nNext == x < 3 /\\ ({formula}) /\\ x' = x + 1"
 
 
-#: A module's body, and what TLC generates.
+#: A module's body, and the states that TLC generates.
 BODIES = {
     "a function of a LET, though it is constant": (steps("LET f[i \\in 0..3] == i = 0 \\/ i < 3 IN f[x]"), 5),
     "a function that is written where it is applied": (steps("[i \\in 0..3 |-> i < 3 \\/ i < 5][x]"), 7),
@@ -75,7 +75,7 @@ BODIES = {
     ),
 }
 
-#: What follows the assignment of all variables: TLC only asks whether it holds (Tool.getNextStatesAllAssigned).
+#: Conjuncts after all variables are assigned: TLC only evaluates whether they hold (Tool.getNextStatesAllAssigned).
 COMPLETE = {
     "a disjunction": ("Init == x = 0\nNext == x < 3 /\\ x' = x + 1 /\\ (x < 2 \\/ x < 3)", 4),
     "a quantifier": ("Init == x = 0\nNext == x < 3 /\\ x' = x + 1 /\\ \\E i \\in 1..4 : x < i", 4),
@@ -367,7 +367,7 @@ def test_successors_are_those_of_tlc_in_its_order(name: str, tmp_path: Path) -> 
 
 
 ASSIGNING = [name for name in MODULES if name.startswith("a recursive") and "assigns" in name]
-#: A step that is one, and steps that are several.
+#: A formula with one step, and formulas with several.
 EXPLAINED = (
     "a recursive function that assigns and does not branch",
     "a recursive function that assigns in several ways",

@@ -12,7 +12,7 @@ from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, format_value
 from lockstep.tla.values.value_bytes import decoded, encoded
 
-#: No two of them are equal in TLA+; to Python some are.
+#: Values of which no two are equal in TLA+, and some are in Python.
 DIFFERENT: list[Value] = [
     *(0, 1, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**30),
     *(True, False),

@@ -57,7 +57,7 @@ LATER = {
     f"{START}ALIAS St": "",
     f"{START}POSTCONDITION Nope": "POSTCONDITION Nope is not defined in Root",
 }
-#: What is added to the cfg, and what is said against it; nothing where both engines find that all holds.
+#: An entry that is added to the cfg, and the error; none where both engines find that all holds.
 ADDED = {
     "INIT Takes\nNEXT Next": "INIT Takes takes 1 argument, and a configuration gives none",
     "INIT Init\nNEXT Takes": "NEXT Takes takes 1 argument, and a configuration gives none",
@@ -107,7 +107,7 @@ ADDED = {
     f"{START}INVARIANT Inv\nCONSTANT K = [Other]0": "",
     f"{START}INVARIANT Inv Inv\nVIEW Num\nACTION_CONSTRAINT Init": "",
 }
-#: The whole cfg, where the constants are what it is about.
+#: The whole cfg, for tests of constants.
 WHOLE = {
     f"CONSTANT P <- St F <- Id ++ <- Plus\n{START}": "St, which stands for the constant P, speaks of the variables",
     f"CONSTANT P = 1 F = 7 ++ <- Plus\n{START}INVARIANT Seven\n": "",
@@ -115,7 +115,7 @@ WHOLE = {
     f"CONSTANT P = 7 F <- Num ++ <- Plus\n{START}": "F takes 1 argument, but the configuration gives it 0",
 }
 CFGS = {**{GIVEN + added + "\n": said for added, said in ADDED.items()}, **WHOLE}
-#: What is asked of TLC in every run: an entry with a parameter, a substitution, signs and values of operators.
+#: Entries that TLC reads in every run: with a parameter, a substitution, signs and values of operators.
 OFTEN = [(cfg, said) for cfg, said in CFGS.items() if "SYMMETRY Id" in cfg or "Num2 <- Num" in cfg or "F = 7" in cfg]
 
 

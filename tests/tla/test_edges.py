@@ -200,7 +200,7 @@ EDGES = (
     ),
     Edge("a CONSTRAINT that no initial state fits", _LINE + "Few == x > 5\n", _START + "CONSTRAINT Few\n", ""),
 )
-#: What is compared in every run: a step and an initial state.
+#: Compared in every run: a step and an initial state.
 OFTEN = tuple(
     each
     for each in EDGES

@@ -12,7 +12,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.values.kinds import format_value
 from lockstep.tlc import TlcOptions, run_tlc
 
-#: What an action of the instanced module may be; each is asked for ENABLED where it stands and through a definition.
+#: Actions of the instanced module; ENABLED is evaluated of each, directly and through a definition.
 ACTIONS = {
     "Sets": "x' = 0 /\\ y' = 1",
     "Grows": "x' = x + 1 /\\ UNCHANGED y",
@@ -30,7 +30,7 @@ ACTIONS = {
     "Never": "x' = 1 /\\ x' = 2 /\\ y' = 0",
     "Fixed": "Given /\\ x' = 3 /\\ y' = 4",
 }
-#: Those that read what they have assigned: there TLC has no answer if an expression stands for the variable.
+#: Actions that read what they have assigned; TLC cannot evaluate these if an expression stands for the variable.
 READING = {"Below", "Square", "Angle", "Moved", "Chosen", "Chained"}
 INNER = """---- MODULE Inner ----
 EXTENDS Naturals

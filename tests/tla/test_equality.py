@@ -36,7 +36,7 @@ HOLDING = (
     "TerminationDetection",
     "TwoPhaseCommit",
 )
-#: Variants that do not, by the module's and the variant's name, and what they violate.
+#: Variants that are violated, by the names of the module and the variant, with the violated property.
 VIOLATED = {
     ("AlternatingBit", "Arrives"): "NotAllArrive",
     ("BagQueue", "Full"): "NeverFull",

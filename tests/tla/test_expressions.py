@@ -242,7 +242,7 @@ EXPRESSIONS_LIST = [
     for line in EXPRESSIONS.strip().splitlines()
 ]
 
-#: Expressions that have no value. TLC reports an error for each; so must we.
+#: Expressions that have no value, for which TLC and the compiled specification report an error.
 FAILING = r"""
 1 = TRUE
 1 = "a"

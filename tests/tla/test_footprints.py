@@ -44,7 +44,7 @@ def random_value(rng: random.Random) -> Value:
     return record(kind="a", k=rng.randint(0, 6)) if rng.random() < 0.5 else record(kind="b", i=rng.randint(0, 2))
 
 
-#: What may stand in the sets, and in variables whose values are of no one kind.
+#: Elements of the sets, and values of variables of several kinds.
 ELEMENTS: dict[str, Make] = {
     "net": message,
     "D": lambda rng: rng.randint(0, 6),
@@ -60,7 +60,7 @@ SINGLE: dict[str, Make] = {
     "pos": lambda rng: rng.randint(1, 3),
     "q": lambda rng: rng.randint(0, 3),
 }
-#: Sequences that keep their length, or are never shorter than so.
+#: Sequences that keep their length, or have a minimal length.
 LEAST = {"s": 3, "m": 9, "tup": 9, "lg": 1, "c": 2}
 
 

@@ -11,7 +11,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.tla.values.kinds import TlaError
 
-#: As the community's modules declare them: their TLA+ says nothing of what the Java does.
+#: The declarations of the community's modules; their TLA+ does not define what the Java does.
 JSON = """---- MODULE Json ----
 ToJson(value) == TRUE
 ToJsonArray(value) == TRUE

@@ -185,7 +185,7 @@ UNIONS = (
     "UNION Ranges",
     "UNION {{1, 2}, {2, 3}}",
 )
-#: Sets that are listed otherwise once their elements were counted.
+#: Sets that are listed in another order once their elements were counted.
 COUNTED = (
     UNIONS[0],
     "{s \\in UNION {SUBSET {i, 5} : i \\in 1..2} : 5 \\in s}",

@@ -12,7 +12,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 
-#: Each action leaves something alone in another way; Swap asks of what it leaves alone more than that it stays.
+#: Each action leaves something alone in another way; Swap also has a condition on what it leaves alone.
 MODULE = """---- MODULE Leaves ----
 EXTENDS Naturals
 VARIABLES x, y, z

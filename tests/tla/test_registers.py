@@ -22,7 +22,7 @@ Counted == TLCGet(1) + 1
 Count == TLCSet(1, Counted)
 """
 
-#: Definitions, and the cfg besides INIT and NEXT: everywhere that TLC evaluates something.
+#: Definitions, and the cfg besides INIT and NEXT: registers wherever TLC evaluates something.
 SPECS = {
     "counters, wherever something is evaluated": (
         """ASSUME TLCSet(1, 0) /\\ PrintT(<<TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter")>>)

@@ -67,7 +67,7 @@ def test_arguments_outside_their_domain_make_no_step(bag: Spec) -> None:
     assert bag.step(start, "Receive", {"n": N1, "m": Fcn({"id": 0, "to": N1})}) is None
 
 
-#: A set, and what cannot be compared with its elements.
+#: A set, and a value that cannot be compared with its elements.
 DOMAINS = [("{1, 2}", "a"), ("1..2", "a"), ("Nat", True), ("SUBSET {1}", 1), ("{k \\in Nat : k > 0}", "a")]
 
 

@@ -18,7 +18,7 @@ vars == <<x, y>>
 Init == x = 0 /\\ y = 0
 Step == x' = 1 - x /\\ UNCHANGED y
 """
-#: The line of the module at which the definitions of a test begin.
+#: The line of the module at which a test's definitions begin.
 FIRST = 7
 BEHAVIOUR = "INIT Init\nNEXT Step\n"
 
@@ -83,7 +83,7 @@ def test_an_expression_outside_the_subset_that_nothing_needs_does_no_harm(tmp_pa
 
 # ---- Actions and formulas ----
 
-#: A definition, whose name ends in ``0``, and those it uses; the cfg; and what is said.
+#: A definition, whose name ends in ``0``, and those it uses; the cfg; and the message.
 FORMULAS = {
     ("Next0 == Step \\cdot Step", "INIT Init\nNEXT Next0"): r"\\cdot is not supported",
     ('Next0 == TLCSet("exit", TRUE) /\\ Step', "INIT Init\nNEXT Next0"): "TLCSet.*exit.* is not supported",

@@ -52,7 +52,7 @@ def post(cache: Path, *lines: str, following: str = "Next", stations: str = "a, 
     return load_spec(POST, cfg, cache_dir=cache)
 
 
-#: What a cfg may have besides, and what is to come of it.
+#: Further entries of the cfg, and the expected result.
 CFGS: dict[str, tuple[str, ...]] = {
     "nothing more": (),
     "an invariant, and properties of steps": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
@@ -352,7 +352,7 @@ def an_image_is_wrong(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_read_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
-    """An evaluation gets values, and nobody notes which."""
+    """The values that an evaluation reads are not noted."""
 
     def value(self: Unread) -> Any:
         number = self.current.now.lookup(self.column)
@@ -493,11 +493,11 @@ def noticed(spec: Spec, **options: Any) -> bool:
 
 # ---- The models ----
 
-#: What every run explores by tables; the others of the quick tier at night.
+#: Models that every run explores by tables; the others of the quick tier are for the night.
 SAMPLE = ("ordered", "raft_prevote", "witness_second_leader")
 CHECKED = [each for of_one in manifests() for each in of_one.models if (each.tier, each.mode) == ("quick", "check")]
 QUICK = [each.name for each in CHECKED]
-#: Those that a search state by state does not take minutes for.
+#: Models that a search state by state explores within a minute.
 SMALL = [each.name for each in CHECKED if (each.distinct or 0) <= 25_000]
 
 

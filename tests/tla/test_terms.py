@@ -62,7 +62,7 @@ def test_thousands_of_made_up_terms_are_worth_what_tlc_says(tmp_path: Path) -> N
         assert 0.1 * BATCH < outcome.failing < 0.5 * BATCH
 
 
-#: What the language and its standard modules have; each must occur in some term.
+#: Constructs of the language and its standard modules; each must occur in some term.
 CONSTRUCTS = (
     r"/\ \/ ~( => <=> = # \in \notin \subseteq < <= > >= + - * \div % ^ .. (-",
     r"TRUE FALSE BOOLEAN STRING Nat Int Seq(",
@@ -124,8 +124,8 @@ def test_a_term_is_made_small_by_what_stands_within_it() -> None:
 
 # ---- Where TLC's answer depends on more than the term ----
 
-#: Terms that TLC 2.15 answers as no other reader of TLA+ would, or answers by how a value was written; made-up terms
-#: leave them out. Beside each: what TLC says, and what we say (None: an error).
+#: Terms whose value by TLC 2.15 is wrong, or depends on how an equal value was written; terms that are drawn
+#: have none of them. Each has TLC's value and the compiled specification's (None: an error).
 KNOWN = {
     r"{0 : x, y \in SUBSET {}}": ("{}", "{0}"),
     '<<"p">> = "p"': ("TRUE", None),

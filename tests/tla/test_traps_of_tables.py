@@ -382,7 +382,7 @@ def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(text: 
 
 IS_A_BAG = "IsABag([x \\in SUBSET {1} |-> f])"
 FIRST_ONE = COMPUTED_ON_DEMAND.replace("f = 0 ", "f = 1 ")
-#: Where an answer that reads nothing is wrong in the first state, is in a later one alone, or is a set to choose from.
+#: Specs in which a value that reads nothing is wrong in the first state, in a later one alone, or as a set of choices.
 READS_NOTHING = {
     "first": FIRST_ONE.replace("Next == ", f"Next == {IS_A_BAG} /\\ "),
     "later": COMPUTED_ON_DEMAND,

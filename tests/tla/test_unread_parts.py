@@ -57,13 +57,13 @@ NO_VALUE = {
 }
 
 P, Q = ModelValue("p"), ModelValue("q")
-#: What stands in a hole.
+#: Values that stand in a hole.
 LEAVES: list[Value] = [
     *(frozenset(), frozenset({1}), frozenset({1, 2}), frozenset({frozenset()})),
     *(0, 1, 2, True, "a", P, (), (1,), (1, 2), Fcn({P: 1, Q: 2}), Fcn({"a": 1})),
 ]
 Made = Callable[[dict[str, Any], list[Value]], Value]
-#: How an operand is made, by the names of a module and what stands in its holes.
+#: Makes an operand from the names of a module and the values in its holes.
 OPERANDS: list[Made] = [
     lambda _, h: h[0],
     lambda _, h: (h[0],),
@@ -82,7 +82,7 @@ OPERANDS: list[Made] = [
     lambda m, h: m["_Product"](m["_RcdSet"]({"a": h[0]}), h[1]),
     lambda m, h: m["_set_filter"](m["_RcdSet"]({"a": h[0]}), lambda _: True),
     lambda m, h: m["_function_of"]((h[0], h[1]), lambda pair: m["_sub"](*pair), True),
-    # Functions computed on demand, whose values are what was not read.
+    # Functions computed on demand, whose values were not read.
     lambda m, h: m["_function"](m["_PowerSet"](frozenset({1})), lambda _: h[0]),
     lambda m, h: m["_function"](m["_FcnSet"](frozenset({1}), frozenset({1, 2})), lambda at: h[at[0] - 1]),
     lambda m, h: m["_except"](

@@ -26,7 +26,7 @@ _OF_TABLES = ("fingerprint_seed", "count_orbits", "memory_budget")
 
 
 def literally(spec: Spec, **options: Any) -> Exploration | str:
-    """Explore state by state, likewise."""
+    """Explore state by state; for an evaluation that fails, return the error with its steps."""
     try:
         return explore(
             spec, SearchOptions(**{name: value for name, value in options.items() if name not in _OF_TABLES})

@@ -18,7 +18,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc.java import find_tla2tools
 
-#: Small numbers stay small.
+#: A bound, so that numbers stay small.
 MODULUS = 7
 DEEP = 3
 
@@ -31,7 +31,7 @@ class Maker:
         self.random = Random(seed)
         self.bound_count = 0
         self.texts: dict[str, str] = {}
-        #: Of each module: its operators of no argument, of one, its actions, as another module names them.
+        #: Operators without and with an argument, and actions of each module, as another module names them.
         self.public: list[dict[str, list[str]]] = []
         for level in range(levels):
             self.texts[f"L{level}"] = self.module(level)
@@ -202,7 +202,7 @@ class Maker:
         return folder / "Root.tla"
 
 
-#: The processor time that TLC may take for a spec: it evaluates what is passed by name again wherever it is used.
+#: Limit of TLC's processor time for a spec: it evaluates an argument anew wherever it is used.
 SECONDS = 60
 
 

@@ -73,11 +73,13 @@ class Maker:
             if each not in extended and self.random.random() < 0.4:
                 lines.insert(self.random.randrange(len(lines) + 1), f"I{each}of{number} == INSTANCE {each}")
         head = [f"EXTENDS {', '.join(extended)}"] if extended else []
-        return "\n".join([f"w1 before\n---- MODULE M{number} ----", *head, *([] if number else [ASKED]), *lines])
+        return "\n".join(
+            [f"w1 before\n---- MODULE M{number} ----", *head, *([] if number else [ROOT_CONSTANTS]), *lines]
+        )
 
 
-#: In the root module: what TLC prints its order by. It mentions the words last, when their order is settled.
-ASKED = "CONSTANTS One, Other"
+#: The constants of the root module, to which the cfg gives sets of words.
+ROOT_CONSTANTS = "CONSTANTS One, Other"
 
 
 def write_project(folder: Path, seed: int) -> Path:

@@ -50,7 +50,7 @@ SIMPLE = {
     ),
 }
 
-#: What has no value in some states.
+#: Formulas without a value in some states.
 FAILING = {
     "element": ("(CHOOSE ? \\in DOMAIN g : TRUE)",),
     "integer": ("Head(r[<element>].l)", "g[<element>]"),
@@ -126,7 +126,7 @@ WRITES = {
     "t": ("t' = <<<integer>, t[2]>>", "t' = [t EXCEPT ![2] = <element>]", "(\\E ? \\in A : t' = <<t[1], ?>>)"),
 }
 
-#: What holds in the initial states, mostly.
+#: Formulas that mostly hold in the initial states.
 HOLDING = (
     "(x < 2 \\/ <truth>)",
     "(m = {} \\/ <truth>)",
@@ -137,14 +137,14 @@ HOLDING = (
     "(D0 < 3 \\/ D5(<element>))",
 )
 
-#: Quantifiers of actions, and what their variable is good for.
+#: Quantifiers of actions, with the kind of their variable.
 CHOICES = (
     ("\\E ? \\in A : ", (("element", "?"),)),
     ("\\E ? \\in m : ", (("element", "?.p"), ("integer", "?.v"))),
     ("\\E ? \\in DOMAIN g : ", (("element", "?"), ("integer", "g[?]"))),
     ("\\E ? \\in <set> : ", (("integer", "?"),)),
 )
-#: What makes states many; each leaves all else as it is.
+#: Actions that make many states; each leaves all else as it is.
 GROWING = (
     "x < 2 /\\ x' = x + 1 /\\ UNCHANGED <<r, m, g, t>>",
     "\\E ? \\in A : r[?].k < 2 /\\ r' = [r EXCEPT ![?].k = @ + 1] /\\ UNCHANGED <<x, m, g, t>>",

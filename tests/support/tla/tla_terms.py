@@ -138,7 +138,7 @@ class Variable:
 
 # ---- The modules that terms stand in ---------------------------------------------------------------------------------
 
-#: Names that the modules define, with what they can be given: ``T`` stands for any type.
+#: Operators and functions that each module of terms defines.
 HEADER = r"""
 Twice(F(_), v) == F(F(v))
 Apply(Op(_, _), v, w) == Op(v, w)

@@ -85,7 +85,7 @@ def test_a_lock_is_as_fair_as_its_clients_and_what_it_refines_is_checked_with_it
     assert (found.violation is not None, found.unchecked, found.complete) == (is_violated, (), True)
 
 
-#: A refinement that holds, one that does not, and a promise that is not kept; in every run the second.
+#: A refinement that holds, one that does not, and a liveness property that is violated; the second in every run.
 ASKED = (("Weak", "BareSpec"), ("Unfair", "BareSpec"), ("Some", "AllServed"))
 
 

@@ -29,7 +29,7 @@ from lockstep.tla.liveness.temporal_formulas import (
 )
 from lockstep.tla.values.kinds import TlaError
 
-#: The most states of a behaviour, counted before it repeats, that all are tried of.
+#: Maximal length, before it repeats, of the behaviours that are all tried.
 LONGEST = 5
 
 
@@ -61,7 +61,7 @@ def problems(draw: st.DrawFn) -> tuple[Graph, list[Formula], Formula]:
     fair = st.builds(
         lambda strong, action: Fair(strong, action.enabled, action.angle), st.booleans(), st.sampled_from(actions)
     )
-    # What TLA+ has of steps in temporal formulas, which is what stuttering does not change.
+    # The formulas on steps that TLA+ has: stuttering does not change their value.
     of_steps = st.sampled_from(actions).flatmap(
         lambda action: st.sampled_from([Eventually(action.angle), Always(action.square)])
     )

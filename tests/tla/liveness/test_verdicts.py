@@ -23,7 +23,7 @@ from tests.support.sampling import sampled
 MODULE = SPECS / "liveness" / "Counter.tla"
 TEXT = MODULE.read_text()
 
-#: Of each assumption the properties that are violated; the others hold.
+#: The properties that are violated under each assumption; the others hold.
 VIOLATED = {
     "Plain": (
         "Arrives Returns StaysOff LeadsBack Answered OftenUp WeakProperty StrongProperty WeakSet StrongOff "
@@ -62,10 +62,10 @@ VIOLATED = {
     ),
 }
 PROPERTIES = re.findall(r"^(\w+) ==", TEXT.partition("Properties.")[2].partition("TLC has no answer")[0], re.M)
-#: What TLC has no answer to.
+#: Formulas that TLC cannot check.
 BEYOND = ("Divided", "Equal", "ByArgument")
 
-#: What is asked of TLC in every run; the nightly tests ask the rest.
+#: Properties that TLC checks in every run; it checks the others at night.
 HELD = ("WeakUp", "StrongEach")
 BROKEN = (
     ("Plain", "Arrives"),
