@@ -19,7 +19,7 @@ from lockstep.report.text_table import table
 from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
-from lockstep.tla.tables import table_search
+from lockstep.tla.tables import frontier, table_search
 from lockstep.tla.tables.decision_trees import Trees
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
@@ -91,18 +91,18 @@ def main() -> None:
 def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
     clock, levels = Clock(), [Level(0, 0, 0, 0, 0, Counter())]
     for phase, owner, name in (
-        ("look up", Expander, "_ask"),
+        ("look up", Expander, "_look_up"),
         ("generate", SuccessorGroups, "generate"),
-        ("fingerprint", Expander, "_stepped"),
-        ("properties", StepPredicates, "told"),
-        ("properties", StatePredicates, "told_after"),
+        ("fingerprint", Expander, "_fingerprints_after"),
+        ("properties", StepPredicates, "verdicts"),
+        ("properties", StatePredicates, "verdicts_after"),
         ("duplicates", FingerprintSet, "has"),
         ("duplicates", FingerprintSet, "add"),
-        ("duplicates", table_search, "first_ones"),
+        ("duplicates", frontier, "first_places"),
         ("evaluate", Trees, "_evaluate"),
     ):
         clock.watch(phase, owner, name)
-    expand = table_search._Search.expand
+    expand = table_search._TableSearch.expand_level
 
     def noted(self: Any, count: int) -> bool:
         goes_on = expand(self, count)
@@ -113,7 +113,7 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
         )
         return goes_on
 
-    table_search._Search.expand = noted  # type: ignore[method-assign]  # the only place that knows where a level ends
+    table_search._TableSearch.expand_level = noted  # type: ignore[method-assign]  # the only place that knows where a level ends
     begin = time.process_time()
     table_search.explore_by_tables(loaded, SearchOptions(check_deadlock=deadlock))
     whole = time.process_time() - begin

@@ -146,7 +146,7 @@ def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
     assert one.distinct >= 100
 
 
-def test_first_ones_finds_the_first_of_each_fingerprint_in_order() -> None:
+def test_first_places_finds_the_first_of_each_fingerprint_in_order() -> None:
     hashes = np.array([3, 1, 3, 1, 3], np.uint64)
     assert fingerprints.first_places(hashes).tolist() == [0, 1]
     assert fingerprints.first_places(hashes[:0]).tolist() == []
