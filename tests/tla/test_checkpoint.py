@@ -115,7 +115,7 @@ table_search._REPORT_SECONDS = 0.0
 if when == "writing":
     os.fsync = fsync
 table_options = SearchOptions(checkpoint=Path(file), checkpoint_seconds=0, on_progress=tell)
-table_search.explore_by_tables(load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), options)
+table_search.explore_by_tables(load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), table_options)
 """
 
 
@@ -241,7 +241,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:
     spec = post(tmp_path)
     explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0))
-    for name, options in {"seed": {"seed": 1}, "orbits": {"orbits": True}}.items():
+    for name, options in {"seed": {"fingerprint_seed": 1}, "orbits": {"count_orbits": True}}.items():
         with pytest.raises(BadInputError, match=f"{name}: the checkpoint is of another search"):
             explore_by_tables(spec, SearchOptions(checkpoint=file, **options))
     with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):
