@@ -86,7 +86,7 @@ def hint_at(character: str) -> str:
     return "" if instead is None else f"; write {instead}"
 
 
-def rewritten(files: Mapping[str, ModuleFile], cfg: str | None = None) -> Rewritten | None:
+def rewrite_in_ascii(files: Mapping[str, ModuleFile], cfg: str | None = None) -> Rewritten | None:
     """Rewrite a project in ASCII.
 
     Arguments: `files`, its modules by name; `cfg`, the text of its configuration, if it has one.

@@ -54,7 +54,7 @@ from lockstep.systems.dledger.recording_lines import (
     VoteParse,
     WatermarkLine,
 )
-from lockstep.trace.json_lines import TraceError, converted, file_lines, json_object
+from lockstep.trace.json_lines import TraceError, convert_line, file_lines, json_object
 
 CAPTURE_FORMAT = "dledger-capture/1"
 AnyLine = (
@@ -139,7 +139,7 @@ def _check_end(end: RecordingEnd, counts: Counter[str], source: str) -> None:
 
 def _decoded(raw: Iterable[bytes], source: str) -> Iterator[RecordingLine]:
     for number, text in enumerate(raw, start=1):
-        line: RecordingLine = converted(json_object(text, source, number, "recording"), AnyLine, source, number)
+        line: RecordingLine = convert_line(json_object(text, source, number, "recording"), AnyLine, source, number)
         if line.seq != number - 1:
             raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
         for field in line.required_fields():

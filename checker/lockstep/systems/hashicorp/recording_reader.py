@@ -16,7 +16,7 @@ import msgspec
 from lockstep.systems.hashicorp import recording_lines as s
 from lockstep.systems.hashicorp import recording_messages as m
 from lockstep.systems.hashicorp.recording_lines import LogEntry, NodeLine, RecordingLine
-from lockstep.trace.json_lines import TraceError, converted, explained, file_lines, json_object
+from lockstep.trace.json_lines import TraceError, convert_line, file_lines, json_object, rephrase_error
 
 CAPTURE_FORMAT = "hcraft-capture-1"
 
@@ -97,7 +97,7 @@ def _decoded(raw: Iterable[bytes], source: str) -> Iterator[RecordingLine]:
         if number == 1 and b'"lockstep-trace/' in text[:200]:
             raise TraceError(source, 1, "no recording, but a trace: `lockstep check` takes it as it is")
         tree = json_object(text, source, number, "recording")
-        line: RecordingLine = converted(tree, AnyLine, source, number)
+        line: RecordingLine = convert_line(tree, AnyLine, source, number)
         if line.seq != number - 1:
             raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
         if isinstance(line, m.Send | m.Recv):
@@ -118,7 +118,7 @@ def _body(line: Any, to: type[m.Body], source: str) -> m.Body:
     try:
         return msgspec.convert(line.body, to)
     except msgspec.ValidationError as error:
-        field, _, problem = explained(error, line.body).partition("`: ")
+        field, _, problem = rephrase_error(error, line.body).partition("`: ")
         name = field.removeprefix("field `")
         raise TraceError(source, line.number, f"field `body.{name}`: {problem}") from error
 
