@@ -143,7 +143,7 @@ class Rewritten:
     """
 
     def __init__(self, files: Mapping[str, ModuleFile], cfg: str | None) -> None:
-        """Rewrite a project; arguments and exceptions are those of :func:`rewritten`."""
+        """Rewrite a project; arguments and exceptions are those of :func:`rewrite_in_ascii`."""
         self._files = files
         texts = [each.text for each in files.values()]
         stand_ins = _stand_ins([*texts, cfg or ""])
