@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pytest
 
-from lockstep.conformance.property_evaluation import EvaluationMode
+from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation, LiteralEvaluation
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.registry import manifest
 from lockstep.systems.trace_specs import trace_spec
@@ -280,11 +280,13 @@ def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
     head = header(chosen)
-    literal, quick = (verdict_lines(head, events, evaluation) for evaluation in EvaluationMode)
+    literal, quick = (
+        verdict_lines(head, events, evaluation) for evaluation in (LiteralEvaluation, IncrementalEvaluation)
+    )
     assert literal == quick
 
 
-def verdict_lines(head: Header, events: list[Event], evaluation: EvaluationMode) -> list[tuple[str, int]]:
+def verdict_lines(head: Header, events: list[Event], evaluation: type[Evaluation]) -> list[tuple[str, int]]:
     found = check_dledger(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
     assert found.deviation is None
     return [(each.name, each.line) for each in found.findings]
@@ -313,7 +315,7 @@ def test_a_step_that_appends_to_a_log_copies_no_log(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(GrowingSeq, "force", lambda log: copies.append(log) or force(log))
     monkeypatch.setattr(GrowingSeq, "plus", counted)
-    assert verdict_lines(header(chosen), events, EvaluationMode.INCREMENTAL) == []
+    assert verdict_lines(header(chosen), events, IncrementalEvaluation) == []
     assert copies == []
 
 
