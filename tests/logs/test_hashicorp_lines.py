@@ -17,7 +17,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import Text
-from lockstep.logs.text_formats import splitting
+from lockstep.logs.text_formats import line_splitter
 from lockstep.systems.file_check import own_check
 from lockstep.systems.own_logs import OwnLogs
 from tests.scripts.hclog_lines import hclog_lines, printed
@@ -373,7 +373,7 @@ def test_a_message_that_the_mapping_does_not_know_is_malformed(judges: Callable[
 
 def test_a_pair_that_is_named_as_a_part_of_the_head_does_not_replace_it() -> None:
     """hclog writes the key of "backoff time" as it is."""
-    read = splitting(Text(format="hclog"))
+    read = line_splitter(Text(format="hclog"))
     found = read("2026-01-02T03:04:05.678Z [ERROR] raft: failed to heartbeat to: peer=n1 backoff time=10ms level=x")
     assert found == {
         "time": "2026-01-02T03:04:05.678Z", "level": "ERROR", "logger": "raft", "message": "failed to heartbeat to",

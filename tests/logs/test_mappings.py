@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.logs.log_records import Record
 from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
 from lockstep.logs.mapping_rules import Rules
-from lockstep.logs.text_formats import splitting
+from lockstep.logs.text_formats import line_splitter
 from lockstep.logs.timestamps import Timestamps, nanoseconds
 from lockstep.systems.file_check import own_check
 from lockstep.tla.loading.load_spec import load_spec
@@ -74,7 +74,7 @@ def test_the_node_of_lines_that_have_none_is_not_asked_for(tmp_path: Path) -> No
 
 
 def test_a_date_and_a_time_in_two_words_of_a_pattern_are_one_stamp(tmp_path: Path) -> None:
-    split = splitting(Text(format="logback", pattern="%d{yyyy-MM-dd} [%t] %d{HH:mm:ss.SSS} %c{0} - %c %m%n"))
+    split = line_splitter(Text(format="logback", pattern="%d{yyyy-MM-dd} [%t] %d{HH:mm:ss.SSS} %c{0} - %c %m%n"))
     found = split("2026-01-02 [main] 03:04:05.678 Queue - org.Queue took job")
     assert found == {
         "time": "2026-01-02 03:04:05.678", "thread": "main", "logger": "Queue", "message": "took job"
@@ -88,7 +88,7 @@ def test_a_date_and_a_time_in_two_words_of_a_pattern_are_one_stamp(tmp_path: Pat
 
 
 def test_the_escapes_of_go_are_decoded() -> None:
-    split = splitting(Text(format="logfmt"))
+    split = line_splitter(Text(format="logfmt"))
     found = split(r'a="caf\u00e9 \x1b[0m" b="\U0001F600\t\"x\" \\n" c="\ud800 \Uffffffff" d=plain\u00e9')
     assert found == {"a": "café \x1b[0m", "b": '\U0001f600\t"x" \\n', "c": "\ufffd \ufffd", "d": r"plain\u00e9"}
 

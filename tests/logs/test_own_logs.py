@@ -33,7 +33,7 @@ from lockstep.logs.mapping import Mapping, MappingError, Text, line_of, read_map
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.schema_mismatch import misfit
 from lockstep.logs.stray_lines import StrayLines
-from lockstep.logs.text_formats import splitting
+from lockstep.logs.text_formats import line_splitter
 from lockstep.logs.timestamps import nanoseconds
 from lockstep.report.junit_xml import junit_xml
 from lockstep.systems.file_check import own_check
@@ -263,7 +263,7 @@ def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) ->
     assert known is not None
     rule, line = known
     assert (line.at("worker"), line.at("job"), rule.delay, len(rule.either)) == ("3", "17", "1 s", 2)
-    hclog = splitting(Text(format="hclog"))
+    hclog = line_splitter(Text(format="hclog"))
     found = hclog("2026-01-02T03:04:05.678Z [INFO]  queue: took job: id=7")
     assert found == {
         "time": "2026-01-02T03:04:05.678Z", "level": "INFO", "logger": "queue", "message": "took job", "id": "7"

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search_result import Engine, SearchResult, SpecFiles, refused
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles, refused_result
 from lockstep.models.spec_search import explore_spec
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.loading.load_spec import load_spec
@@ -126,7 +126,7 @@ def asked(engine: Engine, cfg: str, folder: Path) -> SearchResult:
     try:
         return explore_spec(files, engine)
     except BadInputError as error:
-        return refused(files, engine, error)
+        return refused_result(files, engine, error)
 
 
 TAKEN = {**CFGS, **{GIVEN + added + "\n": said for added, said in LATER.items()}}

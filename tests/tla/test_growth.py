@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import tracemalloc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import pytest
@@ -280,11 +280,13 @@ def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
     head = header(chosen)
-    literal, quick = (verdict_lines(head, events, each) for each in (LiteralEvaluation, IncrementalEvaluation))
+    literal, quick = (
+        verdict_lines(head, events, evaluation) for evaluation in (LiteralEvaluation, IncrementalEvaluation)
+    )
     assert literal == quick
 
 
-def verdict_lines(head: Header, events: list[Event], evaluation: Callable[[Spec], Evaluation]) -> list[tuple[str, int]]:
+def verdict_lines(head: Header, events: list[Event], evaluation: type[Evaluation]) -> list[tuple[str, int]]:
     found = check_dledger(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
     assert found.deviation is None
     return [(each.name, each.line) for each in found.findings]

@@ -17,7 +17,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tlc import TlcLocation, TlcOptions, dump_state_graph, run_tlc
 from lockstep.tlc.module_files import project_files
-from lockstep.tlc.unicode_symbols import SYMBOLS, rewritten
+from lockstep.tlc.unicode_symbols import SYMBOLS, rewrite_in_ascii
 from tests.support.places import ROOT
 from tests.support.tla.tla_compare import differences, graph_by_search, graph_by_tlc
 from tests.support.tla.unicode_twins import made_up_twins, with_symbols
@@ -281,7 +281,7 @@ def test_more_characters_than_can_be_stood_in_for_are_refused(tmp_path: Path) ->
 
 def test_a_module_whose_comments_alone_are_not_ascii_is_left_as_it_is(tmp_path: Path) -> None:
     module, _ = written(tmp_path, "M", '---- MODULE M ----\n(* ∪ *) A == "b" \\* ∈\n====\n ∪ "∈"')
-    assert rewritten(project_files(module, [tmp_path])) is None
+    assert rewrite_in_ascii(project_files(module, [tmp_path])) is None
 
 
 def test_numbers_that_a_module_names_itself_are_its_own(tmp_path: Path) -> None:

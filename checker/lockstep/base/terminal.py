@@ -80,7 +80,7 @@ def styled(text: str, colour: str) -> str:
     return f"{_MARK}<{_COLOURS[colour]};1>{text}{_MARK}<0>" if is_wanted else text
 
 
-def fitted(text: str, stream: TextIO) -> str:
+def fit_to_terminal(text: str, stream: TextIO) -> str:
     """Return a text whose lines fit a terminal: they break between words, and go on further to the right.
 
     Arguments: `stream`, on which it will be printed; what is no terminal gets the lines as they are.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lockstep.base.characters import visible_line
-from lockstep.base.terminal import fitted
+from lockstep.base.terminal import fit_to_terminal
 from lockstep.cli.options import (
     FILE,
     LIBRARY,
@@ -204,7 +204,7 @@ def _print_verdict(verdict: TraceVerdict, form: str) -> None:
 
     progress_end()
     if form == "text":
-        click.echo(fitted(verdict_text(verdict, colour=True), sys.stdout))
+        click.echo(fit_to_terminal(verdict_text(verdict, colour=True), sys.stdout))
     elif form == "jsonl":
         click.echo(json.dumps(verdict_record(verdict)))
 

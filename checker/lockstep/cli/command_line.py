@@ -19,7 +19,7 @@ from lockstep.base.command_group import CommandGroup
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.base.interrupts import SAID, Interrupted, kept_handlers, raise_interrupts
 from lockstep.base.spelling import did_you_mean
-from lockstep.base.terminal import fitted, visible_output, wipe_line
+from lockstep.base.terminal import fit_to_terminal, visible_output, wipe_line
 from lockstep.cli.options import EXIT_CODES
 
 #: Errors of writing a file or the output; nothing is wrong with the input.
@@ -176,7 +176,7 @@ def _near_choice(error: click.ClickException) -> str:
 
 def _print_error(text: str, code: int) -> int:
     wipe_line()
-    click.echo(fitted(text, sys.stderr), err=True)
+    click.echo(fit_to_terminal(text, sys.stderr), err=True)
     return code
 
 

@@ -152,7 +152,7 @@ def _explore_own_spec(files: SpecFiles, engine: Engine, options: SearchOptions, 
     """Explore a spec; as JSON, one that cannot be explored has a result, too."""
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
-    from lockstep.models.search_result import refused
+    from lockstep.models.search_result import refused_result
     from lockstep.models.spec_search import explore_spec
 
     note_translation(files.module, files.jar)
@@ -161,7 +161,7 @@ def _explore_own_spec(files: SpecFiles, engine: Engine, options: SearchOptions, 
     except (BadInputError, GaveUpError) as error:
         if form != "json":
             raise
-        result = refused(files, engine, error)
+        result = refused_result(files, engine, error)
     finally:
         progress_end()
     if options.check_deadlock and result.verdict is not Verdict.MALFORMED and _turns_deadlock_off(files.cfg):

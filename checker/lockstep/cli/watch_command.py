@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.base.terminal import fitted
+from lockstep.base.terminal import fit_to_terminal
 from lockstep.cli.options import EXIT_CODES, progress, progress_end
 from lockstep.cli.pipeline.pipeline_options import SWITCHES, spark_options
 
@@ -120,7 +120,7 @@ def command(
         raise click.UsageError("--once and --until-idle say different things")
     from lockstep.base.extras import extra
     from lockstep.base.verdict import Verdict
-    from lockstep.cli.pipeline.pipeline_options import against
+    from lockstep.cli.pipeline.pipeline_options import choose_spec
 
     with extra("spark"):
         from lockstep.pipeline.watch.resumed_check import WatchLimits
@@ -128,7 +128,7 @@ def command(
         from lockstep.pipeline.watch.watch_stream import Watch, WatchOptions
     from lockstep.systems.trace_specs import switches_of
 
-    held = against(words, None, None, (), None, strict=False)
+    held = choose_spec(words, None, None, (), None, strict=False)
     options = WatchOptions(
         folder=folder,
         switches=switches_of(words),
@@ -165,7 +165,7 @@ def _text(row: WatchVerdict) -> str:
     from lockstep.report.verdict_text import finding_text, verdict_text
 
     if row.settled:
-        return fitted(verdict_text(row, colour=True), sys.stdout)
+        return fit_to_terminal(verdict_text(row, colour=True), sys.stdout)
     return "\n".join(finding_text(row.source, each) for each in row.findings)
 
 

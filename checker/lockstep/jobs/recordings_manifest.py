@@ -13,7 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import constants
 from lockstep.systems.system import ImportOptions, System
-from lockstep.trace.json_lines import explained
+from lockstep.trace.json_lines import rephrase_error
 
 #: The variant that replaces no constant of the header.
 AS_RECORDED = "published"
@@ -77,7 +77,7 @@ def load_recordings(path: Path) -> tuple[Recording, ...]:
     try:
         recordings = msgspec.convert(tree, _RecordingsManifest).recording
     except msgspec.ValidationError as error:
-        raise RecordingsError(f"{path}: {explained(error, tree)}") from error
+        raise RecordingsError(f"{path}: {rephrase_error(error, tree)}") from error
     known = {AS_RECORDED, *(name for each in constants() for name in each.variants)}
     for place, recording in enumerate(recordings):
         if recording.variant not in known:

@@ -31,7 +31,7 @@ from lockstep.logs.line_steps import LineSteps
 from lockstep.logs.log_lines import ThreadLine
 from lockstep.logs.mapped_logs import MappedLogs, read_logs
 from lockstep.logs.mapping import Mapping
-from lockstep.logs.refutation import why_not
+from lockstep.logs.refutation import nearest_reasons
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import source_name
 
@@ -195,7 +195,7 @@ def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps) -> Non
     details = [line.text[:MAX_LINE_TEXT]]
     if states > 1:
         details.append(f"{states:,} states explain the lines before it; of those, the nearest:")
-    reasons = why_not(line, first.runs, steps)
+    reasons = nearest_reasons(line, first.runs, steps)
     for index, reason in enumerate(reasons):
         details += reason.text(with_state=index == 0)
     if others:

@@ -19,7 +19,7 @@ from lockstep.logs.log_rotation import RotatedLog
 from lockstep.logs.mapping import FieldSource, Source
 from lockstep.logs.mapping import Mapping as LogMapping
 from lockstep.logs.stray_lines import MAX_LINES_ABOVE, StrayLines
-from lockstep.logs.text_formats import Split, splitting
+from lockstep.logs.text_formats import Split, line_splitter
 from lockstep.trace.json_lines import (
     STDIN,
     TraceError,
@@ -237,7 +237,7 @@ def records(
     called with how many lines were read.
     Raises TraceError where a line is malformed, or none is of the log; UnreadableError where a file cannot be read.
     """
-    splits, strict = [splitting(text) for text in mapping.texts()], mapping.otherwise == "error"
+    splits, strict = [line_splitter(text) for text in mapping.texts()], mapping.otherwise == "error"
     appended = _Appended(splits, is_appended)
     for path in log.paths:
         whole = _whole_lines(path, log, torn, report)

@@ -57,7 +57,7 @@ class MappedTrace:
             if known is not None and known[0].action is not None:
                 rule, line = known
                 args = {name: line.value(source) for name, source in rule.args.items()}
-                yield record.number, Event(record.number, "", rule.action or "", args, shown(rule, line))
+                yield record.number, Event(record.number, "", rule.action or "", args, shown_values(rule, line))
         if noise := strays.note():
             self._note(noise)
 
@@ -65,7 +65,7 @@ class MappedTrace:
         self.notes.append(f"note: {text}")
 
 
-def shown(step: StepPattern, record: Record) -> dict[str, Any]:
+def shown_values(step: StepPattern, record: Record) -> dict[str, Any]:
     """Return what a line shows, by name; raises TraceError where it is not there."""
     if isinstance(step.shows, dict):
         values = {name: record.value(source) for name, source in step.shows.items()}
@@ -238,7 +238,7 @@ class _LogReader:
         args = {name: self.bound(name, record.value(source), record) for name, source in step.args.items()}
         node = None if record.node is MISSING else self.value(record.node, record, "node")
         known = {name: each for name, each in args.items() if each is not None}
-        shows = shown(step, record)
+        shows = shown_values(step, record)
         if shows and node is None and self.shows_nodes:
             raise record.error(f"`node`: it shows what {self.observe} gives of a node, and has no node")
         return Claim(step.action or "", known, shows, node, step.repeat)

@@ -49,7 +49,7 @@ class Reason:
         return lines
 
 
-def why_not(line: ThreadLine, runs: tuple[ExplainingRun, ...], steps: LineSteps) -> list[Reason]:
+def nearest_reasons(line: ThreadLine, runs: tuple[ExplainingRun, ...], steps: LineSteps) -> list[Reason]:
     """Return the nearest reasons why some runs do not go on to a line, one for each action and formula.
 
     Arguments: `runs`, which explain the lines before; `steps`, the spec with its hidden actions.

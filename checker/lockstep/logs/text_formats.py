@@ -40,7 +40,7 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 _CONVERSION = re.compile(r"%(?P<width>[-.\d]*)(?P<word>[A-Za-z]+)(?:\{[^}]*\})*")
 
 
-def splitting(text: Text) -> Split:
+def line_splitter(text: Text) -> Split:
     """Return what splits the lines of a text format into fields.
 
     Raises:

@@ -152,7 +152,7 @@ def cfg_notes(files: SpecFiles) -> list[str]:
     return [f"{files.cfg.name}:{each}" for each in spec.passed_over.values()]
 
 
-def in_words_of_tlc(result: TlcResult) -> str:
+def tlc_mistake_reason(result: TlcResult) -> str:
     """Report a mistake with a code, in TLC's words."""
     error = result.error
     if error is not None:

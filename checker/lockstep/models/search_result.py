@@ -81,7 +81,7 @@ class SearchResult:
         return {name: getattr(self, name) for name in names}
 
 
-def refused(files: SpecFiles, engine: Engine, error: BadInputError | GaveUpError) -> SearchResult:
+def refused_result(files: SpecFiles, engine: Engine, error: BadInputError | GaveUpError) -> SearchResult:
     """Return the result of a search that did not begin, or gave up without a count."""
     verdict = Verdict.MALFORMED if isinstance(error, BadInputError) else Verdict.INCONCLUSIVE
     return SearchResult(spec=str(files.module), engine=engine, verdict=verdict, reason=str(error))

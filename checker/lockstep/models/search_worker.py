@@ -17,7 +17,7 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
-from lockstep.models.search_result import Engine, SearchResult, SpecFiles, refused
+from lockstep.models.search_result import Engine, SearchResult, SpecFiles, refused_result
 from lockstep.models.spec_search import explore_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tlc import Budget, Cause
@@ -83,7 +83,7 @@ def main() -> None:
     try:
         found = explore_spec(files, engine, options)
     except (BadInputError, GaveUpError) as error:
-        found = refused(files, engine, error)
+        found = refused_result(files, engine, error)
     answer.write_bytes(pickle.dumps(found))
 
 

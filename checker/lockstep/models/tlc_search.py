@@ -1,6 +1,6 @@
 """Exploration of a spec with TLC; its result is amended where it would mislead the author of the spec.
 
-`amended` is the one place where a result of TLC is changed, and names each case.
+`amend_result` is the one place where a result of TLC is changed, and names each case.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.author_mistakes import cfg_notes, find_in_spec, in_words_of_tlc
+from lockstep.models.author_mistakes import cfg_notes, find_in_spec, tlc_mistake_reason
 from lockstep.models.counterexample import behaviour_of_tlc, with_arguments
 from lockstep.models.search_result import Engine, SearchResult, SpecFiles
 from lockstep.tla.behaviour import Behaviour
@@ -70,7 +70,7 @@ def explore_with_tlc(files: SpecFiles, options: SearchOptions) -> SearchResult |
         return None
     with warnings.catch_warnings():  # what the spec does besides, TLC has noted
         warnings.simplefilter("ignore", ExceptWarning)
-        return amended(files, tlc)
+        return amend_result(files, tlc)
 
 
 def result_of_tlc(files: SpecFiles, tlc: TlcResult) -> SearchResult:
@@ -91,7 +91,7 @@ def result_of_tlc(files: SpecFiles, tlc: TlcResult) -> SearchResult:
     )
 
 
-def amended(files: SpecFiles, tlc: TlcResult) -> SearchResult:
+def amend_result(files: SpecFiles, tlc: TlcResult) -> SearchResult:
     """Return TLC's result, amended where it would mislead.
 
     - The steps of a counterexample get their arguments, which TLC does not print.
@@ -150,7 +150,7 @@ def _in_words_of_the_spec(files: SpecFiles, tlc: TlcResult, result: SearchResult
         name = tlc.violation.name or finding.name or tlc.violation.label
         return replace(result, reason=finding.reason, property=name, counterexample=behaviour or finding.steps)
     if finding is None:
-        reason = in_words_of_tlc(tlc)
+        reason = tlc_mistake_reason(tlc)
     else:
         reason = finding.reason
         behaviour = None if finding.is_in_text else behaviour or finding.steps

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict, conclude
 from lockstep.pipeline.part_check import Counts, PartVerdict, UnevaluatedStep
-from lockstep.trace.trace_reader import after_the_end, not_rising
+from lockstep.trace.trace_reader import after_end_error, not_rising_error
 
 
 def combined(source: str, parts: Iterable[PartVerdict]) -> TraceVerdict:
@@ -70,7 +70,7 @@ class _Whole:
         before = self.before
         last_line = 1 if before is None else before.last_line
         if before is not None and before.has_ended:
-            self._end(Verdict.MALFORMED, str(after_the_end(self.result.source, part.first_line)))
+            self._end(Verdict.MALFORMED, str(after_end_error(self.result.source, part.first_line)))
         elif part.first_line != last_line + 1:
             self._open(f"the lines between line {last_line} and line {part.first_line} are missing")
         elif before is not None and part.begin is None and part.broken is not None:
@@ -78,7 +78,7 @@ class _Whole:
         elif (before is None) is not (part.begin is None):
             self._open(f"the part from line {part.first_line} on began in another place than it should")
         elif self.last_seq is not None and part.first_seq is not None and part.first_seq <= self.last_seq:
-            problem = not_rising(self.result.source, part.first_line, part.first_seq, self.last_seq)
+            problem = not_rising_error(self.result.source, part.first_line, part.first_seq, self.last_seq)
             self._end(Verdict.MALFORMED, str(problem))
         elif before is not None and part.begin != before.end:
             self._open(self._mismatch(before, part))

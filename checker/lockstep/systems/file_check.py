@@ -26,7 +26,7 @@ from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_o
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
-from lockstep.trace.json_lines import TraceError, converted, source_name
+from lockstep.trace.json_lines import TraceError, convert_line, source_name
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
@@ -129,7 +129,7 @@ def header_of_states(behaviour: ItfTrace, source: str) -> Header:
     tree = behaviour.meta.get(HEADER)
     if tree is None:
         raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
-    header: Header = converted(tree, Header, source, 1)
+    header: Header = convert_line(tree, Header, source, 1)
     return header
 
 

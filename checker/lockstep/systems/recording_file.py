@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, Union
 from msgspec import Meta, Struct
 
 from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION
-from lockstep.trace.json_lines import MAX_INTEGER, TraceError, converted, file_lines, json_object
+from lockstep.trace.json_lines import MAX_INTEGER, TraceError, convert_line, file_lines, json_object
 
 Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -145,7 +145,8 @@ class RecordingFormat(Generic[H, E]):
 
     def _decoded(self, raw: Iterable[bytes], source: str) -> Iterator[RecordingLine]:
         for number, text in enumerate(raw, start=1):
-            line: RecordingLine = converted(json_object(text, source, number, "recording"), self.kinds, source, number)
+            tree = json_object(text, source, number, "recording")
+            line: RecordingLine = convert_line(tree, self.kinds, source, number)
             if line.seq != number - 1:
                 raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
             for field in line.required_fields():

@@ -21,7 +21,7 @@ from lockstep.tlc.supervised_process import NO_LIMIT, Budget, Lines, ToolMissing
 from lockstep.tlc.tlc_output import OutputReader
 from lockstep.tlc.tlc_result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
 from lockstep.tlc.tlc_verdict import TlcRequest, judge
-from lockstep.tlc.unicode_symbols import Rewritten, rewritten
+from lockstep.tlc.unicode_symbols import Rewritten, rewrite_in_ascii
 
 _COVERAGE_INTERVAL_MINUTES = 60
 
@@ -139,7 +139,7 @@ class _Files:
 def _files(spec: Path, cfg: Path, library: list[Path], folder: Path) -> _Files:
     """Write the files in ASCII into a folder, where the author's are not; one that is no UTF-8 is left to TLC."""
     try:
-        project = rewritten(project_files(spec, library), text_of(cfg))
+        project = rewrite_in_ascii(project_files(spec, library), text_of(cfg))
     except NotUtf8Error:
         project = None
     if project is None:

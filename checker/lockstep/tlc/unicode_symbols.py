@@ -86,7 +86,7 @@ def hint_at(character: str) -> str:
     return "" if instead is None else f"; write {instead}"
 
 
-def rewritten(files: Mapping[str, ModuleFile], cfg: str | None = None) -> Rewritten | None:
+def rewrite_in_ascii(files: Mapping[str, ModuleFile], cfg: str | None = None) -> Rewritten | None:
     """Rewrite a project in ASCII.
 
     Arguments: `files`, its modules by name; `cfg`, the text of its configuration, if it has one.
@@ -143,7 +143,7 @@ class Rewritten:
     """
 
     def __init__(self, files: Mapping[str, ModuleFile], cfg: str | None) -> None:
-        """Rewrite a project; arguments and exceptions are those of :func:`rewritten`."""
+        """Rewrite a project; arguments and exceptions are those of :func:`rewrite_in_ascii`."""
         self._files = files
         texts = [each.text for each in files.values()]
         stand_ins = _stand_ins([*texts, cfg or ""])

@@ -159,7 +159,7 @@ def _has_key_count(text: bytes, count: int) -> bool:
     return text.count(b'":') == count and b" :" not in text and b"\t:" not in text and b"\r:" not in text
 
 
-def converted(tree: dict[str, Any], to: Any, source: str, number: int) -> Any:
+def convert_line(tree: dict[str, Any], to: Any, source: str, number: int) -> Any:
     """Return the object as one of the types of a line, which `to` is a union of.
 
     Raises TraceError, naming the field, where it is none.
@@ -167,10 +167,10 @@ def converted(tree: dict[str, Any], to: Any, source: str, number: int) -> Any:
     try:
         return msgspec.convert(tree, to)
     except msgspec.ValidationError as error:
-        raise TraceError(source, number, explained(error, tree)) from error
+        raise TraceError(source, number, rephrase_error(error, tree)) from error
 
 
-def explained(error: msgspec.ValidationError, tree: Any) -> str:
+def rephrase_error(error: msgspec.ValidationError, tree: Any) -> str:
     """Turn msgspec's `... - at `$.field`` into our words, the field first; `tree` is what it looked at."""
     problem, _, path = str(error).partition(" - at `$")
     path = path.rstrip("`").lstrip(".")

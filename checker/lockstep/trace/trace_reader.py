@@ -11,7 +11,7 @@ from lockstep.tla.values.html_table import table
 from lockstep.trace.json_lines import (
     MIN_INTEGER,
     TraceError,
-    converted,
+    convert_line,
     file_lines,
     plain_object,
     source_name,
@@ -29,7 +29,7 @@ def parse_trace_line(text: bytes, source: str, number: int, least: int = MIN_INT
     Raises TraceError where it is malformed.
     """
     tree, plain = plain_object(text, source, number, "trace", least)
-    line: Header | Event | End = converted(tree, _AnyLine, source, number)
+    line: Header | Event | End = convert_line(tree, _AnyLine, source, number)
     if isinstance(line, Event) and not plain:
         for field, value in (("args", line.args), ("shows", line.shows), ("sent", line.sent)):
             problem = unreasonable(value, field, least)
@@ -126,7 +126,7 @@ class TracePart:
                 if self.last_seq is None:
                     self.first_seq = item.seq
                 elif item.seq <= self.last_seq:
-                    raise not_rising(self.source, number, item.seq, self.last_seq)
+                    raise not_rising_error(self.source, number, item.seq, self.last_seq)
                 self.last_seq = item.seq
                 yield number, item
                 continue
@@ -146,15 +146,15 @@ class TracePart:
             raise TraceError(self.source, number, problem)
         extra = next(self._lines, None)
         if extra is not None:
-            raise after_the_end(self.source, extra[0])
+            raise after_end_error(self.source, extra[0])
 
 
-def not_rising(source: str, number: int, seq: int, last: int) -> TraceError:
+def not_rising_error(source: str, number: int, seq: int, last: int) -> TraceError:
     """Make the error of an event whose `seq` is not above that of the event before."""
     return TraceError(source, number, f"field `seq`: {seq} does not rise above {last}")
 
 
-def after_the_end(source: str, number: int) -> TraceError:
+def after_end_error(source: str, number: int) -> TraceError:
     """Make the error of a line that stands behind the end line."""
     return TraceError(source, number, "there is more after the end line")
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation, LiteralEvaluation
 from lockstep.systems.dledger.recording_import import import_recording
 from lockstep.systems.trace_specs import trace_spec
-from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn
 from tests.support.systems.dledger_lines import FAULT_FREE
 
@@ -20,9 +17,7 @@ MESSAGE = Fcn(
 
 @pytest.mark.parametrize("evaluation", [LiteralEvaluation, IncrementalEvaluation])
 @pytest.mark.parametrize(("copies", "violated"), [(1, False), (2, False), (0, True)])
-def test_a_message_is_under_way_once_at_least(
-    copies: int, violated: bool, evaluation: Callable[[Spec], Evaluation]
-) -> None:
+def test_a_message_is_under_way_once_at_least(copies: int, violated: bool, evaluation: type[Evaluation]) -> None:
     spec = trace_spec(import_recording(FAULT_FREE).header, "recorded")
     initial = next(iter(spec.initial_states()))
     values = dict(zip(spec.variables, initial, strict=True))

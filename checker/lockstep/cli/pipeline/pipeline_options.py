@@ -81,25 +81,25 @@ def spark_options(command: F) -> F:
 
 
 @contextmanager
-def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSession]:
+def run_spark(master: str | None, settings: dict[str, str]) -> Iterator[SparkSession]:
     """Run Spark, and report its start on a terminal."""
     from lockstep.base.extras import extra
 
     with extra("spark"):
         from lockstep.pipeline.pipeline_session import pipeline_session
     try:
-        with pipeline_session(master, settings, say) as spark:
+        with pipeline_session(master, settings, show_progress) as spark:
             yield spark
     finally:
         progress_end()
 
 
-def say(text: str) -> None:
+def show_progress(text: str) -> None:
     """Show how far a stage is, on a terminal only."""
     progress(text)
 
 
-def opened(uri: str, *, create: bool = False) -> TraceStore:
+def open_store(uri: str, *, create: bool = False) -> TraceStore:
     """Open the store; errors are those of TraceStore.open."""
     from lockstep.base.extras import extra
 
@@ -108,7 +108,7 @@ def opened(uri: str, *, create: bool = False) -> TraceStore:
     return TraceStore.open(uri, create=create)
 
 
-def chosen_run(store: TraceStore, run: str | None) -> str:
+def choose_run(store: TraceStore, run: str | None) -> str:
     """Return the run that is meant; raises BadInputError where there is none, or several and none is named."""
     if run is not None:
         return store.refuse_unknown(run)
@@ -119,7 +119,7 @@ def chosen_run(store: TraceStore, run: str | None) -> str:
     raise BadInputError(f"--run: the store has {listed}")
 
 
-def against(
+def choose_spec(
     words: tuple[str, ...],
     own: Path | None,
     cfg: Path | None,

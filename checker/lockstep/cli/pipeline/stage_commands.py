@@ -14,13 +14,13 @@ from lockstep.cli.pipeline.pipeline_options import (
     STORE,
     TIMEOUT,
     VERSION,
-    against,
     against_options,
-    chosen_run,
+    choose_run,
+    choose_spec,
     files,
-    opened,
-    say,
-    session,
+    open_store,
+    run_spark,
+    show_progress,
     spark_options,
 )
 from raftref.limits import MAX_EVENTS
@@ -101,13 +101,13 @@ def generate_command(
     to the byte.
     """
     clusters = clusters_of(seed, seeds, plans, events, variants)
-    there = opened(store, create=True)
+    there = open_store(store, create=True)
     from lockstep.pipeline.generate_stage import generate
     from lockstep.pipeline.trace_store import checked_name
 
     name = checked_name(run or clusters.run_name(), "run")
-    with session(master, settings) as spark:
-        generate(spark, there, name, clusters, say)
+    with run_spark(master, settings) as spark:
+        generate(spark, there, name, clusters, show_progress)
     click.echo(f"run {name}: {counted(len(clusters), 'cluster')}")
     return 0
 
@@ -142,13 +142,13 @@ def ingest_command(
 
     Files that the run has read already are not read again.
     """
-    there, given = opened(store, create=True), files(paths, logs or "", version)
+    there, given = open_store(store, create=True), files(paths, logs or "", version)
     from lockstep.pipeline.ingest_stage import ingest
     from lockstep.pipeline.trace_store import checked_name
 
     name = checked_name(run or given.run_name(), "run")
-    with session(master, settings) as spark:
-        ingest(spark, there, name, given, say)
+    with run_spark(master, settings) as spark:
+        ingest(spark, there, name, given, show_progress)
     click.echo(f"run {name}: read")
     return 0
 
@@ -168,12 +168,12 @@ def check_command(
     longer than `--timeout`, is inconclusive; of a long trace that is cut each part may take so long. The exit code
     says whether all traces were checked, not what was found: that is in `lockstep pipeline report`.
     """
-    there = opened(store)
-    name, held = chosen_run(there, run), against(**chosen)
+    there = open_store(store)
+    name, held = choose_run(there, run), choose_spec(**chosen)
     from lockstep.pipeline.check_stage import check
 
-    with session(master, settings) as spark:
-        check(spark, there, name, held, say, seconds=seconds)
+    with run_spark(master, settings) as spark:
+        check(spark, there, name, held, show_progress, seconds=seconds)
     click.echo(f"run {name}: checked")
     return 0
 
@@ -187,12 +187,12 @@ def coverage_command(store: str, run: str | None, master: str | None, settings: 
 
     The report holds the sums against the floor of each plan, and names the actions of the specs that no trace takes.
     """
-    there = opened(store)
-    name = chosen_run(there, run)
+    there = open_store(store)
+    name = choose_run(there, run)
     from lockstep.pipeline.coverage_stage import cover
 
-    with session(master, settings) as spark:
-        cover(spark, there, name, say)
+    with run_spark(master, settings) as spark:
+        cover(spark, there, name, show_progress)
     click.echo(f"run {name}: counted")
     return 0
 
@@ -208,11 +208,11 @@ def report_command(store: str, run: str | None, form: str, master: str | None, s
     The report is written into the store, too: STORE/_reports/run=NAME/report.json, and
     report.md with pictures (SVG).
     """
-    there = opened(store)
-    name = chosen_run(there, run)
+    there = open_store(store)
+    name = choose_run(there, run)
     from lockstep.pipeline.report_stage import report
 
-    with session(master, settings) as spark:
+    with run_spark(master, settings) as spark:
         found = report(spark, there, name)
     return show(found, form)
 
@@ -260,13 +260,13 @@ def run_command(
     PATHS are those of `lockstep pipeline ingest`; without any, clusters are simulated as by `generate`. What is in the
     store already is not done again, so the same command goes on after an interruption.
     """
-    held = against(**chosen)
+    held = choose_spec(**chosen)
     goes_in = files(paths, held.logs, version) if paths else clusters_of(seed, seeds, plans, events, variants)
-    there = opened(store, create=True)
+    there = open_store(store, create=True)
     from lockstep.pipeline.all_stages import run_all
     from lockstep.pipeline.trace_store import checked_name
 
     name = checked_name(run or goes_in.run_name(), "run")
-    with session(master, settings) as spark:
-        found = run_all(spark, there, name, goes_in, held, say, seconds)
+    with run_spark(master, settings) as spark:
+        found = run_all(spark, there, name, goes_in, held, show_progress, seconds)
     return show(found, form)

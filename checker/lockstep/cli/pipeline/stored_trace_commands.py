@@ -17,11 +17,11 @@ from lockstep.cli.pipeline.pipeline_options import (
     RUN,
     STORE,
     SWITCHES,
-    against,
-    chosen_run,
-    opened,
-    say,
-    session,
+    choose_run,
+    choose_spec,
+    open_store,
+    run_spark,
+    show_progress,
     spark_options,
 )
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def _variant(words: tuple[str, ...]) -> HeaderSpecs:
     from lockstep.pipeline.spec_choice import HeaderSpecs
 
-    chosen = against(words, None, None, (), None, strict=False)
+    chosen = choose_spec(words, None, None, (), None, strict=False)
     assert isinstance(chosen, HeaderSpecs)
     return chosen
 
@@ -68,13 +68,13 @@ def counterexamples_command(
     Exit codes: 0 each was minimised, or there is none; 3 one could not be, the time was over before it was known that
     no part of it can go, or the run is not checked whole.
     """
-    there = opened(store)
-    name, chosen = chosen_run(there, run), _variant(words)
+    there = open_store(store)
+    name, chosen = choose_run(there, run), _variant(words)
     from lockstep.base.verdict import Verdict
     from lockstep.pipeline.counterexample_stage import as_text, counterexamples, list_counterexamples
 
-    with session(master, settings) as spark:
-        counterexamples(spark, there, name, chosen, seconds, say)
+    with run_spark(master, settings) as spark:
+        counterexamples(spark, there, name, chosen, seconds, show_progress)
         found = list_counterexamples(spark, there, name)
     click.echo(json.dumps(found, indent=2) if form == "json" else "\n".join(as_text(name, found)))
     return 0 if all(each["is_minimal"] for each in found) else Verdict.INCONCLUSIVE.exit_code
@@ -93,7 +93,7 @@ def counterexamples_command(
 )
 def counterexample_command(store: str, run: str, signature: str, variant: str | None, output: Path | None) -> int:
     """Write one counterexample of a run, by its signature, into a file; Spark is not needed for it."""
-    there = opened(store)
+    there = open_store(store)
     there.refuse_unknown(run)
     from lockstep.base.whole_files import writing_whole
     from lockstep.pipeline.stored_traces import stored_counterexample
@@ -123,7 +123,7 @@ def trace_command(store: str, run: str, trace: str, output: Path | None) -> int:
     \b
     lockstep pipeline trace STORE RUN TRACE -o x.trace.ndjson && lockstep check x.trace.ndjson
     """
-    there = opened(store)
+    there = open_store(store)
     there.refuse_unknown(run)
     from lockstep.pipeline.source_files import TOGETHER
     from lockstep.pipeline.stored_traces import stored_lines

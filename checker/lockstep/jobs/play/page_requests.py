@@ -19,7 +19,7 @@ from lockstep.jobs.play.play_trace import save_trace
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.printed_values import parse_value
-from lockstep.trace.json_lines import explained
+from lockstep.trace.json_lines import rephrase_error
 
 __all__ = ["BadRequestError", "RefusedError", "RequestHandler"]
 
@@ -131,7 +131,7 @@ class RequestHandler:
             request = msgspec.json.decode(body, type=_REQUESTS)
         except msgspec.ValidationError as error:
             # Without a field in its message, msgspec refers to the request as a whole.
-            raise BadRequestError(explained(error, {}).removeprefix("field `kind`: ")) from error
+            raise BadRequestError(rephrase_error(error, {}).removeprefix("field `kind`: ")) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadRequestError(f"this is no JSON: {error}") from error
         try:

@@ -24,7 +24,7 @@ from lockstep.tla.values.kinds import ArgumentError, TlaError, Value, format_val
 from lockstep.trace.json_lines import (
     MIN_INTEGER,
     TraceError,
-    converted,
+    convert_line,
     file_lines,
     plain_object,
     source_name,
@@ -131,7 +131,7 @@ def read_scenario(path: Path) -> Scenario:
 
 def _line(text: bytes, source: str, number: int) -> ScenarioStart | ScenarioStep:
     tree, plain = plain_object(text, source, number, "scenario", MIN_INTEGER)
-    line: ScenarioStart | ScenarioStep = converted(tree, ScenarioStart | ScenarioStep, source, number)
+    line: ScenarioStart | ScenarioStep = convert_line(tree, ScenarioStart | ScenarioStep, source, number)
     if isinstance(line, ScenarioStep) and not plain:
         problem = unreasonable(line.args, "args", MIN_INTEGER)
         if problem:

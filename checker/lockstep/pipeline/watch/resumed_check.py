@@ -29,7 +29,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
-from lockstep.trace.trace_reader import Trace, TracePart, after_the_end, not_rising
+from lockstep.trace.trace_reader import Trace, TracePart, after_end_error, not_rising_error
 
 #: An event with one of these is the first of its trace, if none before it is there; any other waits for those before.
 FIRST_SEQ = (0, 1)
@@ -174,7 +174,7 @@ class BatchCheck:
         extra = next(lines, None)
         if extra is not None and self.progress.ended:
             self.progress.line, self.progress.ended = extra[0], False
-            self.progress.settle(failure(after_the_end(self.source, extra[0]), self.source))
+            self.progress.settle(failure(after_end_error(self.source, extra[0]), self.source))
 
     def _check(self, lines: Iterator[tuple[int, bytes]]) -> None:
         progress = self.progress
@@ -279,7 +279,7 @@ class _OrderedEvents:
 
     def _refuse_old(self, number: int, event: Event) -> None:
         if event.seq <= self._progress.last_seq:
-            raise not_rising(self.source, number, event.seq, self._progress.last_seq)
+            raise not_rising_error(self.source, number, event.seq, self._progress.last_seq)
 
     def _decoded(self, number: int, text: bytes) -> Event | None:
         """Return the event of a line, None for the end line."""
@@ -318,7 +318,7 @@ class _OrderedEvents:
         extra = next(self._lines, None)
         if extra is not None:
             self._progress.line, self._progress.ended = extra[0], False
-            raise after_the_end(self.source, extra[0])
+            raise after_end_error(self.source, extra[0])
 
 
 class _ResumedCheck(TraceCheck):

@@ -12,7 +12,7 @@ from lockstep.systems.hashicorp import recording_lines as s
 from lockstep.systems.hashicorp import recording_messages as m
 from lockstep.systems.hashicorp.recording_lines import LogEntry
 from lockstep.systems.recording_file import RecordingFormat, RecordingLine, line_kinds
-from lockstep.trace.json_lines import TraceError, explained
+from lockstep.trace.json_lines import TraceError, rephrase_error
 
 CAPTURE_FORMAT = "hcraft-capture-1"
 
@@ -37,7 +37,7 @@ def _body(line: Any, to: type[m.Body], source: str) -> m.Body:
     try:
         return msgspec.convert(line.body, to)
     except msgspec.ValidationError as error:
-        field, _, problem = explained(error, line.body).partition("`: ")
+        field, _, problem = rephrase_error(error, line.body).partition("`: ")
         name = field.removeprefix("field `")
         raise TraceError(source, line.number, f"field `body.{name}`: {problem}") from error
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from lockstep.tla.compile.action_conjunctions import write_guard
 from lockstep.tla.compile.action_facts import reads_next
 from lockstep.tla.compile.action_uses import call_text
-from lockstep.tla.compile.action_writer import YIELD, ActionWriter, Alternatives, Site, anything
+from lockstep.tla.compile.action_writer import YIELD, ActionWriter, Alternatives, Site, possibly_assigned
 from lockstep.tla.compile.context_facts import must_inline
 from lockstep.tla.compile.expression_constructors import argument_domains
 from lockstep.tla.compile.expression_context import Context, FunctionBinding, InlineBinding, LetBinding
@@ -72,7 +72,9 @@ def _write_generator(
 ) -> None:
     """Write the generator of a function definition's body for an argument, whatever is assigned already."""
     body = Block()
-    _apply(actions, definition.body, _X, Site(scope, body, anything(actions.expressions.slots.values()), YIELD))
+    _apply(
+        actions, definition.body, _X, Site(scope, body, possibly_assigned(actions.expressions.slots.values()), YIELD)
+    )
     body.emit("yield from ()")
     block.nest(f"def {name}({', '.join([*params, _X])}):  # {definition.loc}", body)
 
@@ -183,7 +185,7 @@ def _apply_named(actions: ActionWriter, expr: Call, argument: str, site: Site) -
 def _loop_over(actions: ActionWriter, use: str, site: Site, *, assigns: bool) -> None:
     """Write a loop over a generator, and what follows."""
     slots = actions.expressions.slots.values()
-    site.block.nest(f"for _ in {use}:", site.rest_block(anything(slots, site.assigned) if assigns else None))
+    site.block.nest(f"for _ in {use}:", site.rest_block(possibly_assigned(slots, site.assigned) if assigns else None))
 
 
 def _apply_written(actions: ActionWriter, expr: Bind, argument: str, site: Site) -> None:
@@ -201,7 +203,9 @@ def _apply_written(actions: ActionWriter, expr: Bind, argument: str, site: Site)
     bound = scope.bind({own: FunctionBinding(value, name, assigns)})
     local = Block()
     inside = _bind(actions, bounds, domain, _X, bound, local)
-    actions.write(expr.body, Site(inside, local, anything(actions.expressions.slots.values(), site.assigned), YIELD))
+    actions.write(
+        expr.body, Site(inside, local, possibly_assigned(actions.expressions.slots.values(), site.assigned), YIELD)
+    )
     local.emit("yield from ()")
     block.nest(f"def {name}({_X}):", local)
     _loop_over(actions, f"{name}({argument})", site, assigns=assigns)

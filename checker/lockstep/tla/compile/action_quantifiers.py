@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lockstep.tla.compile.action_conjunctions import write_further, write_guard
 from lockstep.tla.compile.action_facts import assigns, reads_next
-from lockstep.tla.compile.action_writer import ActionWriter, Rest, Site, anything
+from lockstep.tla.compile.action_writer import ActionWriter, Rest, Site, possibly_assigned
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.context_facts import limits_of
 from lockstep.tla.compile.expression_context import Context
@@ -94,7 +94,7 @@ def _write_forall(actions: ActionWriter, expr: Bind, site: Site) -> None:
         block.emit(f"{rows}[1:] = {rows}[:0:-1]")
     assigned = site.assigned
     if reads_next(actions.program, expr.body, site.scope) or actions.mode == "init":
-        assigned = anything(actions.expressions.slots.values(), assigned)
+        assigned = possibly_assigned(actions.expressions.slots.values(), assigned)
     local = Block()
     local.nest(f"if {index} == len({rows}):", Block("yield", "return"))
     local.emit(f"{', '.join(names)}, = {rows}[{index}]")

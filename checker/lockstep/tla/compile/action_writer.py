@@ -92,7 +92,7 @@ class Alternatives:
         self._site.block.nest(f"for _ in {name}():", self._site.rest_block(assigned))
 
 
-def anything(variables: Iterable[str], assigned: Assigned = ()) -> Assigned:
+def possibly_assigned(variables: Iterable[str], assigned: Assigned = ()) -> Assigned:
     """Return the assignments in which some variables may be assigned besides."""
     return tuple(sorted({**dict.fromkeys(variables, "maybe"), **dict(assigned)}.items()))
 
@@ -131,7 +131,7 @@ class ActionWriter(ABC):
     def exit_of(self, definition: Definition, assigned: Assigned) -> Assigned:
         """Return what is assigned after a definition used as an action; within it, that is not known yet."""
         known = self._exits.get((self.mode, definition.uid, assigned))
-        return anything(self.expressions.slots.values(), assigned) if known is None else known
+        return possibly_assigned(self.expressions.slots.values(), assigned) if known is None else known
 
     def _text(self, name: str, definition: Definition, assigned: Assigned, key: object) -> str:
         scope, params = self.expressions.bind_params(definition, self.scope())

@@ -20,7 +20,7 @@ from lockstep.tlc.module_files import ModuleFile, project_files
 from lockstep.tlc.newer_tlc import lacking_modules
 from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolDied, killed_by, run_supervised
 from lockstep.tlc.tlc_verdict import sany_error
-from lockstep.tlc.unicode_symbols import rewritten
+from lockstep.tlc.unicode_symbols import rewrite_in_ascii
 
 #: The characters that XML cannot hold.
 _NO_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -83,7 +83,7 @@ def export(
         raise SanyError(f"{NOT_PARSED} no TLA+ module: one begins with `---- MODULE Name ----`", str(path))
     directories = [source.parent, *[Path(d).resolve() for d in search_path]]
     files = project_files(source, directories)
-    project = rewritten(files)
+    project = rewrite_in_ascii(files)
     # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.
     with scratch("sany") as folder:
         root = source

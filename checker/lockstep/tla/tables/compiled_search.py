@@ -96,10 +96,10 @@ def _why_not_by_tables(spec: Spec) -> str:
     """Return why a specification cannot be explored by tables here, as far as is known beforehand; "" where it can."""
     try:
         with extra("tables"):
-            from lockstep.tla.tables.table_search import unsuited
+            from lockstep.tla.tables.table_search import why_unsuited
     except MissingExtraError as error:
         return str(error)
-    return unsuited(spec) or ""
+    return why_unsuited(spec) or ""
 
 
 def _never_less(options: SearchOptions) -> ReportProgress | None:

@@ -104,7 +104,7 @@ class TableExploration(SearchOutcome):
         )
 
 
-def unsuited(spec: Spec) -> str | None:
+def why_unsuited(spec: Spec) -> str | None:
     """Return the reason why tables cannot explore a specification; None where none is known beforehand."""
     if not spec.has_behaviour:
         return "it has no behaviour"
@@ -134,7 +134,7 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
             be kept as states and steps have to be kept, too.
     """
     refuse_symmetry_and_view(spec)
-    if (why := unsuited(spec)) is not None:
+    if (why := why_unsuited(spec)) is not None:
         raise UnsuitedError(why)
     spec.refuse_false_constants()
     file = _checkpoint_file(spec, options)

@@ -145,7 +145,7 @@ class Fcn:
 
 #: Every shape of a function, once.
 _SHAPES: dict[Any, Any] = {}
-_MAX_UNREMEMBERED = 16
+_MIN_REMEMBERED = 16
 _NO_ARGUMENT = (tuple,)
 _NO_ELEMENT = (frozenset,)
 #: The shapes of sequences and sets of what has no parts.
@@ -177,7 +177,7 @@ def shape_of(value: Value) -> Any:
 
 def _shape_of_few(value: Any, empty: Any, flat: dict[Any, Any]) -> Any:
     """Return the shape of a sequence or set."""
-    if len(value) >= _MAX_UNREMEMBERED:
+    if len(value) >= _MIN_REMEMBERED:
         return False
     if not value:
         return empty
