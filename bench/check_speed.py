@@ -29,7 +29,7 @@ from lockstep.report.text_table import table
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import write_cluster
-from lockstep.systems.trace_specs import subject, trace_spec
+from lockstep.systems.trace_specs import tlc_spec, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tlc import find_java
@@ -168,13 +168,13 @@ def beside_tlc(folder: Path) -> str:
     path = write_cluster(folder, "ordered", 6, ALONE)
     quick = checked(path, EvaluationMode.INCREMENTAL)
     trace = read_trace(path)
-    found = check_with_tlc(trace, subject(DLEDGER, trace.header, str(path)))
+    found = check_with_tlc(trace, tlc_spec(DLEDGER, trace.header, str(path)))
     if found.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: TLC: {found.verdict}: {found.reason}")
     paths = [write_cluster(folder, "ordered", seed, SHORT) for seed in range(100, 100 + TOGETHER)]
     all_quick = sum(checked(each, EvaluationMode.INCREMENTAL, runs=1).seconds for each in paths)
     traces = [read_trace(each) for each in paths]
-    held = subject(DLEDGER, traces[0].header, str(paths[0]))
+    held = tlc_spec(DLEDGER, traces[0].header, str(paths[0]))
     begin = time.perf_counter()
     if not hold_with_tlc(traces, held):
         raise SystemExit("TLC: not all of the traces hold")
