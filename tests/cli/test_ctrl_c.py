@@ -19,12 +19,12 @@ AT_AN_IMPORT = """
 import os, signal, sys
 wanted = sys.argv.pop(1)
 
-class Met:
+class Interrupter:
     def find_spec(self, name, path=None, target=None):
         if name == wanted:
             os.kill(os.getpid(), signal.SIGINT)
 
-sys.meta_path.insert(0, Met())
+sys.meta_path.insert(0, Interrupter())
 from lockstep.__main__ import main
 main()
 """

@@ -1,4 +1,4 @@
-"""What a file, a name or an argument says is shown on a terminal and in a pipe, never obeyed: no command forgets it."""
+"""Every command shows the text of files, names and arguments on a terminal and in a pipe, and none of it acts there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAPPING = 'kind = "what"\n[lines.set]\naction = "Set"\nargs = { n = "n", v = "v"
 
 
 def obeyed(text: str) -> list[str]:
-    """What a terminal would obey in a text, or not show."""
+    """The characters of a text that a terminal would obey, or not show."""
     return [
         f"U+{ord(each):04X}"
         for each in text

@@ -1,4 +1,4 @@
-"""What is not the input's fault is not blamed on it: a full disk is the machine's (4), a dead tool inconclusive (3)."""
+"""Faults of the machine are not blamed on the input: a full disk exits with 4, a dead tool is inconclusive (3)."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def offers(tab: Page, words: str) -> None:
 
 
 def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: Browser, tmp_path: Path) -> None:
-    """Of the way to the violation the last steps are taken by hand."""
+    """The last steps of the way to the violation are taken by hand."""
     game, path = played()
     with opened(browser, replace(game, begin=STEPS - 3)) as (tab, _):
         stands_at(tab, STEPS - 3)

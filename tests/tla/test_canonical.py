@@ -12,7 +12,7 @@ from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, format_value
 from lockstep.tla.values.value_bytes import decoded, encoded
 
-#: Different values of TLA+, some of which are equal in Python.
+#: Different values of TLA+: some are equal in Python.
 DIFFERENT: list[Value] = [
     *(0, 1, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**30),
     *(True, False),

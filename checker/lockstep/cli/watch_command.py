@@ -140,7 +140,7 @@ def command(
         master=master,
         settings=settings,
     )
-    watch_store = WatchStore((store or folder / ".lockstep").absolute(), held.name or "told")
+    watch_store = WatchStore((store or folder / ".lockstep").absolute(), held.name or "declared")
     with watch_store.opened({"folder": str(folder.absolute()), "switches": sorted(words)}):
         watch = Watch(options, watch_store, _printer(form), progress)
         try:

@@ -28,7 +28,7 @@ from lockstep.trace.trace_format import trace_lines
 
 #: The variant, as options name it, of traces with the constants of their own headers, and of clusters with the flaws
 #: of their own plans.
-DECLARED = "told"
+DECLARED = "declared"
 
 #: Events of a batch, about, which are some 64 MB, and its clusters, at most.
 BATCH_EVENTS = 100_000

@@ -51,10 +51,10 @@ PLANS = click.option(
 VARIANTS = click.option(
     "--variant",
     "variants",
-    type=click.Choice(["told", "published", "repaired"]),
+    type=click.Choice(["declared", "published", "repaired"]),
     multiple=True,
-    default=("told",),
-    help="Simulate with every flaw as published, or repaired; `told`, the default, is each plan's own form. May be "
+    default=("declared",),
+    help="Simulate with every flaw as published, or repaired; `declared`, the default, is each plan's own form. May be "
     "given several times.",
 )
 EVENTS = click.option(

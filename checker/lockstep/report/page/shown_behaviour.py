@@ -59,7 +59,7 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What is wrong at a step, which has this number: a title, lines of text, and tables."""
+    """A problem at the step with this number: a title, lines of text, and tables."""
 
     number: int
     title: str
