@@ -37,7 +37,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.trace_files import write_cluster
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 from lockstep.trace.trace_format import Event
 from lockstep.trace.trace_reader import Trace, read_trace
 
@@ -131,13 +131,13 @@ class Hider:
         node = self.reading.node(event)
         if self.reading.is_observation(event):
             return ThreadLine(event.seq, "", ((Claim("", {}, shows, node),),)) if shows else None
-        bounds: dict[str, Exactly | Matching] = {}
+        bounds: dict[str, KnownValue | Matching] = {}
         for name, value in self.reading.arguments(event.seq, event).items():
             if name == "m" and self.stage.message is not None and name not in self.stage.parameters:
                 parts = {key: part for key, part in event.args["m"].items() if key in self.stage.message}
                 bounds[name] = Matching(name, self._like(parts))
             elif name not in self.stage.parameters:
-                bounds[name] = Exactly(name, value)
+                bounds[name] = KnownValue(name, value)
         return ThreadLine(event.seq, "", ((Claim(event.action, bounds, shows, node),),))
 
     def _like(self, parts: dict[str, Any]) -> Callable[[Any], bool]:

@@ -19,7 +19,7 @@ from public_rows import Found, Outcome, Row, compared
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.text_files import text_of
-from lockstep.models.memory_budget import default_memory_budget
+from lockstep.models.default_memory_budget import default_memory_budget
 from lockstep.tla.exploration import Exploration
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec

@@ -25,7 +25,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 from tests.support.sampling import sampled
 
 #: Number of made-up logs that every run checks, and that the nightly tests check.
@@ -161,8 +161,8 @@ def said(spec: Spec, state: State, claim: Claim) -> list[State]:
     ]
 
 
-def fits(value: Value, bound: Exactly | Matching) -> bool:
-    return bound.value == value if isinstance(bound, Exactly) else bound.test is None or bound.test(value)
+def fits(value: Value, bound: KnownValue | Matching) -> bool:
+    return bound.value == value if isinstance(bound, KnownValue) else bound.test is None or bound.test(value)
 
 
 def failures(spec: Spec, state: State, after: State | None = None) -> frozenset[str]:
@@ -229,10 +229,10 @@ class MadeUp:
         return Order(self.threads, self.slack - 5, 5) if self.slack > 5 else Order(self.threads, self.slack)
 
 
-def some_bound(chooses: random.Random, name: str, value: Value) -> Exactly | Matching | None:
+def some_bound(chooses: random.Random, name: str, value: Value) -> KnownValue | Matching | None:
     match chooses.randrange(3):
         case 0:
-            return Exactly(name, value)
+            return KnownValue(name, value)
         case 1 if isinstance(value, int):
             return Matching(name, lambda other, odd=value % 2: other % 2 == odd)  # type: ignore[misc]
     return None
@@ -265,7 +265,7 @@ def made_up(spec: Spec, seed: int) -> MadeUp:
         if chooses.random() < 0.2:
             readings.append((Claim("", {}, shows, node),))
         if chooses.random() < 0.2:
-            readings.append((replace(claim, shows={}), Claim("Drop", {"n": Exactly("n", node)}, shows, node)))
+            readings.append((replace(claim, shows={}), Claim("Drop", {"n": KnownValue("n", node)}, shows, node)))
         stamp = None if chooses.random() < 0.2 else 10 * moment + fast_by[node]
         line = ThreadLine(len(logs[node]) + 1, "", tuple(readings), stamp, chooses.choice([0, 0, 15]))
         logs[node].append(line)
@@ -380,8 +380,8 @@ def test_a_field_that_the_spec_does_not_know_is_a_mistake_and_refutes_nothing(re
 
 
 def test_a_reading_with_an_argument_of_another_kind_does_not_fit_and_another_may(relay: Spec) -> None:
-    wrong = (Claim("Send", {"v": Exactly("v", "x")}),)
-    right = (Claim("Send", {"v": Exactly("v", 1)}),)
+    wrong = (Claim("Send", {"v": KnownValue("v", "x")}),)
+    right = (Claim("Send", {"v": KnownValue("v", 1)}),)
     assert one_line(relay, wrong, right).conclusion is Conclusion.EXPLAINED
     with pytest.raises(BadInputError, match=r'a\.log:1: `v`: "x" and 1 cannot be compared'):
         one_line(relay, wrong)
@@ -392,8 +392,8 @@ def test_a_parameter_of_an_endless_set_that_a_line_leaves_out_is_not_tried_and_r
     body = "Init == x = 0\nAdd(v) == x' = x + v\nNext == \\E v \\in Nat : Add(v)"
     module.write_text(f"---- MODULE Endless ----\nEXTENDS Naturals\nVARIABLE x\n{body}\n====\n")
     spec = load_spec(module, None, cache_dir=tmp_path / "cache")
-    assert one_line(spec, (Claim("Add", {"v": Exactly("v", 5)}, {"x": 5}),)).conclusion is Conclusion.EXPLAINED
-    assert one_line(spec, (Claim("Add", {"v": Exactly("v", 5)}, {"x": 6}),)).conclusion is Conclusion.REFUTED
+    assert one_line(spec, (Claim("Add", {"v": KnownValue("v", 5)}, {"x": 5}),)).conclusion is Conclusion.EXPLAINED
+    assert one_line(spec, (Claim("Add", {"v": KnownValue("v", 5)}, {"x": 6}),)).conclusion is Conclusion.REFUTED
     for found in (
         one_line(spec, (Claim("Add", {}, {"x": 5}),)),
         one_line(spec, (Claim("", {}, {"x": 5}),), hidden={"Add": 1}),

@@ -31,7 +31,7 @@ from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import to_itf
-from lockstep.tla.values.quantifier_bounds import Exactly
+from lockstep.tla.values.quantifier_bounds import KnownValue
 from tests.support.logs.post_logs import MAPPING, write_logs, write_post
 from tests.support.logs.tlc_log_search import Explored, explore
 from tests.support.places import SPECS
@@ -330,7 +330,7 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
         table = state.as_dict()
         trees = {name: to_itf(value) for name, value in table.items() if chooses.random() < 0.4}
         shows = {name: tree for name, tree in trees.items() if to_value(tree, words) == table[name]}
-        bounds = {name: Exactly(name, value) for name, value in args.items() if chooses.random() < 0.6}
+        bounds = {name: KnownValue(name, value) for name, value in args.items() if chooses.random() < 0.6}
         if chooses.random() < 0.85:
             lines.append(ThreadLine(number, "", ((Claim(action, bounds, shows),),)))
     if seed % 2 and len(lines) > 1:

@@ -31,7 +31,7 @@ from lockstep.logs.log_records import records
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapping import Mapping, MappingError, Text, line_of, read_mapping
 from lockstep.logs.mapping_rules import Rules
-from lockstep.logs.schema_mismatch import misfit
+from lockstep.logs.schema_mismatch import first_misfit
 from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.text_formats import line_splitter
 from lockstep.logs.timestamps import nanoseconds
@@ -773,7 +773,7 @@ format = "hclog"
             for key in path[:-1]:
                 holder = holder[key]
             holder[path[-1]] = value
-            found = misfit(changed, Mapping)
+            found = first_misfit(changed, Mapping)
             try:
                 msgspec.convert(changed, Mapping)
             except msgspec.ValidationError:

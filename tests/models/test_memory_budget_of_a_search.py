@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models import memory_budget, spec_search
+from lockstep.models import default_memory_budget, spec_search
 from lockstep.models.search_result import Engine, SpecFiles
 from lockstep.models.spec_search import explore_spec
 from lockstep.tla.search_options import SearchOptions
@@ -26,12 +26,12 @@ def group(folder: Path, most: str) -> Path:
 def test_the_default_memory_budget_is_what_the_container_has_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "10000\n"))
-    assert memory_budget.default_memory_budget() == 6000
-    monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "max\n"))
-    assert (memory_budget.default_memory_budget() or 0) > 6000
-    monkeypatch.setattr(memory_budget, "_GROUP", tmp_path / "none")
-    assert (memory_budget.default_memory_budget() or 0) > 6000
+    monkeypatch.setattr(default_memory_budget, "_GROUP", group(tmp_path, "10000\n"))
+    assert default_memory_budget.default_memory_budget() == 6000
+    monkeypatch.setattr(default_memory_budget, "_GROUP", group(tmp_path, "max\n"))
+    assert (default_memory_budget.default_memory_budget() or 0) > 6000
+    monkeypatch.setattr(default_memory_budget, "_GROUP", tmp_path / "none")
+    assert (default_memory_budget.default_memory_budget() or 0) > 6000
 
 
 @pytest.mark.parametrize("engine", [Engine.COMPILED, Engine.TABLES])

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.report.text_table import table
-from lockstep.systems.hashicorp.floors import SELDOM, all_parts, unreachable
+from lockstep.systems.hashicorp.floors import RARE_PARTS, all_parts, unreachable
 from lockstep.systems.hashicorp.plans import PLANS, SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
-from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, seldom_parts
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, rare_parts
 from lockstep.systems.system import Reached
 from tests.scripts.hashicorp_traces import spec_of
 
@@ -36,7 +36,7 @@ def why_not(what: Reached) -> str:
     ruled_out = [unreachable(plan, spec_of(plan)).get(what) for plan in PLANS]
     if None not in ruled_out:
         return f"unreachable: {ruled_out[0]}"
-    rare = [seldom_parts(plan, SELDOM).get(what) for plan, why in zip(PLANS, ruled_out, strict=True) if why is None]
+    rare = [rare_parts(plan, RARE_PARTS).get(what) for plan, why in zip(PLANS, ruled_out, strict=True) if why is None]
     return f"seldom: {rare[0]}" if None not in rare else "MUST BE REACHED"
 
 

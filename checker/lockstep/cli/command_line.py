@@ -41,7 +41,7 @@ COMMANDS = {
     "graph": ("graph_command:command", "Draw the shortest path to a violation."),
     "import": ("import_command:command", "Turn a recording or a log into a trace."),
     "minimise": ("minimise_command:command", "Make a trace with a violation shorter."),
-    "model": ("model:command", "Check models, or a spec of your own, with TLC."),
+    "model": ("model_command:command", "Check models, or a spec of your own, with TLC."),
     "pipeline": ("pipeline:command", "Check a store of traces of any size on Spark."),
     "play": ("play_command:command", "Take the steps of a spec, in a browser."),
     "prove": ("prove_command:command", "Prove lemmas with z3."),
@@ -58,7 +58,7 @@ class _ReaderGoneError(Exception):
     """The reader of the output is gone, as behind `| head`."""
 
 
-class OtherPipeError(GaveUpError):
+class BrokenToolPipeError(GaveUpError):
     """A pipe other than the output broke: a tool has died, or the reader of a file is gone."""
 
 
@@ -89,7 +89,7 @@ class _LockstepCommands(CommandGroup):
         except BrokenPipeError as error:
             if _is_reader_gone():
                 raise _ReaderGoneError from error
-            raise OtherPipeError(str(error)) from error
+            raise BrokenToolPipeError(str(error)) from error
 
 
 @click.group(cls=_LockstepCommands, epilog=EXIT_CODES, context_settings=_SETTINGS)

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lockstep.conformance.run_search import BudgetSpentError, CandidateRun, LeftError, RunSearch
+from lockstep.conformance.run_search import BudgetSpentError, CandidateRun, DeviationError, RunSearch
 from lockstep.conformance.spec_interface import copies
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.tla.state import State
@@ -31,14 +31,14 @@ class PlacedEvent:
 
 
 def take_placed(check: TraceCheck, state: State, placed: PlacedEvent) -> tuple[PlacedEvent, State]:
-    """Take an event, and compare what it shows and sent; raises LeftError where it is not the spec's."""
+    """Take an event, and compare what it shows and sent; raises DeviationError where it is not the spec's."""
     try:
         after = check.advance(state, placed.line, placed.event)
     except TraceError as error:
-        raise LeftError("malformed", str(error)) from error
+        raise DeviationError("malformed", str(error)) from error
     if after is None:
         found = check.result.findings.pop()
-        raise LeftError(found.kind, found.code, found.name, found.action, found.spec_line)
+        raise DeviationError(found.kind, found.code, found.name, found.action, found.spec_line)
     return placed, after
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from lockstep.conformance.affected_elements import AffectedElements, Change, FootprintIndex, States, at_elements
 from lockstep.tla.compile.property_parts import PropertyPart
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import KeysApart, State
+from lockstep.tla.state import DistinctKeys, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
 #: The most sets of changes that are remembered with the parts that they affect.
@@ -148,7 +148,7 @@ class PropertyEvaluator:
         self._dropped: set[str] = set()
         self._reads = {name: self._read_by(name, spec.variables) for name in spec.invariants}
         self._holding: dict[tuple[str, Hashable], bool] | None = None if one_behaviour else {}
-        self._keys = KeysApart()
+        self._keys = DistinctKeys()
 
     def _read_by(self, name: str, variables: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of the variables that an invariant reads."""

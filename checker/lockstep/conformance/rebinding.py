@@ -19,7 +19,7 @@ from itertools import combinations
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaTypeError, Value, sort_key
-from lockstep.tla.values.quantifier_bounds import Exactly, UnknownArgumentError
+from lockstep.tla.values.quantifier_bounds import KnownValue, UnknownArgumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Rebinding:
         return [found[key] for key in sorted(found)]
 
     def _listed(self, state: State, step: RecordedStep, open_ones: tuple[str, ...]) -> Iterator[dict[str, Value]]:
-        bounds = {name: Exactly(name, value) for name, value in step.args.items() if name not in open_ones}
+        bounds = {name: KnownValue(name, value) for name, value in step.args.items() if name not in open_ones}
         try:
             yield from self._spec.arguments(state, step.action, bounds)
         except (UnknownArgumentError, TlaTypeError):  # a set without an end, or one not comparable with a given value

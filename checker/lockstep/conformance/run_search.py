@@ -30,7 +30,7 @@ class BudgetSpentError(Exception):
     """The time is over; the best run so far stands."""
 
 
-class LeftError(Exception):
+class DeviationError(Exception):
     """A step is not the spec's; `wrong` is what is wrong with it."""
 
     def __init__(self, *wrong: str) -> None:
@@ -55,7 +55,7 @@ class RunReplay(Generic[T]):
     """Replay of steps up to the first that is wrong.
 
     Arguments: `take`, which returns a step as it was taken, with the state after it, and None where the step goes;
-    it raises LeftError where it is not the spec's. `only`: the properties that count, if not all.
+    it raises DeviationError where it is not the spec's. `only`: the properties that count, if not all.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RunReplay(Generic[T]):
         for step in rest:
             try:
                 taken = self._take(states[-1], step)
-            except LeftError as error:
+            except DeviationError as error:
                 steps.append(step)
                 wrong = error.wrong
                 break

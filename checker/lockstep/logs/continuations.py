@@ -76,7 +76,7 @@ class ReachedState:
 
     def no_worse(self, failed: frozenset[str], used: tuple[int, ...]) -> bool:
         """Return whether what this has failed does for another way to its state, and it used no more hidden steps."""
-        return makes_needless(self.failed, failed) and all(map(le, self.used, used))
+        return dominates(self.failed, failed) and all(map(le, self.used, used))
 
     def steps(self) -> tuple[ExplainingStep, ...]:
         """Return the hidden steps that lead here."""
@@ -89,7 +89,7 @@ class ReachedState:
 # ---- Which ways are enough ----
 
 
-def makes_needless(one: frozenset[str], other: frozenset[str]) -> bool:
+def dominates(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether a continuation that fails `one` makes one that fails `other` needless, as it fails no more.
 
     One that fails nothing does not: whether some explanation fails anything matters as well.
@@ -102,8 +102,8 @@ _Begin = TypeVar("_Begin", bound=StartState)
 
 def add_least(alike: list[_Begin], new: _Begin) -> None:
     """Add a way to a state unless another makes it needless; remove those that it makes needless."""
-    if not any(makes_needless(other.failed, new.failed) for other in alike):
-        alike[:] = [other for other in alike if not makes_needless(new.failed, other.failed)]
+    if not any(dominates(other.failed, new.failed) for other in alike):
+        alike[:] = [other for other in alike if not dominates(new.failed, other.failed)]
         alike.append(new)
 
 

@@ -23,7 +23,7 @@ from lockstep.base.progress import REPORT_INTERVAL
 from lockstep.logs.continuations import NONE, Continuation, ExplainingStep, ReachedState, StartState, add_least
 from lockstep.logs.line_order import Order, Positions
 from lockstep.logs.log_lines import ThreadLine
-from lockstep.tla.state import KeysApart, State
+from lockstep.tla.state import DistinctKeys, State
 from lockstep.tla.values.kinds import Value
 
 #: How many states are carried at most after a line.
@@ -219,7 +219,7 @@ _Runs = dict[Hashable, list[ExplainingRun]]
 _Row = tuple[Positions, ExplainingRun]
 
 
-class _TimeSpentError(Exception):
+class _SearchTimeOverError(Exception):
     """The search is given up."""
 
 
@@ -245,13 +245,13 @@ class _ExplanationSearch:
             self._note_cut(carried)
             try:
                 after = self._level(number + 1, carried)
-            except _TimeSpentError:
+            except _SearchTimeOverError:
                 self.steps.left_out.setdefault(f"{self.deadline.spent()} at line {number + 1:,} of {lines:,}")
                 return self._explained((), ())
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
             carried = self._within_budget(after)
-            keys = KeysApart()
+            keys = DistinctKeys()
             states = (alike[0].state for runs in carried.values() for alike in runs.values())
             self.spread.count({keys.key(state): state for state in states}.values())
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
@@ -269,7 +269,7 @@ class _ExplanationSearch:
                         self.steps.left_out.setdefault(f"{cut[0].unknown_part()} is not known")
 
     def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
-        """Carry on by one line, in every order; raises _TimeSpentError."""
+        """Carry on by one line, in every order; raises _SearchTimeOverError."""
         self.steps.forget()
         self.line, self.states, self.tried = number, sum(map(len, carried.values())), 0
         self.on_line(number, self.states, 0)
@@ -302,7 +302,7 @@ class _ExplanationSearch:
 
     def _refuse_late(self) -> None:
         if self.deadline.is_over():
-            raise _TimeSpentError
+            raise _SearchTimeOverError
 
     def _explaining(self, state: State, line: ThreadLine, thread: int, positions: Positions) -> list[Continuation]:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from lockstep.conformance.property_evaluation import PropertyEvaluator, Standing
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import KeysApart, State
+from lockstep.tla.state import DistinctKeys, State
 
 
 class FailingProperties:
@@ -18,8 +18,8 @@ class FailingProperties:
     def __init__(self, spec: Spec) -> None:
         self._first = spec.initial_properties
         self._properties = PropertyEvaluator(spec)
-        self._known, self._keys = dict[Hashable, Standing](), KeysApart()
-        self._known_before, self._keys_before = dict[Hashable, Standing](), KeysApart()
+        self._known, self._keys = dict[Hashable, Standing](), DistinctKeys()
+        self._known_before, self._keys_before = dict[Hashable, Standing](), DistinctKeys()
 
     def in_state(self, state: State) -> frozenset[str]:
         """Return the properties that fail in a state."""
@@ -37,7 +37,7 @@ class FailingProperties:
     def forget(self) -> None:
         """Forget the states of the lines before the last one: they seldom come again."""
         self._known_before, self._known = self._known, {}
-        self._keys_before, self._keys = self._keys, KeysApart()
+        self._keys_before, self._keys = self._keys, DistinctKeys()
         self._properties.forget()
 
     def _stands(self, state: State) -> Standing:

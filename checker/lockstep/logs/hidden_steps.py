@@ -9,7 +9,7 @@ from lockstep.base.progress import REPORT_INTERVAL
 from lockstep.logs.continuations import HiddenStep, Move, Moves, ReachedState, StartState, add_least
 from lockstep.logs.failing_properties import FailingProperties
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import KeysApart, State
+from lockstep.tla.state import DistinctKeys, State
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.quantifier_bounds import Matching
 
@@ -47,9 +47,9 @@ class HiddenSteps:
         self._names = tuple(self._bounds)
         self._moves = {name: Moves(spec, name) for name in self._names}
         self._unseen: dict[tuple[str, Hashable], list[Move]] = {}
-        self._read = KeysApart()
+        self._read = DistinctKeys()
         self._next: dict[Hashable, list[HiddenStep]] = {}
-        self._states = KeysApart()
+        self._states = DistinctKeys()
         self._can_list = True
 
     def forget(self) -> None:
@@ -62,7 +62,7 @@ class HiddenSteps:
         They are searched for from all of these at once. A way to a state is left out where another makes it needless:
         one that fails no more, and used each hidden action no more often.
         """
-        keys = KeysApart()
+        keys = DistinctKeys()
         found: dict[Hashable, list[ReachedState]] = {}
         nothing = (0,) * len(self._names)
         for number, begin in enumerate(begins):
@@ -138,7 +138,7 @@ class HiddenSteps:
         """Return the steps of each hidden action."""
         by_name: dict[str, list[Move]] = {name: [] for name in self._names}
         found = self._all_at_once(state)
-        keys = {name: KeysApart() for name in self._names}
+        keys = {name: DistinctKeys() for name in self._names}
         listed: set[tuple[str, Hashable]] = set()
         for name, after, args in self._one_by_one(state) if found is None else found:
             key = name, keys[name].key(after)

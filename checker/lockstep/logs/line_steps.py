@@ -22,9 +22,9 @@ from lockstep.logs.failing_properties import FailingProperties
 from lockstep.logs.hidden_steps import HiddenSteps
 from lockstep.logs.log_lines import Claim, ThreadLine
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import KeysApart, State
+from lockstep.tla.state import DistinctKeys, State
 from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value, format_value
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 
 #: How many hidden steps are tried at most before one line.
 MAX_HIDDEN_STEPS = 300_000
@@ -62,15 +62,15 @@ class LineSteps:
         self._moves = {name: Moves(spec, name) for name in spec.actions}
         self._known_moves: dict[tuple[int, Hashable], list[Move]] = {}
         self._explained: dict[tuple[Hashable, ThreadLine], list[Continuation]] = {}
-        self._keys = KeysApart()
+        self._keys = DistinctKeys()
 
     def starts(self) -> list[Continuation]:
         """Return the initial states that the spec allows, each once, with the properties that fail there."""
-        keys = KeysApart()
+        keys = DistinctKeys()
         states = {keys.key(state): state for state in self.spec.initial_states()}
         return [Continuation(state, self._failing.in_first_state(state)) for state in states.values()]
 
-    def from_the_middle(self, state: State) -> Continuation:
+    def start_in(self, state: State) -> Continuation:
         """Return a state in which a log begins in the middle of a behaviour, with what fails there."""
         return Continuation(state, self._failing.in_state(state))
 
@@ -119,7 +119,7 @@ class LineSteps:
                 raise BadInputError(f"`{error.name}`: {error}") from error
             except ArgumentError as error:
                 # A value that no such step has: this reading does not fit.
-                if not isinstance(claim.args.get(error.name), Exactly):
+                if not isinstance(claim.args.get(error.name), KnownValue):
                     self._leave_out(str(error))
                 return []
             except TlaError as error:
@@ -214,7 +214,7 @@ class LineSteps:
         known = self._known_moves.get(key)
         if known is None:
             found: dict[tuple[Hashable, Hashable], Move] = {}
-            keys = KeysApart()
+            keys = DistinctKeys()
             for args in self._arguments(state, claim):
                 given = self._keys.key(tuple(args.values()))
                 for after in self.spec.steps(state, claim.action, args):
@@ -225,8 +225,8 @@ class LineSteps:
     def _arguments(self, state: State, claim: Claim) -> Iterable[Mapping[str, Value]]:
         params = self.spec.actions[claim.action].params
         claimed = [claim.args.get(name) for name in params]
-        if all(type(each) is Exactly for each in claimed):  # the step itself checks that there are such arguments
-            return ({name: each.value for name, each in zip(params, claimed, strict=True) if type(each) is Exactly},)
+        if all(type(each) is KnownValue for each in claimed):  # the step itself checks that there are such arguments
+            return ({name: each.value for name, each in zip(params, claimed, strict=True) if type(each) is KnownValue},)
         known = {name: each or Matching(name) for name, each in zip(params, claimed, strict=True)}
         return self.spec.arguments(state, claim.action, known)
 

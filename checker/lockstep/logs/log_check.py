@@ -138,7 +138,7 @@ def start_states(subject: LogSpec, steps: LineSteps) -> Iterable[Way] | None:
             f"{name} has more than {MAX_STARTS:,} states; {most} has {values[most]:,} values in them"
         )
         states.pop()
-    return [steps.from_the_middle(subject.spec.state(state.as_dict())) for state in states]
+    return [steps.start_in(subject.spec.state(state.as_dict())) for state in states]
 
 
 # ---- The verdict ----

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Claim:
     """
 
     action: str
-    args: Mapping[str, Exactly | Matching] = field(default_factory=dict)
+    args: Mapping[str, KnownValue | Matching] = field(default_factory=dict)
     shows: Mapping[str, Any] = field(default_factory=dict)
     node: Value | None = None
     repeat: int = 1

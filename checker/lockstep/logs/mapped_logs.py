@@ -21,7 +21,7 @@ from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.timestamps import Timestamps
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 from lockstep.trace.json_lines import TraceError, source_name
 from lockstep.trace.trace_format import Event
 
@@ -243,7 +243,7 @@ class _LogReader:
             raise record.error(f"`node`: it shows what {self.observe} gives of a node, and has no node")
         return Claim(step.action or "", known, shows, node, step.repeat)
 
-    def bound(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
+    def bound(self, name: str, found: Any, record: Record) -> KnownValue | Matching | None:
         if found is MISSING:
             return None
         if isinstance(found, RecordFields):
@@ -251,7 +251,7 @@ class _LogReader:
         if isinstance(found, PartialElement | ElementCount):
             inside, words = found, self.words
             return Matching(name, lambda value: is_true_inside(inside, value, words))
-        return Exactly(name, self.value(found, record, name))
+        return KnownValue(name, self.value(found, record, name))
 
     def value(self, tree: Any, record: Record, name: str) -> Value:
         try:

@@ -33,7 +33,7 @@ import msgspec
 from lockstep.base.characters import visible_line
 from lockstep.base.errors import BadInputError
 from lockstep.base.text_files import NotUtf8Error, text_of
-from lockstep.logs.schema_mismatch import misfit
+from lockstep.logs.schema_mismatch import first_misfit
 
 #: The code of a property; those of lockstep itself begin with LS.
 Code = Annotated[
@@ -234,11 +234,11 @@ def read_mapping(path: Path) -> Mapping:
         raise MappingError(str(error)) from error
     except RecursionError as error:
         raise MappingError(f"{path}: nested too deep") from error
-    if (wrong := misfit(tree, Mapping)) is not None:
+    if (wrong := first_misfit(tree, Mapping)) is not None:
         raise mapping_error(path, text, *wrong)
     try:
         mapping = msgspec.convert(tree, Mapping)
-    except msgspec.ValidationError as error:  # should misfit() allow more
+    except msgspec.ValidationError as error:  # should first_misfit() allow more
         raise MappingError(f"{path}: {error}") from error
     for field, problem in _problems(mapping):
         raise mapping_error(path, text, field, problem)

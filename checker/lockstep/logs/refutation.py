@@ -15,7 +15,7 @@ from lockstep.logs.log_lines import Claim, ThreadLine
 from lockstep.tla.explain import Branch
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value, format_value
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 
 #: How many states are tried, how many arguments of an action in each, and how many reasons are returned.
 MAX_STATES, MAX_ARGUMENTS, MAX_REASONS = 200, 40, 3
@@ -121,7 +121,9 @@ def _arguments(state: State, claim: Claim, steps: LineSteps) -> Iterator[dict[st
 
 def _without_arguments(state: State, claim: Claim, taken: int) -> Reason:
     claimed = [
-        f"the line has {name} = {_short(each.value)}" if isinstance(each, Exactly) else f"the line has a part of {name}"
+        f"the line has {name} = {_short(each.value)}"
+        if isinstance(each, KnownValue)
+        else f"the line has a part of {name}"
         for name, each in claim.args.items()
     ]
     text = f"{claim.action} cannot be taken with what the line has"

@@ -21,7 +21,7 @@ MIN_LIKENESS = 0.7
 MAX_TEXT = 60
 
 
-def misfit(tree: Any, wanted: Any) -> Misfit | None:
+def first_misfit(tree: Any, wanted: Any) -> Misfit | None:
     """Return the first field in which a tree does not fit a type; None where it fits.
 
     The words for what is expected are the `description` of msgspec.Meta, or follow from the type.

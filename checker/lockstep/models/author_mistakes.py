@@ -144,12 +144,12 @@ def cfg_notes(files: SpecFiles) -> list[str]:
     try:
         modules = project_modules(files.module, directories_of(files.module, files.library))
         words = {word for text in modules.values() for word in re.findall(r"\w+", without_comments(text))}
-        if not read_cfg(files.cfg, {})[1].given_for_nothing(words):
+        if not read_cfg(files.cfg, {})[1].unknown_names(words):
             return []
         spec = files.load()
     except (BadInputError, GaveUpError):
         return []
-    return [f"{files.cfg.name}:{each}" for each in spec.passed_over.values()]
+    return [f"{files.cfg.name}:{each}" for each in spec.undeclared_names.values()]
 
 
 def tlc_mistake_reason(result: TlcResult) -> str:

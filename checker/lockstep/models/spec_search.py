@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lockstep.base.errors import GaveUpError, too_deep
 from lockstep.base.verdict import Verdict, no_state_reason, violation_reason
 from lockstep.models.counterexample import behaviour_of_steps, behaviour_of_violation
-from lockstep.models.memory_budget import default_memory_budget
+from lockstep.models.default_memory_budget import default_memory_budget
 from lockstep.models.search_result import Engine, SearchResult, SpecFiles
 from lockstep.models.tlc_search import NO_ACTION, assumptions_text, explore_with_tlc
 from lockstep.tla.compile.spec_fault import SpecFault, place_of
@@ -62,7 +62,7 @@ def _explore_compiled_spec(files: SpecFiles, engine: Engine, options: SearchOpti
     budget = default_memory_budget() if options.memory_budget is None else options.memory_budget
     checked = spec.check_deadlock and options.check_deadlock is not False
     options = replace(options, check_deadlock=checked, memory_budget=budget)
-    notes = [f"{files.cfg.name}:{each}" for each in spec.passed_over.values()]
+    notes = [f"{files.cfg.name}:{each}" for each in spec.undeclared_names.values()]
     begin = time.perf_counter()
 
     def result(verdict: Verdict, reason: str) -> SearchResult:

@@ -55,7 +55,7 @@ def pipeline_session(
 
     Arguments: `master`, where Spark runs, None for that of spark-submit, or else MASTER; `say`, given when it starts
     and how long that took.
-    Raises WorkersUnfitError where workers on other machines lack lockstep, or have another version; GaveUpError where
+    Raises UnfitWorkersError where workers on other machines lack lockstep, or have another version; GaveUpError where
     the block ends because Spark, or a worker, dies, or the machine has no more space.
     """
     given = submitted_settings()
@@ -86,24 +86,24 @@ _PACKAGES = ("lockstep", "raftref")
 _REMEDY = "give them the archive that `make archive` packs, and spark.pyspark.python within it"
 
 
-class WorkersUnfitError(GaveUpError):
+class UnfitWorkersError(GaveUpError):
     """The Python workers of a cluster cannot do the work; the message says why, and what to do."""
 
 
 def refuse_other_workers(spark: SparkSession) -> None:
     """Compare what Python workers run with the driver; an executor that joins later is not asked.
 
-    Raises WorkersUnfitError where they have no lockstep, or another one, or another Python, than the driver.
+    Raises UnfitWorkersError where they have no lockstep, or another one, or another Python, than the driver.
     """
     context = spark.sparkContext
     count = max(2, task_slots(spark))
     try:
         found = set(context.parallelize(range(count), count).mapPartitions(_running_code).collect())
     except SPARK_ERRORS as error:
-        raise WorkersUnfitError(f"Spark's workers cannot run lockstep: {describe_failure(error)}; {_REMEDY}") from error
+        raise UnfitWorkersError(f"Spark's workers cannot run lockstep: {describe_failure(error)}; {_REMEDY}") from error
     (mine,) = _running_code(())
     if other := sorted(found - {mine}):
-        raise WorkersUnfitError(f"Spark's workers run {' and '.join(other)}, the driver {mine}; {_REMEDY}")
+        raise UnfitWorkersError(f"Spark's workers run {' and '.join(other)}, the driver {mine}; {_REMEDY}")
 
 
 def _running_code(_: object) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The form of floors: parts of the protocol that clusters of a plan must reach, all but those that an argument excuses.
 
 Unreachable parts are ruled out by the constants of the plan's spec, or by its rates. The compiled spec knows most of
-them itself; the rest is argued, and a cluster that reaches one all the same refutes the argument. Seldom are the parts
+them itself; the rest is argued, and a cluster that reaches one all the same refutes the argument. Rare are the parts
 that less than a third of the clusters of a fleet of the stated size reach: another plan must reach them, or a model
 shows that they can be reached.
 """
@@ -32,7 +32,7 @@ class Unreachable:
 
 
 @dataclass(frozen=True, slots=True)
-class Seldom:
+class RarePart:
     """Parts that clusters of some plans may miss at the stated size, and why."""
 
     what: tuple[Reached, ...]
@@ -59,7 +59,7 @@ def unreachable_parts(
     return found
 
 
-def seldom_parts(plan: str, arguments: Iterable[Seldom]) -> dict[Reached, str]:
+def rare_parts(plan: str, arguments: Iterable[RarePart]) -> dict[Reached, str]:
     """Return the parts of a plan that a fleet of the stated size may miss, each with its reason."""
     return {what: each.why for each in arguments if plan in each.plans for what in each.what}
 

@@ -86,7 +86,7 @@ class Spec:
         init_place: where Init is defined, if there is one.
         postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
         postcondition_name: its name, whether it is checked or not.
-        passed_over: names that no module declares, to which the configuration gives a value, and what may be meant.
+        undeclared_names: names that no module declares, given a value by the configuration, and what may be meant.
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
@@ -134,7 +134,7 @@ class Spec:
         self.init_place = None if meta["init_place"] is None else Location(*meta["init_place"])
         self.postcondition = meta["postcondition"] and meta["postcondition"][0]
         self.postcondition_name: str | None = meta["postcondition_name"]
-        self.passed_over: dict[str, str] = meta["passed_over"]
+        self.undeclared_names: dict[str, str] = meta["undeclared_names"]
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]

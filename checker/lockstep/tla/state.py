@@ -108,7 +108,7 @@ def bytes_of(state: State) -> bytes:
     return encoded(tuple(state))
 
 
-class KeysApart:
+class DistinctKeys:
     """Keys of states, or of some of their values, that are equal where these are equal in TLA+.
 
     Python holds 1 and TRUE equal. Among tuples that it holds equal, the first and those of the same kinds are their own

@@ -113,7 +113,7 @@ def _text(path: Path) -> str:
 # ---- JSON, with the lines on which the states begin ----
 
 
-class _TwiceError(ValueError):
+class _DuplicateKeyError(ValueError):
     """An object has a key twice."""
 
 
@@ -121,7 +121,7 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _TwiceError(next(key for key in keys if keys.count(key) > 1))
+        raise _DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
     return table
 
 
@@ -183,7 +183,7 @@ class _Scanner:
         except json.JSONDecodeError as error:
             self.at = error.pos
             raise self._error(f"{_field_prefix(path)}no JSON: {error.msg[:1].lower()}{error.msg[1:]}") from error
-        except _TwiceError as error:
+        except _DuplicateKeyError as error:
             raise self._error(f"field `{f'{path}.' if path else ''}{error}`: it is there twice") from error
         except ValueError as error:
             raise self._error(f"{_field_prefix(path)}no JSON: {error}") from error

@@ -32,7 +32,7 @@ from raftref.dledger.messages import (
     VoteMessage,
 )
 from raftref.dledger.role_elections import RoleElections
-from raftref.dledger.state import Role, Round, no_round
+from raftref.dledger.state import Role, Round, empty_round
 from raftref.dledger.steps import NO_EFFECTS, Abandoned, Effects
 
 
@@ -119,7 +119,7 @@ class MessageElections(RoleElections):
 
     def end_round(self) -> Round:
         """Wait for no more answers, and return the round that has ended."""
-        ended, self.election.round = self.election.round, no_round(self.members)
+        ended, self.election.round = self.election.round, empty_round(self.members)
         return ended
 
     # ---- Votes ----

@@ -315,7 +315,7 @@ class ElectionState:
         }
 
 
-def no_round(members: Sequence[NodeId]) -> Round:
+def empty_round(members: Sequence[NodeId]) -> Round:
     """Return the round of a StateMaintainer that waits for no answer."""
     return Round(dict.fromkeys(members))
 
@@ -384,7 +384,7 @@ class Node:
         self.last_applied_index = NONE
         self.write_request_map: dict[Index, AppendRequest] = {}
         self.compare_or_truncate_requests: list[Request | CommitRequest] = []
-        self.election = ElectionState(no_round(self.members))
+        self.election = ElectionState(empty_round(self.members))
         self.clear_water_marks()
 
     def has(self, choice: Feature | Flaw) -> bool:

@@ -27,7 +27,7 @@ from lockstep.logs.mapped_logs import FieldsTest
 from lockstep.tla.compile.named_formulas import behaviour
 from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.syntax.tree import Bound
-from lockstep.tla.values.quantifier_bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
 from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
 
 #: While TLC searches it keeps, of each of several logs, how many lines were explained at most, after which positions,
@@ -309,11 +309,11 @@ class LogModule:
 
     # ---- Parameters ----
 
-    def _choice(self, bound: Exactly | Matching | None) -> str:
+    def _choice(self, bound: KnownValue | Matching | None) -> str:
         """The operator that gives, of the set that a quantifier ranges over, the elements that a line allows."""
         prefix = self.names.prefix
         element, domain = f"{prefix}t", f"{prefix}d"
-        if isinstance(bound, Exactly):
+        if isinstance(bound, KnownValue):
             return self._defined(
                 f"{{{element} \\in {{{self._parts.literals.text(bound.value)}}} : {element} \\in {domain}}}"
             )

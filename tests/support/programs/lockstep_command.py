@@ -20,7 +20,7 @@ SECONDS = 120
 #: What nearly every command imports.
 COMMON = (
     "lockstep.cli.check_command",
-    "lockstep.cli.model",
+    "lockstep.cli.model_command",
     "lockstep.cli.import_command",
     "lockstep.cli.print_commands",
 )

@@ -15,8 +15,8 @@ from lockstep.systems.dledger.constants import header_constants
 from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, all_parts, floors
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
-from lockstep.systems.dledger.unreachable import SELDOM, UNREACHABLE, actions, unreachable
-from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, seldom_parts
+from lockstep.systems.dledger.unreachable import RARE_PARTS, UNREACHABLE, actions, unreachable
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, rare_parts
 from lockstep.systems.registry import manifest
 from lockstep.systems.system import Reached
 from tests.support.sampling import sampled
@@ -103,9 +103,9 @@ def test_without_an_argument_some_plan_would_have_to_reach_more(argument: object
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("each", SELDOM, ids=lambda each: each.why)
+@pytest.mark.parametrize("each", RARE_PARTS, ids=lambda each: each.why)
 def test_without_an_excuse_every_plan_of_it_would_have_to_reach_more(each: object) -> None:
-    (own,) = (one for one in SELDOM if one is each)
+    (own,) = (one for one in RARE_PARTS if one is each)
     needless = {
         (plan, what)
         for plan in own.plans
@@ -116,14 +116,14 @@ def test_without_an_excuse_every_plan_of_it_would_have_to_reach_more(each: objec
 
 
 def test_an_excuse_is_given_once() -> None:
-    given = Counter((plan, what) for each in SELDOM for plan in each.plans for what in each.what)
+    given = Counter((plan, what) for each in RARE_PARTS for plan in each.plans for what in each.what)
     assert [what for what, times in given.items() if times > 1] == []
 
 
 def test_a_fleet_without_its_excuses_is_below_its_floor() -> None:
     found = fleet("four", CLUSTERS, EVENTS)
     whole = floors("four", spec_of("four"))[-1]
-    for excuse in (*whole.unreachable, *(what for what in seldom_parts("four", SELDOM) if found[what] == 0)):
+    for excuse in (*whole.unreachable, *(what for what in rare_parts("four", RARE_PARTS) if found[what] == 0)):
         stricter = replace(whole, must=whole.must | {excuse}, unreachable={})
         judged = judge_floor("four", (stricter,), found, CLUSTERS, EVENTS)
         assert (judged.verdict, judged.missing) == (Verdict.VIOLATED, (excuse,))

@@ -16,7 +16,7 @@ from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.floors import (
     CLUSTERS,
     EVENTS,
-    SELDOM,
+    RARE_PARTS,
     UNREACHABLE,
     actions,
     all_parts,
@@ -167,7 +167,7 @@ def test_every_action_must_be_reached_by_some_plan() -> None:
 
 def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
     everything = set(all_parts(spec_of("raft_whole")))
-    for each in SELDOM:
+    for each in RARE_PARTS:
         assert set(each.plans) <= set(PLANS)
         assert everything & set(each.what)
     for argument in UNREACHABLE:

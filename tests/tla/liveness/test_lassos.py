@@ -103,10 +103,10 @@ def test_a_client_that_waits_is_passed_over_for_ever_where_fairness_is_weak(tmp_
     assert (found.kind, found.name) == ("temporal property", "AllServed")
     assert found.back_to is not None
     cycle = found.trace[found.back_to :]
-    (passed_over,) = frozenset.intersection(*(step.state.waiting for step in cycle))
-    assert passed_over not in {step.state.owner for step in cycle}
+    (undeclared_names,) = frozenset.intersection(*(step.state.waiting for step in cycle))
+    assert undeclared_names not in {step.state.owner for step in cycle}
     assert {met.condition.partition(" with ")[0] for met in found.fairness} == {"WF_vars(Free(c))", "WF_vars(Take(c))"}
-    starved = [met for met in found.fairness if met.condition == f"WF_vars(Take(c)) with c = {passed_over.name}"]
+    starved = [met for met in found.fairness if met.condition == f"WF_vars(Take(c)) with c = {undeclared_names.name}"]
     assert [met.how for met in starved] == ["not enabled"]
 
 

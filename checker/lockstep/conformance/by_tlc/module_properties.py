@@ -37,7 +37,7 @@ class PropertyParts:
         self.unwritten: dict[str, str] = {}
         self._count = 0
 
-    def speaks_of_behaviours(self, name: str) -> bool:
+    def is_about_behaviours(self, name: str) -> bool:
         """Return whether a PROPERTY has a part that speaks of behaviours without end."""
         return bool(sorted_formula(self._program, definition_named(self._program, name, "PROPERTY").body).temporal)
 

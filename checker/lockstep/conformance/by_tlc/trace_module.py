@@ -213,7 +213,7 @@ class TraceModule:
         program = self._parts.parsed.program
         parts = PropertyParts(program, self._parts.source, self.names.prefix)
         variables = ", ".join([*self.spec.variables, self.names.next_event])
-        self._of_behaviours = [name for name in program.cfg.properties if parts.speaks_of_behaviours(name)]
+        self._of_behaviours = [name for name in program.cfg.properties if parts.is_about_behaviours(name)]
         self._taken_apart: dict[str, str] = {}
         self.property_of = {called: name for name in program.cfg.properties for called in parts.called(name)}
         lines = []

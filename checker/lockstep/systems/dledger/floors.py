@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, WAITING_ANSWERS, kind_of_action
-from lockstep.systems.dledger.unreachable import SELDOM, actions, unreachable
-from lockstep.systems.plan_floors import few_and_whole, parts, seldom_parts
+from lockstep.systems.dledger.unreachable import RARE_PARTS, actions, unreachable
+from lockstep.systems.plan_floors import few_and_whole, parts, rare_parts
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.constructed_sets import RcdSet
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.lazy_set_algebra import Union2
+from lockstep.tla.values.lazy_set_algebra import BinaryUnion
 
 #: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 20, 900
@@ -51,7 +51,7 @@ def _answers(spec: Spec) -> Iterator[Reached]:
 
 def _record_sets(messages: Value) -> Iterator[RcdSet]:
     """Yield the record sets that a set of messages is the union of; raises TypeError where it is something else."""
-    if isinstance(messages, Union2):
+    if isinstance(messages, BinaryUnion):
         for part in messages.parts:
             yield from _record_sets(part)
     elif isinstance(messages, RcdSet):
@@ -83,6 +83,6 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    ruled_out, seldom = unreachable(spec), seldom_parts(plan, SELDOM)
+    ruled_out, seldom = unreachable(spec), rare_parts(plan, RARE_PARTS)
     few, whole = few_and_whole(all_parts(spec), ESSENTIAL, ruled_out, seldom, CLUSTERS, EVENTS)
     return (whole,) if plan in SLOW else (few, whole)

@@ -65,8 +65,8 @@ class LineContext:
             goals = {n: Goal() if n == leader else goal.capped(most) for n, goal in goals.items()}
             shown = {}
         seen = {chain.state}
-        sure = {n: goal.only_sure() for n, goal in goals.items()}
-        all_even = {n: goal if n == leader else goal.or_end(even) for n, goal in goals.items()}
+        sure = {n: goal.certain_part() for n, goal in goals.items()}
+        all_even = {n: goal if n == leader else goal.with_default_end(even) for n, goal in goals.items()}
         for chosen in (goals, *([sure] if sure != goals else []), *([all_even] if all_even != goals else [])):
             after = self.hidden.advance(chain, leader, chosen, shown | (marks or {}))
             if after.state not in seen:

@@ -39,7 +39,7 @@ class Goal:
     reach: int = -1
     then: tuple[tuple[int, int], ...] = ()
 
-    def only_sure(self) -> Goal:
+    def certain_part(self) -> Goal:
         """Return the goal under the present leader."""
         end = self.end if self.end_sure else None
         return replace(self, end=end, committed=self.committed if self.committed_sure else None)
@@ -65,7 +65,7 @@ class Goal:
         is_later = most is not None and self.committed is not None and self.committed > most
         return replace(self, committed=None) if is_later else self
 
-    def or_end(self, end: int) -> Goal:
+    def with_default_end(self, end: int) -> Goal:
         """Return the goal with this end, if no line shows one."""
         return replace(self, end=end) if self.end is None else self
 

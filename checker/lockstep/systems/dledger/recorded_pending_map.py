@@ -45,7 +45,7 @@ class Removal:
         else:
             later.after.append(self.step)
 
-    def did_not_happen(self) -> None:
+    def mark_unshown(self) -> None:
         """Note that no line shows its effect: the steps that need it read a value that no line gave."""
         for later in self._later if self.step is None else ():
             later.unread = True

@@ -111,7 +111,7 @@ def _imported(header: RecordingHeader, lines: Iterator[RecordingLine], source: s
             reader(group, line)
     labels[last + 1] = "end"
     for removal in group.early:
-        removal.did_not_happen()
+        removal.mark_unshown()
     constants["PendingMap"] = group.batches or group.pending_map
     say(f"{source}: placing {len(group.steps):,} steps")
     placement = place(group.steps, [h for node in group.nodes.values() for h in node.histories()])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lockstep.systems.dledger.constants import header_constants
 from lockstep.systems.dledger.plans import PLANS
 from lockstep.systems.dledger.reached import WAITING_ANSWERS, kind_of_action
-from lockstep.systems.plan_floors import Condition, Seldom, Unreachable, parts, unreachable_parts
+from lockstep.systems.plan_floors import Condition, RarePart, Unreachable, parts, unreachable_parts
 from lockstep.systems.system import Reached
 from lockstep.tla.spec import Spec
 
@@ -131,7 +131,7 @@ def unreachable(spec: Spec) -> dict[Reached, str]:
     return unreachable_parts(actions(*sorted(spec.never)), UNREACHABLE, header_constants(spec.constants))
 
 
-# ---- Seldom ----
+# ---- RarePart ----
 
 
 def _all_but(*plans: str) -> frozenset[str]:
@@ -141,18 +141,18 @@ def _all_but(*plans: str) -> frozenset[str]:
 _PUBLISHED = ("published", "fine_published", "four_published", "batches_published", "votes_published")
 _MESSAGES = ("whole", "four_published", "votes", "votes_published", "handover")
 
-SELDOM: tuple[Seldom, ...] = (
-    Seldom(
+RARE_PARTS: tuple[RarePart, ...] = (
+    RarePart(
         parts("answer", "TRUNCATE INCONSISTENT_STATE"),
         _all_but("restless"),
         "the follower must leave a leader for another while a TRUNCATE of the first comes, and is awaited",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "COMPARE INCONSISTENT_TERM"),
         ("whole", "votes", "handover", "not_follower"),
         "a COMPARE of a term that its receiver has left is mostly answered, or lost, before that",
     ),
-    Seldom(
+    RarePart(
         (
             *actions("CheckAppendFuture", "CheckLeak", "DoCheckAppendResponse", "DoCommit", "HandleDoCommit"),
             *parts("answer", "APPEND REPEATED_PUSH", "APPEND INCONSISTENT_STATE"),
@@ -162,57 +162,57 @@ SELDOM: tuple[Seldom, ...] = (
         ("restless",),
         "leaders change too often for much to be appended, and committed",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "TRANSFER SUCCESS"),
         ("whole", "four_published", "votes_published"),
         "leaders change too often for a transfer to come to its end",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "TRANSFER EXPIRED_TERM"),
         ("whole", "four_published", "votes", "votes_published"),
         "leaders change too often for a transfer to come to its end",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "TRANSFER INCONSISTENT_TERM"),
         _MESSAGES,
         "a transferee that waits must enter a higher term and then still reach the index",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "HEARTBEAT TERM_NOT_READY"),
         ("four_published",),
         "a leader must win without a voter that then stands behind its term: three of four voted",
     ),
-    Seldom(
+    RarePart(
         parts("client", "TERM_CHANGED"),
         ("whole", "four_published"),
         "a leader with clients that wait must lead again in another term, before it crashes",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER", "HEARTBEAT INCONSISTENT_LEADER"),
         ("four_published", "votes_published"),
         "a quorum must be deceived by term files that were lost within a few steps of each other",
     ),
-    Seldom(
+    RarePart(
         parts("log", "late TRUNCATE cuts"),
         ("batches_published", "fine_published", "four_published"),
         "an answer that lets the leader append mostly comes after all copies of the TRUNCATE",
     ),
-    Seldom(
+    RarePart(
         parts("log", "commit past the end"),
         _PUBLISHED,
         "what is behind a late TRUNCATE must be committed before it comes",
     ),
-    Seldom(
+    RarePart(
         parts("log", "entries cut", "leader change and cut"),
         ("four_published",),
         "a candidate needs three of four, who mostly hold what the others hold",
     ),
-    Seldom(
+    RarePart(
         parts("log", "late TRUNCATE passes"),
         _all_but("late_truncate"),
         "without delay on purpose a TRUNCATE seldom comes late; as published it cuts",
     ),
-    Seldom(
+    RarePart(
         parts("log", "cut entries back"),
         _PUBLISHED,
         "entries must be cut, and the node start again before others are written over them",

@@ -15,7 +15,7 @@ from lockstep.systems.feature_constants import PUBLISHED
 from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
-from lockstep.systems.plan_floors import Seldom, Unreachable, few_and_whole, parts, seldom_parts, unreachable_parts
+from lockstep.systems.plan_floors import RarePart, Unreachable, few_and_whole, parts, rare_parts, unreachable_parts
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
 
@@ -149,68 +149,68 @@ _STORES = ("raft_stores", "raft_votes_published", "raft_snapshots_published", "r
 _WHOLE = ("raft_whole", "raft_whole_published")
 _RARELY_BEHIND = (*_WHOLE, "raft_members_published")
 
-SELDOM: tuple[Seldom, ...] = (
-    Seldom(
+RARE_PARTS: tuple[RarePart, ...] = (
+    RarePart(
         (*actions("StepDown"), *parts("answer", "AppendEntries refused", "Heartbeat refused")),
         tuple(plan for plan in PLANS if plan not in ("raft_five", "raft_votes", "raft_votes_published")),
         "a leader must still be taken for one when a request of its term comes to a server that is in a later one",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "Heartbeat refused"),
         ("raft_five",),
         "the same for heartbeats, which are a quarter of what is sent",
     ),
-    Seldom(
+    RarePart(
         parts("answer", "InstallSnapshot refused"),
         tuple(PLANS),
         "the same for the few requests that have a snapshot",
     ),
-    Seldom(
+    RarePart(
         (*actions(*OF_INSTALLING), *answers("InstallSnapshot")),
         _RARELY_BEHIND,
         "a follower must be so far behind that the entries it needs are compacted away, or have a tail of its own",
     ),
-    Seldom(
+    RarePart(
         parts("log", "gap in a log", "FSM set back"),
         tuple(PLANS),
         "the snapshot must end behind the log of the follower, or before what it has applied; or a follower that has"
         " deleted entries and could not store others must lead, and append behind those",
     ),
-    Seldom(
+    RarePart(
         outcomes("HandleRequestVoteResponse", "HandleRequestPreVoteResponse"),
         tuple(PLANS),
         "a candidate writes only if a voter that does not refuse it at once is in a higher term",
     ),
-    Seldom(
+    RarePart(
         outcomes("DispatchNoop", "InstallSnapshot", "PersistSnapshot", "CompactLogs", "AppendConfigurationEntry"),
         tuple(PLANS),
         "these writes are rare, and so are their failures",
     ),
-    Seldom(
+    RarePart(
         outcomes("RequestVote", "ElectSelf"),
         (*_WHOLE, "raft_stores", "raft_snapshots_published", "raft_members_published"),
         "with pre-votes elections are rare, and so are failures of their writes",
     ),
-    Seldom(
+    RarePart(
         parts("log", "vote torn"), (*_STORES, *_WHOLE), "it takes the one of two writes, and a vote for another before"
     ),
-    Seldom(parts("log", "entries cut"), ("raft_members_published", "raft_verify"), "leaders change too seldom"),
-    Seldom(
+    RarePart(parts("log", "entries cut"), ("raft_members_published", "raft_verify"), "leaders change too seldom"),
+    RarePart(
         parts("log", "leader refuted", "leader removed"),
         ("raft_verify", "raft_members", "raft_members_published", *_WHOLE),
         "another leader must be elected while a client waits; a leader must be asked to remove itself, and commit that",
     ),
-    Seldom(
+    RarePart(
         actions("ZombieHeartbeat"),
         ("raft", "raft_published", "raft_snapshots", "raft_transfers", "raft_verify"),
         "leaderships are lost seldom, and their routines of heartbeats go on seldom",
     ),
-    Seldom(
+    RarePart(
         parts("role", "Leader -> Candidate"),
         tuple(PLANS),
         "a leader that was chosen by the one before it must be asked to campaign twice",
     ),
-    Seldom(
+    RarePart(
         parts("role", "Candidate -> Shutdown", "Leader -> Shutdown"),
         ("raft_verify", "raft_five"),
         "few of the crashes fall into an election, or hit the leader",
@@ -242,5 +242,5 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    ruled_out, seldom = unreachable(plan, spec), seldom_parts(plan, SELDOM)
+    ruled_out, seldom = unreachable(plan, spec), rare_parts(plan, RARE_PARTS)
     return few_and_whole(frozenset(all_parts(spec)), ESSENTIAL, ruled_out, seldom, CLUSTERS, EVENTS)

@@ -36,13 +36,13 @@ class Elections:
         self.servers, self.prevote = servers, prevote
         self.rounds: Counter[Life] = Counter()
 
-    def times_out(self, line: StateLine) -> None:
+    def campaign_on_timeout(self, line: StateLine) -> None:
         """A follower has not heard from a leader, and becomes a candidate."""
         self.replay.take(line.node, "HeartbeatTimeout", shows=self.servers[line.node].shown())
         if self.prevote:
             self._asks_for_prevotes(line.life)
 
-    def begins_anew(self, life: Life, *, hidden: bool = False) -> None:
+    def restart_process(self, life: Life, *, hidden: bool = False) -> None:
         """A candidate has not won in time."""
         self.replay.take(life[0], "ElectionTimeout", hidden=hidden)
         if self.prevote:
@@ -81,7 +81,7 @@ class Elections:
     def sends_prevote(self, line: Send) -> None:
         """A request for a pre-vote of no round that is known to have begun: the timer has run out unseen."""
         if not self.is_asked(line):
-            self.begins_anew(line.life, hidden=True)
+            self.restart_process(line.life, hidden=True)
 
     def sends_vote(self, line: Send) -> None:
         """A request for a vote of a campaign that writes no term: there is no such step."""
@@ -122,7 +122,7 @@ class Elections:
                 if self.replay.server(node)["loop"] == "SELECT" and reply.tree["granted"]:
                     self.leaders.act_on(reply)
         elif not self.prevote:
-            self.begins_anew(line.life, hidden=True)
+            self.restart_process(line.life, hidden=True)
 
     def wins(self, line: StateLine) -> None:
         """A candidate has the votes of a majority, and leads."""
@@ -141,7 +141,7 @@ class Elections:
         shows = {"role": "Leader", **self.servers[node].keys_shown()}
         self.replay.observe(node, shows)  # a server without the votes does not lead by the spec
 
-    def hears_of(self, line: StableSet) -> None:
+    def follow_higher_term(self, line: StableSet) -> None:
         """A candidate has learnt of a higher term from an answer, and follows."""
         node, server = line.node, self.servers[line.node]
         server.write(line)

@@ -23,7 +23,7 @@ from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
 from lockstep.systems.hashicorp.recording_lines import ServerLine
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead, read_lookahead
 from lockstep.systems.hashicorp.recording_reader import RECORDING
-from lockstep.systems.hashicorp.recording_replay import DepartedError, RecordingReplay
+from lockstep.systems.hashicorp.recording_replay import NotAStepError, RecordingReplay
 from lockstep.systems.recording_file import RecordingLine, line_uses
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
@@ -111,7 +111,7 @@ class Reader:
                 say(f"line {line.number:,}")
             try:
                 self._line(line)
-            except DepartedError:
+            except NotAStepError:
                 return line
         return None
 
@@ -209,7 +209,7 @@ class Reader:
         elif line.seq in self.lookahead.parts:
             self._part(line)
         elif line.function == "runCandidate" and isinstance(line, s.StableSet):
-            self.elections.hears_of(line)
+            self.elections.follow_higher_term(line)
         elif line.function in ("BootstrapCluster", "NewRaft") and isinstance(line, s.StableSet):
             self.servers[line.node].write(line)
             self._part(line)
@@ -262,7 +262,7 @@ class Reader:
 
     def _liblog(self, line: s.LibLog) -> None:
         if line.text == BEGINS_ANEW and self.replay.server(line.node)["role"] == "Candidate":
-            self.elections.begins_anew(line.life)
+            self.elections.restart_process(line.life)
 
     # ---- Clients ----
 
@@ -308,7 +308,7 @@ class Reader:
 
 
 _CHANGES: dict[tuple[str, str], Callable[[Reader, s.StateLine], None]] = {
-    ("Candidate", "runFollower"): lambda self, line: self.elections.times_out(line),
+    ("Candidate", "runFollower"): lambda self, line: self.elections.campaign_on_timeout(line),
     ("Leader", "runCandidate"): lambda self, line: self.elections.wins(line),
     ("Follower", "runCandidate"): lambda self, line: self._part(line),
     ("Follower", "leaderLoop"): lambda self, line: self.leaders.step_down(line.node),

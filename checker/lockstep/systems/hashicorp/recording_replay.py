@@ -21,7 +21,7 @@ from lockstep.trace.trace_format import OBSERVE, Event
 DONE: Tree = {"result": "DONE", "write": 0}
 
 
-class DepartedError(Exception):
+class NotAStepError(Exception):
     """The spec has no such step: its behaviour in the lines after it is not known."""
 
 
@@ -53,7 +53,7 @@ class RecordingReplay:
 
         Arguments: `args`, `shows` and `sent`, as a trace has them; `line`, if it is not the one being read; `hidden`,
         whether the step has no line.
-        Raises DepartedError, once the event is recorded, where the spec has no such step.
+        Raises NotAStepError, once the event is recorded, where the spec has no such step.
         """
         after = self.trial(node, action, args or {})
         shown = dict(shows or {})
@@ -61,7 +61,7 @@ class RecordingReplay:
             shown["log"] = self.whole_log(node)
         self._record(node, action, args or {}, shown, sent, line, hidden)
         if after is None:
-            raise DepartedError
+            raise NotAStepError
         self.state = after
 
     def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
@@ -70,12 +70,12 @@ class RecordingReplay:
         return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
 
     def require_snapshot(self, node: str, place: Tree) -> None:
-        """Raise DepartedError where a server has restored a snapshot, and the spec's last one is another.
+        """Raise NotAStepError where a server has restored a snapshot, and the spec's last one is another.
 
         The last event shows the difference; from then on the state of the FSM is not known.
         """
         if self.tree(self.server(node)["lastSnapshot"]) != place:
-            raise DepartedError
+            raise NotAStepError
 
     def observe(self, node: str, shows: Mapping[str, Any]) -> None:
         """A node shows something."""

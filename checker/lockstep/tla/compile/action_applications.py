@@ -23,7 +23,7 @@ from lockstep.tla.compile.value_shapes import FUNCTIONS
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, FieldName, Let, OperatorArg
 
 #: The argument of a generator.
-_X = "_x"
+_ARGUMENT = "_x"
 
 
 def write_application(actions: ActionWriter, expr: Builtin, site: Site) -> None:
@@ -31,7 +31,7 @@ def write_application(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     if isinstance(expr.args[1], FieldName) or not _is_taken_apart(actions, expr.args[0], site.scope):
         write_guard(actions, expr, site)
         return
-    argument = site.scope.names.fresh(_X)
+    argument = site.scope.names.fresh(_ARGUMENT)
     site.block.emit(f"{argument} = {actions.expressions.expr(expr.args[1], site.scope, site.block)}")
     _apply(actions, expr.args[0], argument, site)
 
@@ -73,10 +73,13 @@ def _write_generator(
     """Write the generator of a function definition's body for an argument, whatever is assigned already."""
     body = Block()
     _apply(
-        actions, definition.body, _X, Site(scope, body, possibly_assigned(actions.expressions.slots.values()), YIELD)
+        actions,
+        definition.body,
+        _ARGUMENT,
+        Site(scope, body, possibly_assigned(actions.expressions.slots.values()), YIELD),
     )
     body.emit("yield from ()")
-    block.nest(f"def {name}({', '.join([*params, _X])}):  # {definition.loc}", body)
+    block.nest(f"def {name}({', '.join([*params, _ARGUMENT])}):  # {definition.loc}", body)
 
 
 def _may_be_taken_apart(actions: ActionWriter, definition: Definition, scope: Context) -> bool:
@@ -202,12 +205,12 @@ def _apply_written(actions: ActionWriter, expr: Bind, argument: str, site: Site)
     domain = _domain(actions, bounds, scope, block)
     bound = scope.bind({own: FunctionBinding(value, name, assigns)})
     local = Block()
-    inside = _bind(actions, bounds, domain, _X, bound, local)
+    inside = _bind(actions, bounds, domain, _ARGUMENT, bound, local)
     actions.write(
         expr.body, Site(inside, local, possibly_assigned(actions.expressions.slots.values(), site.assigned), YIELD)
     )
     local.emit("yield from ()")
-    block.nest(f"def {name}({_X}):", local)
+    block.nest(f"def {name}({_ARGUMENT}):", local)
     _loop_over(actions, f"{name}({argument})", site, assigns=assigns)
 
 

@@ -74,14 +74,14 @@ class Configured:
         for declared in self.constants():
             if declared.uid not in self.values and declared.uid not in self.replaced:
                 problem = f"{WRONG_CFG} the constant {declared.name} has no value in the cfg"
-                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), max_words=1):
+                if near := nearest(declared.name, self.cfg.unknown_names(self.top), max_words=1):
                     problem += f", which gives one to {near[0]} at {self.cfg.places[near[0]]}"
                 raise CompileError(problem, declared.loc, WRONG_CFG)
 
-    def passed_over(self) -> dict[str, str]:
+    def undeclared_names(self) -> dict[str, str]:
         """Name what no module declares, though the configuration gives it a value, and what is nearly its name."""
         found = {}
-        for name in self.cfg.given_for_nothing(self.top):
+        for name in self.cfg.unknown_names(self.top):
             declared = [self.tree.name_of(uid) for uid in self.tree.declarations]
             if near := did_you_mean(name, declared):
                 place = f"{self.cfg.places[name]}: " if name in self.cfg.places else ""

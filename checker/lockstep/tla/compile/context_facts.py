@@ -34,7 +34,7 @@ def call_may_be_soft(program: Program, expr: Call, scope: Context) -> bool:
     if isinstance(binding, LetBinding):
         return binding.soft
     if binding is not None:
-        return is_given_soft(program, expr.op)
+        return receives_lazy_function(program, expr.op)
     definition = program.definition(expr.op)
     return definition is not None and program.facts[definition.uid].makes_function
 
@@ -46,7 +46,7 @@ def is_boolean(program: Program, expr: Expr, scope: Context) -> bool:
     return program.is_boolean(expr)
 
 
-def is_given_soft(program: Program, uid: int) -> bool:
+def receives_lazy_function(program: Program, uid: int) -> bool:
     """Return whether a parameter is given functions (or operators that make some) computed on demand."""
     param = program.tree.params.get(uid)
     return uid in (program.applied if param is not None and param.arity else program.soft)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.context_facts import (
-    is_given_soft,
     is_integer,
     is_small,
     must_inline,
     reads_unfinished,
+    receives_lazy_function,
     unstable,
     uses_computed,
 )
@@ -102,7 +102,7 @@ def bound_use(
         code = f"{binding.code}({', '.join(args)})"
     else:
         code = f"{binding.code}()" if isinstance(binding, ThunkBinding) else binding.code
-    return code if lazily or not is_given_soft(writer.program, expr.op) else f"_whole({code})"
+    return code if lazily or not receives_lazy_function(writer.program, expr.op) else f"_whole({code})"
 
 
 def inline_operator(
@@ -288,7 +288,7 @@ def argument(writer: ExpressionWriter, kind: str, param: int, arg: Expr, scope: 
     """Compile one argument."""
     if kind == "o":
         return operator(writer, arg, scope, block)
-    write = writer.lazily if is_given_soft(writer.program, param) else writer.expr
+    write = writer.lazily if receives_lazy_function(writer.program, param) else writer.expr
     return write(arg, scope, block) if kind == "v" else thunk(writer, arg, scope, block, write)
 
 
@@ -297,7 +297,9 @@ def thunk(writer: ExpressionWriter, expr: Expr, scope: Context, block: Block, wr
     write = write or writer.expr
     if isinstance(expr, Call):
         binding = scope.env.get(expr.op)
-        if isinstance(binding, ThunkBinding) and (write == writer.lazily or not is_given_soft(writer.program, expr.op)):
+        if isinstance(binding, ThunkBinding) and (
+            write == writer.lazily or not receives_lazy_function(writer.program, expr.op)
+        ):
             return binding.code
     code = writer.delayed(expr, scope, block, write=write)
     if writer.program.is_atomic(expr) or unstable(writer.program, expr, scope):

@@ -107,13 +107,13 @@ class CallArgument:
     within: frozenset[int]
 
 
-class _X:
+class _BoundName:
     """The name bound by an Each."""
 
 
 #: The meaning of bound names; None: an element of a set that is not constant.
-Scope = dict[int, "_Element | CallArgument | _X | None"]
-_NAME = _X()
+Scope = dict[int, "_Element | CallArgument | _BoundName | None"]
+_NAME = _BoundName()
 _OF_BOTH_STATES = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
 _COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\geq"))
 

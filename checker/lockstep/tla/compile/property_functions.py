@@ -43,7 +43,7 @@ def write_predicates(module: GeneratedModule) -> None:
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
     meta["cfg_places"] = {name: cfg.places[name] for name in (cfg.symmetry, cfg.view) if name in cfg.places}
     meta["has_registers"] = module.program.has_registers
-    meta["passed_over"] = module.program.passed_over()
+    meta["undeclared_names"] = module.program.undeclared_names()
     for entry, what in ((cfg.view, "VIEW"), (cfg.symmetry, "SYMMETRY"), (cfg.alias, "ALIAS")):
         if entry is not None:
             definition_named(module.program, entry, what)

@@ -117,7 +117,7 @@ class Meta(TypedDict):
     cfg_places: dict[str, str]
     postcondition: tuple[str, str] | None
     postcondition_name: str | None
-    passed_over: dict[str, str]
+    undeclared_names: dict[str, str]
     why_unchecked: dict[str, str]
     check_deadlock: bool
     has_registers: bool

@@ -59,7 +59,7 @@ class Cfg:
     file: str = "the configuration"
     places: dict[str, str] = field(default_factory=dict)
 
-    def given_for_nothing(self, known: Container[str]) -> list[str]:
+    def unknown_names(self, known: Container[str]) -> list[str]:
         """List the names that are given a value and are not among the known ones, nor model values of their own."""
         own = {name for name, value in self.constants.items() if type(value) is ModelValue and value.name == name}
         return [name for name in self.constants if name not in known and name not in own]

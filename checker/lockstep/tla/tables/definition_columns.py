@@ -83,7 +83,7 @@ class DefinitionColumn:
         return known
 
     @property
-    def is_worth_it(self) -> bool:
+    def pays_off(self) -> bool:
         """Return whether it takes fewer values than what it reads."""
         return self.evaluations < _WORTH_CHECK or 2 * len(self.values) <= self.evaluations
 
@@ -141,7 +141,7 @@ class DefinitionColumns:
                     return function(state, *args)
             call = name, args
             definition = known[call] if call in known else self._added(call, function)
-            if definition is not None and definition.is_worth_it:
+            if definition is not None and definition.pays_off:
                 value = current.now.read(definition.column)
                 if value is not NOT_STORED:
                     return value

@@ -49,7 +49,7 @@ class Evaluator:
         self._values: list[list[Any]] = [*layout.values, *[[] for _ in range(MAX_DEFINITIONS)], *layout.values]
         self._names: dict[int, str] = {}
         self._audits = self.too_deep = 0
-        layout.leave_unread(self.current)
+        layout.mark_unread(self.current)
         self._after = [Unread(self.span + slot, self.current) for slot in range(layout.width)]
 
     # ---- Of definitions ----

@@ -12,7 +12,7 @@ from typing import Any
 
 from lockstep.tla.values.constructed_sets import INT, NAT, STRING, FcnSet, PowerSet, RcdSet, SeqSet
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.lazy_set_algebra import Union2
+from lockstep.tla.values.lazy_set_algebra import BinaryUnion
 from lockstep.tla.values.lazy_sets import member
 
 #: The outcome for a value that cannot be compared with the elements of the set.
@@ -49,4 +49,4 @@ def is_fixed(container: Value) -> bool:
         return True
     if kind is PowerSet or kind is SeqSet:
         return is_fixed(container.base)
-    return (kind is Union2 or kind is FcnSet or kind is RcdSet) and all(map(is_fixed, container.made_of()))
+    return (kind is BinaryUnion or kind is FcnSet or kind is RcdSet) and all(map(is_fixed, container.made_of()))

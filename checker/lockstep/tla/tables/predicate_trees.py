@@ -14,7 +14,7 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints, StateRows, StepRows, Tree, Trees, places_of
 from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.state_layout import Rows
-from lockstep.tla.tables.step_kinds import MoreMattersError, StepKinds
+from lockstep.tla.tables.step_kinds import ColumnAddedError, StepKinds
 from lockstep.tla.values.kinds import TlaError, Value
 
 Verdicts: TypeAlias = npt.NDArray[np.int8]
@@ -93,7 +93,7 @@ class StepPredicates:
         while True:
             try:
                 return self._look_up(rows, sources, steps, patterns)
-            except MoreMattersError:
+            except ColumnAddedError:
                 for tree, kinds in self._trees:
                     if kinds.restart():
                         self._all.forget(tree)

@@ -158,7 +158,7 @@ class Layout:
 
     # ---- States with what was not read ----
 
-    def leave_unread(self, current: CurrentEvaluation) -> None:
+    def mark_unread(self, current: CurrentEvaluation) -> None:
         """Fill the columns that an evaluation does not know with an Unread each."""
         for part in self._parts:
             _leave_unread(part, [Unread(slot, current) for slot in range(self.width)])

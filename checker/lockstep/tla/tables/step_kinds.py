@@ -20,7 +20,7 @@ from lockstep.tla.tables.decision_trees import AUX, ReadPath
 from lockstep.tla.tables.memberships import Membership
 
 
-class MoreMattersError(Exception):
+class ColumnAddedError(Exception):
     """An evaluation has asked about a column that did not matter before."""
 
 
@@ -70,7 +70,7 @@ class StepKinds:
         return ~(self.matters & ~self._written[kind])
 
     def record(self, path: ReadPath) -> None:
-        """Record what an evaluation read; raises MoreMattersError if that is more than what mattered."""
+        """Record what an evaluation read; raises ColumnAddedError if that is more than what mattered."""
         columns = 0
         for read, _ in path:
             column = read.column if isinstance(read, Membership) else read
@@ -79,7 +79,7 @@ class StepKinds:
         if columns & ~self.matters:
             self.matters |= columns
             self._has_grown = True
-            raise MoreMattersError
+            raise ColumnAddedError
 
     def restart(self) -> bool:
         """Begin anew if more matters than before; return whether so."""

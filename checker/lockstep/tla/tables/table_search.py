@@ -270,7 +270,7 @@ class _TableSearch:
             end = min(begin + size, count)
             if not self.expand_chunk(begin, end, first):
                 return False
-            self.refuse_what_gains_nothing()
+            self.refuse_unsuited_spec()
             self.report(count - end + self.result.distinct - next_first)
         self.frontier.advance()
         return True
@@ -353,7 +353,7 @@ class _TableSearch:
         self.result.gave_up = f"{reason}, with {self.result.distinct:,} distinct states"
         return True
 
-    def refuse_what_gains_nothing(self) -> None:
+    def refuse_unsuited_spec(self) -> None:
         """Give the search up where many of its evaluations are new, as where a state is one part.
 
         Raises:

@@ -45,7 +45,7 @@ class _Union(LazySet):
         return build_set(elements)
 
 
-class Union2(_Union):
+class BinaryUnion(_Union):
     """``left \\cup right`` where a side is not listed."""
 
     __slots__ = ()

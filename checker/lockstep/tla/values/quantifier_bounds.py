@@ -46,7 +46,7 @@ class UnknownArgumentError(TlaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exactly:
+class KnownValue:
     """A parameter whose value is known."""
 
     name: str
@@ -85,7 +85,7 @@ class Matching:
 
 
 #: Knowledge of an argument; None: nothing is known, and one element stands for all of an infinite set.
-Hint: TypeAlias = Exactly | Matching | None
+Hint: TypeAlias = KnownValue | Matching | None
 
 
 def matching(container: Value, hint: Hint) -> Iterable[Value]:

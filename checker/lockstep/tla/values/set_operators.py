@@ -12,10 +12,10 @@ from lockstep.tla.values.growing_values import GrowingSet, unite
 from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
 from lockstep.tla.values.lazy_set_algebra import (
     BigUnion,
+    BinaryUnion,
     Filtered,
     Intersection,
     SetDifference,
-    Union2,
     UnionOver,
     Unsorted,
     is_eager,
@@ -95,12 +95,12 @@ def cup(left: Value, right: Value) -> Value:
         return cup(_listed(left), _listed(right))
     if not is_eager(left):
         if not is_eager(right):
-            return Union2(left, right)
+            return BinaryUnion(left, right)
         left, right = right, left
     if type(left) is frozenset and not left:
         return right
     if not is_eager(right):
-        return Union2(left, right)
+        return BinaryUnion(left, right)
     return make_set([*_raw(left), *[value for value in elements(right) if not member(value, left)]])
 
 

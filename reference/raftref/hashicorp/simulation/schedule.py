@@ -56,7 +56,7 @@ class Schedule(RandomSchedule[Cluster]):
         self.share(
             plan,
             (self.try_deliver, DELIVER),
-            (self.try_go_on, GO_ON),
+            (self.try_continue, GO_ON),
             (self.try_replicate, REPLICATE),
             (self.try_timer, TIMERS),
         )
@@ -116,7 +116,7 @@ class Schedule(RandomSchedule[Cluster]):
 
     # ---- Main loops and routines ---------------------------------------------------------------------
 
-    def try_go_on(self) -> Event | None:
+    def try_continue(self) -> Event | None:
         """Let a main loop or a routine of a server do what it has to do."""
         server = self.one_of(self.running())
         if server is None:

@@ -55,7 +55,7 @@ class Both(Cluster):
             assert file.load() == (state.curr_term, state.curr_vote_for)
 
 
-class AllComesBack(Schedule):
+class LosesNothing(Schedule):
     """A run in which a restart brings back what the scan of the file finds, neither more nor less."""
 
     def try_restart(self) -> Event | None:
@@ -70,7 +70,7 @@ def test_a_run_on_files_is_event_for_event_a_run_in_memory(name: str) -> None:
     counts: Counter[str] = Counter()
     for seed in range(16):
         both = Both(PLANS[name])
-        schedule = AllComesBack(seed, PLANS[name], both)
+        schedule = LosesNothing(seed, PLANS[name], both)
         assert all(schedule.next_event() for _ in range(PLANS[name].events))
         counts += both.counts
     assert counts["Restart"] > 8

@@ -1,6 +1,6 @@
 """A search by tables finds the state graphs that TLC finds, up to a million states.
 
-Smaller ones are compared with TLC's in test_spec_equality, state by state, and by tables with these in test_tables.
+Smaller ones are compared with TLC's in test_models_equal_tlc, state by state, and by tables with these in test_tables.
 """
 
 from __future__ import annotations
