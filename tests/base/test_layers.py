@@ -111,10 +111,7 @@ def test_the_reference_never_imports_the_checker() -> None:
 
 
 def test_every_folder_of_tests_is_one_of_the_project() -> None:
-    packages = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)} | {
-        "bench",
-        "reference",
-    }
+    packages = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)}
     support = {"support", "scripts", "specs", "recorded", "__pycache__"}
     here = {each.name for each in TESTS.iterdir() if each.is_dir()} - support
     assert here - packages - {"bench", "reference"} == set()

@@ -3,8 +3,8 @@
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
 have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. A run
 is carried as the positions in the logs, the state, and the properties that failed. Equal runs are one, and a run that
-has failed more than another that has failed something is given up. A Guide yields the steps that explain a line:
-all there are (lockstep.logs.line_steps.Steps), or some, proposed by one that knows its system.
+has failed more than another that has failed something is given up. A StepGuide yields the steps that explain a
+line: all there are (lockstep.logs.line_steps.LineSteps), or some, proposed by one that knows its system.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def check_logs(
 
     Arguments: `paths`, their files; `timeout_seconds`, how long they may take, after which the verdict is left open;
     `strict`, whether it is no pass if some explanation fails a property; `say`, which reports progress.
-    Raises BadInputError where a line is malformed, or the lines have no order; CutShort.
+    Raises BadInputError where a line is malformed, or the lines have no order.
     """
     verdict, _ = explain_logs(paths, subject, timeout_seconds=timeout_seconds, strict=strict, say=say)
     return verdict

@@ -287,7 +287,7 @@ def zombie_send_snapshot(server: Server, zombie: Zombie) -> None:
 
 
 def can_zombie_heartbeat(server: Server, zombie: Zombie) -> bool:
-    """There is such a routine."""
+    """Return whether such a routine runs, where heartbeats are messages of their own."""
     return server.has(Feature.HEARTBEATS) and zombie in server.zombies
 
 
