@@ -8,7 +8,7 @@
 (* stands for election in the next term.  When its role changes, it        *)
 (* answers the old leader.                                                 *)
 (***************************************************************************)
-EXTENDS Heartbeats
+EXTENDS MessageElections
 
 \* DLedgerConfig: by how many entries a transferee may be behind.  This is the default.
 MaxLeadershipTransferWaitIndex == 1000

@@ -21,7 +21,7 @@
 (*   A leader that hands over says so in the request of the one it chose,  *)
 (*   which is then voted for although a leader is known.                   *)
 (***************************************************************************)
-EXTENDS Messages
+EXTENDS State
 
 -----------------------------------------------------------------------------
 (* The log rule: the voter's log is better than the candidate's.           *)

@@ -8,7 +8,7 @@
 (* the known leader, commitIndex, what the FSM has applied, and all calls. *)
 (* A crash within a step is an outcome of that step (see Steps).           *)
 (***************************************************************************)
-EXTENDS Leadership
+EXTENDS Messages, Logs
 
 \* ACTION Lose: a message to n is lost.
 Lose(n) ==

@@ -18,7 +18,7 @@
 (* Behind that entry the log may have others, which the leader knows       *)
 (* nothing about (CommitUnverified).                                       *)
 (***************************************************************************)
-EXTENDS Logs
+EXTENDS Messages, Logs
 
 \* Step 3.  A candidate that a leader has chosen goes on, unless the term is newer.
 Yields(before, m) ==

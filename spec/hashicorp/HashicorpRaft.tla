@@ -7,7 +7,7 @@
 (* read the others; spec/hashicorp/README.md has the flaws, the properties *)
 (* and what the spec leaves out.                                           *)
 (***************************************************************************)
-EXTENDS Failures, Properties
+EXTENDS Votes, Follower, Replication, Snapshots, Membership, Leadership, Failures, Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]

@@ -13,7 +13,7 @@
 (* Who computes what is committed is whoever heard of it, the main loop or *)
 (* a routine; who acts on it is the main loop, later (ProcessLogs).        *)
 (***************************************************************************)
-EXTENDS Follower
+EXTENDS Logs
 
 -----------------------------------------------------------------------------
 (* commitment.                                                             *)

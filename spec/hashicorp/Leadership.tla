@@ -5,7 +5,7 @@
 (* leader passes the vote round pre-votes and known leaders, and what an   *)
 (* answer to a heartbeat proves.                                           *)
 (***************************************************************************)
-EXTENDS Membership
+EXTENDS Messages, Steps
 
 -----------------------------------------------------------------------------
 (* Handing over.  The leader stops taking entries, brings its target up to *)

@@ -9,7 +9,7 @@
 (* gaps.  The main loop keeps a copy of the last index and term, lastLog,  *)
 (* which it sets itself: it is what requests are tested with.              *)
 (***************************************************************************)
-EXTENDS Votes
+EXTENDS Steps
 
 \* DeleteRange; both ends are deleted.
 Deleted(log, from, to) == [i \in DOMAIN log \ (from..to) |-> log[i]]
@@ -76,6 +76,13 @@ ProcessedLogs(before, index) ==
     IF index <= before.lastApplied THEN before
     ELSE IF ~HasRange(before, before.lastApplied + 1, index) THEN Down(before)
     ELSE [ToFsm(before, ItemsFor(before, before.lastApplied + 1, index)) EXCEPT !.lastApplied = index]
+
+\* The FSM restores the snapshot s; what waits for it in the queue is applied before.
+Restored(before, s) ==
+    [before EXCEPT !.fsm = [index |-> s.index, term |-> s.term, applied |-> s.applied], !.fsmQueue = << >>,
+                   !.lastApplied = s.index, !.lastSnapshot = PlaceOf(s),
+                   !.configurations = [committed |-> s.configuration, committedIndex |-> s.configurationIndex,
+                                       latest |-> s.configuration, latestIndex |-> s.configurationIndex]]
 
 \* ACTION ApplyFsm: the FSM applies the first entry that waits for it.
 \* Source: runFSM, applySingle.

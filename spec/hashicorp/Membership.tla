@@ -11,7 +11,7 @@
 (* and with it an entry of its own term: else a change of an earlier       *)
 (* leader, which it does not know, could be committed behind its back.     *)
 (***************************************************************************)
-EXTENDS Snapshots
+EXTENDS Leader
 
 Commands == {"AddVoter", "AddNonvoter", "DemoteVoter", "RemoveServer"}
 

@@ -61,6 +61,9 @@ AsAppendEntries(m) ==
           prevLogEntry |-> 0, prevLogTerm |-> 0, entries |-> << >>, leaderCommitIndex |-> 0,
           awaited |-> m.awaited]
 
+\* Requests whose answers nobody awaits.
+Unawaited(out) == {[m EXCEPT !.awaited = FALSE] : m \in out}
+
 -----------------------------------------------------------------------------
 (* Responses, to the request m.  Nobody answers what nobody awaits.        *)
 

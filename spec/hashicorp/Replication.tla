@@ -18,9 +18,7 @@
 (* entries (Zombies): the request has the routine's term, not the          *)
 (* server's.                                                               *)
 (***************************************************************************)
-EXTENDS Leader
-
-RunnerFor(n, peer) == node[n].replication[peer]
+EXTENDS Messages, Leader
 
 \* setPreviousLog: what comes before the next index; NoPrevious if that entry is gone.
 NoPrevious == [index |-> 0, term |-> 1]
@@ -98,10 +96,6 @@ Heartbeat(n) ==
 
 -----------------------------------------------------------------------------
 (* Answers.                                                                *)
-
-\* verifyFuture.vote: a quorum says that it leads, the leader counted, with a vote or without; or one says no.
-IsVerified(verify) == Cardinality(verify.acks) + 1 >= verify.quorum
-IsDecided(verify)  == verify.refused \/ IsVerified(verify)
 
 \* notifyAll: the answer of a peer to whoever asked VerifyLeader; see Verifying.  As it is: an answer counts
 \* whenever the call was made.  Repaired: not if that was before the question.

@@ -19,7 +19,7 @@
 (* saved, and the FSM cannot open it: the leader gets an error, and sends  *)
 (* it again (ReapedInstall).                                               *)
 (***************************************************************************)
-EXTENDS Replication
+EXTENDS Messages, Logs
 
 -----------------------------------------------------------------------------
 (* The store: FileSnapshotStore, Close and ReapSnapshots.                  *)
@@ -104,13 +104,6 @@ CompactLogs(n) ==
 
 -----------------------------------------------------------------------------
 (* Installing one.                                                         *)
-
-\* The FSM restores the snapshot; what waits for it in the queue is applied before.
-Restored(before, s) ==
-    [before EXCEPT !.fsm = [index |-> s.index, term |-> s.term, applied |-> s.applied], !.fsmQueue = << >>,
-                   !.lastApplied = s.index, !.lastSnapshot = PlaceOf(s),
-                   !.configurations = [committed |-> s.configuration, committedIndex |-> s.configurationIndex,
-                                       latest |-> s.configuration, latestIndex |-> s.configurationIndex]]
 
 \* The entry at the snapshot's index is the snapshot's: it is in the log, or was applied.
 AgreesWith(state, s) ==

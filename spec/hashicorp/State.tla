@@ -129,14 +129,25 @@ LastEntry(state)   == IF state.lastLog.index >= state.lastSnapshot.index THEN st
                       ELSE state.lastSnapshot
 LastIndex(state)   == LastEntry(state).index
 
-IsVoter(state, n)  == n \in state.configurations.latest.voters
-Members(c)         == c.voters \cup c.nonvoters
+Members(c)            == c.voters \cup c.nonvoters
+IsVoter(state, n)     == n \in state.configurations.latest.voters
+OtherVoters(n, state) == state.configurations.latest.voters \ {n}
+OwnVote(n, state)     == state.configurations.latest.voters \cap {n}
 
 \* The order of FileSnapshotStore: by term, then by index, then by the time in the name; of two of one place
 \* neither is newer here, and the one that was saved last comes first.
 PlaceOf(s)         == [index |-> s.index, term |-> s.term]
 Newer(s, t)        == s.term > t.term \/ (s.term = t.term /\ s.index > t.index)
 Newest(snapshots)  == Head(snapshots)
+
+-----------------------------------------------------------------------------
+(* The routines of a leader, and what their answers say of VerifyLeader.   *)
+
+RunnerFor(n, peer) == node[n].replication[peer]
+
+\* verifyFuture.vote: a quorum says that it leads, the leader counted, with a vote or without; or one says no.
+IsVerified(verify) == Cardinality(verify.acks) + 1 >= verify.quorum
+IsDecided(verify)  == verify.refused \/ IsVerified(verify)
 
 -----------------------------------------------------------------------------
 (* A server at its start.                                                  *)

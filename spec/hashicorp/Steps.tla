@@ -21,7 +21,7 @@
 (* An action chooses its parameters in the quantifiers that it begins      *)
 (* with.  Given a state and the parameters there is one successor at most. *)
 (***************************************************************************)
-EXTENDS Messages
+EXTENDS State
 
 \* What a handler gives that writes nothing, and one that sends nothing, either.
 Says(after, out) == [node |-> after, out |-> out, writes |-> << >>]
@@ -35,6 +35,24 @@ Down(before) ==
     [EmptyNode EXCEPT !.role = "Shutdown", !.currentTerm = before.currentTerm,
                       !.lastVoteTerm = before.lastVoteTerm, !.lastVoteCand = before.lastVoteCand,
                       !.log = before.log, !.snapshots = before.snapshots]
+
+-----------------------------------------------------------------------------
+(* Roles.  setState forgets the known leader, whatever the role.           *)
+
+\* What ends with a leadership: the routines are told to stop, but one that is about to send still sends.
+Stopped(before) ==
+    LET runners == {p \in Node : before.replication[p].running}
+        about   == {[peer |-> p, term |-> before.replication[p].term,
+                     nextIndex |-> before.replication[p].nextIndex] : p \in runners}
+    IN  [before EXCEPT !.leaderState = NoLeaderState, !.replication = NoRunners, !.verify = NoVerify,
+                       !.zombies = IF Zombies THEN @ \cup about ELSE {},
+                       !.transfer = IF LeavesTransferFlag /\ @.inProgress THEN @ ELSE NoTransfer]
+
+Left(before) == IF before.role = "Leader" THEN Stopped(before) ELSE before
+
+\* setState(Follower); and in a term.
+Follower(before) == [Left(before) EXCEPT !.role = "Follower", !.leader = NoNode, !.campaign = NoCampaign]
+FollowerIn(before, term) == [Follower(before) EXCEPT !.currentTerm = term]
 
 -----------------------------------------------------------------------------
 (* Durable writes.                                                         *)

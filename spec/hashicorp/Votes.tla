@@ -4,7 +4,7 @@
 (* answers.  The reader learns what a voter writes before it answers, and  *)
 (* when a candidate leads or gives up.                                     *)
 (***************************************************************************)
-EXTENDS Elections
+EXTENDS ElectionRules, Elections
 
 -----------------------------------------------------------------------------
 (* The voter.                                                              *)
