@@ -10,7 +10,7 @@
 (***************************************************************************)
 EXTENDS MessageElections
 
-\* DLedgerConfig: by how many entries a transferee may be behind.  This is the default.
+\* DLedgerConfig: the number of entries by which a transferee may be behind.  This is the default.
 MaxLeadershipTransferWaitIndex == 1000
 
 -----------------------------------------------------------------------------

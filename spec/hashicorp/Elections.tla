@@ -1,7 +1,8 @@
 ----------------------------- MODULE Elections ------------------------------
 (***************************************************************************)
-(* How a server becomes a candidate, asks for votes, and gives its own.    *)
-(* The reader learns when a term is raised, and what is durable when.      *)
+(* Candidates: how a server becomes one, asks for votes, and gives its     *)
+(* own.  The reader learns when a term is raised, and when each part of a  *)
+(* vote is durable.                                                        *)
 (*                                                                         *)
 (* A follower that hears nothing of a leader becomes a candidate.  It asks *)
 (* the voters whether they would vote for it (PreVote), and if a majority  *)

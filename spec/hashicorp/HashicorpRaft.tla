@@ -62,7 +62,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
-(* What a trace may show of a server after an event.                       *)
+(* The fields of a server that a trace may show after an event.            *)
 
 Observe(n) ==
     LET state == node[n] IN

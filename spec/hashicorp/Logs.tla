@@ -1,8 +1,8 @@
 -------------------------------- MODULE Logs --------------------------------
 (***************************************************************************)
-(* The log as a server stores it, and what becomes of a committed entry.   *)
-(* The reader learns the difference between the log and what the server    *)
-(* thinks that it ends with, and how entries get to the FSM.               *)
+(* The log of a server, and the way of a committed entry to the FSM.  The  *)
+(* reader learns why a server's copy of the end of its log may differ from *)
+(* the log, and how entries get to the FSM.                                *)
 (*                                                                         *)
 (* LogStore is a function from indexes to entries: entries are stored at   *)
 (* their own index, ranges are deleted, and nothing keeps it from having   *)
@@ -42,7 +42,7 @@ ProcessConfigurations(before, index, entries) ==
                       ELSE SetLatest(LatestIsCommitted(before), entry.configuration, index)
          IN  ProcessConfigurations(next, index + 1, Tail(entries))
 
-\* What is left of the latest configuration when the log is cut at `index`.
+\* The latest configuration when the log is cut at `index`: the committed one, if the cut takes the latest.
 CutConfigurations(before, index) ==
     IF index > before.configurations.latestIndex THEN before
     ELSE SetLatest(before, before.configurations.committed, before.configurations.committedIndex)
@@ -53,7 +53,7 @@ CutConfigurations(before, index) ==
 \* The FSM takes commands and barriers; the library keeps the rest from it.
 IsForFsm(entry) == entry.type \in {"Command", "Barrier"}
 
-\* What is remembered of a barrier is nothing but its place.
+\* A barrier leaves nothing in the FSM but its place.
 Applied(fsm, item) ==
     [index   |-> item.index, term |-> item.entry.term,
      applied |-> IF item.entry.type = "Command" THEN Append(fsm.applied, item) ELSE fsm.applied]

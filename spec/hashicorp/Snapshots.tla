@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Snapshots: taken, saved, sent, installed.  The reader learns which      *)
 (* steps of a snapshot run beside the main loop, and what a server does    *)
-(* not ask before it installs one.                                         *)
+(* not check before it installs one.                                       *)
 (*                                                                         *)
 (* A snapshot is the state of the FSM after some index.  It is taken in    *)
 (* three steps of a routine of its own: the FSM is read; it is saved, and  *)
@@ -24,7 +24,7 @@ EXTENDS Messages, Logs
 -----------------------------------------------------------------------------
 (* The store: FileSnapshotStore, Close and ReapSnapshots.                  *)
 
-\* How many of the snapshots are newer than s.
+\* The number of the snapshots that are newer than s.
 NewerThan(snapshots, s) == Cardinality({k \in DOMAIN snapshots : Newer(snapshots[k], s)})
 
 \* Example: two are kept at most, and there are two of index 7.  Another of index 7 comes before them, and the
@@ -118,8 +118,8 @@ Reconciled(before, s, agrees) ==
 \* Repaired: a snapshot of what was applied already is there in effect.
 IsStale(state, s) == ~InstallsStale /\ s.index <= state.lastApplied
 
-\* One that is reaped as it is saved cannot be opened: an error, no answer, and all stays as it was.
-\* Repaired: what the server has is newer, and it says so.
+\* A snapshot that is reaped as it is saved cannot be opened: an error, no answer, and all stays as it was.
+\* Repaired, the server answers with success, since its own snapshots are newer.
 SnapshotHandled(before, m) ==
     LET s         == m.snapshot
         rises     == m.term > before.currentTerm
