@@ -1,8 +1,8 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of what must happen.  The reader learns two ways in      *)
-(* which a node may be left behind for ever while all others go on, and    *)
-(* under which assumptions a repaired group takes it along.                *)
+(* Bounded models of liveness.  The reader learns two ways in which a node *)
+(* may be left behind for ever while all others go on, and under which     *)
+(* assumptions a repaired group takes it along.                            *)
 (* Progress needs assumptions: a node that can take a step does so         *)
 (* (fairness), and faults leave a way.  Each model states its own.  Both   *)
 (* begin in the middle, when one node, the Laggard, has fallen behind a    *)

@@ -1,7 +1,7 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of what must happen.  The reader learns five ways in     *)
-(* which servers wait for ever though a majority runs, and under which     *)
+(* Bounded models of liveness.  The reader learns five ways in which       *)
+(* servers wait for ever though a majority runs, and under which           *)
 (* assumptions they get on without the flaw.                               *)
 (* Progress needs assumptions: a server that can take a step does so       *)
 (* (fairness), and timers leave room.  In these models a server campaigns  *)
