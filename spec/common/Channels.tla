@@ -50,7 +50,7 @@ Twice(channel, m) == IF Fifo THEN <<m>> \o channel ELSE [channel EXCEPT ![m] = @
 \* A bag has each of its messages once at least.
 AreCounted(channel) == ~Fifo => channel \in [DOMAIN channel -> Nat \ {0}]
 
-\* How many messages are in it, copies included; of one message no more than `most` are counted.
+\* The number of messages in it, copies included; no more than `most` copies of one message count.
 Size(channel, most) ==
     IF Fifo THEN Len(channel)
     ELSE Cardinality({<<m, k>> \in (DOMAIN channel) \X (1..most) : k <= channel[m]})
@@ -90,7 +90,7 @@ RECURSIVE SentAll(_, _)
 SentAll(net, out) == IF out = << >> THEN net ELSE SentAll(Sent(net, Head(out)), Tail(out))
 
 -----------------------------------------------------------------------------
-(* A caller gives up: Gone(m) tells which of its calls m belongs to.       *)
+(* A caller gives up the calls whose messages m satisfy Gone(m).           *)
 
 \* The requests that are given up are no longer awaited.  In a bag this may make two messages one: r, which
 \* was awaited, becomes what its `twin` is already, a copy of the same request that was given up before.

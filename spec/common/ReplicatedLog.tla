@@ -1,9 +1,9 @@
 ---------------------------- MODULE ReplicatedLog ----------------------------
 (***************************************************************************)
-(* What a replicated log is, whatever makes it: entries are chosen, one    *)
-(* for each index, in order, and what is chosen never changes.  The reader *)
-(* learns what two protocols with different messages, elections and disks  *)
-(* have in common: each of them is this, seen from far enough.             *)
+(* A replicated log, whatever makes it: entries are chosen, one for each   *)
+(* index, in order, and a chosen entry never changes.  The reader learns   *)
+(* what two protocols with different messages, elections and disks have in *)
+(* common: each of them is this, seen from far enough.                     *)
 (*                                                                         *)
 (* There are no servers here and no terms.  A protocol implements this     *)
 (* spec if its steps, seen through a mapping that shows of its state only  *)

@@ -8,7 +8,7 @@
 (* DLedger records to these actions, and what the spec leaves out: sizes   *)
 (* of entries, full disks, the expiry of old files.                        *)
 (***************************************************************************)
-EXTENDS Pushing, Commit, Follower, Failures, Properties
+EXTENDS Pushing, Commit, Follower, Heartbeats, Transfer, Failures, Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]

@@ -9,7 +9,7 @@
 (* leaves what was written; a loss of power what was forced.  Everything   *)
 (* else is gone, calls and queues included.                                *)
 (***************************************************************************)
-EXTENDS Store, Transfer
+EXTENDS Store, MessageElections
 
 -----------------------------------------------------------------------------
 (* The network.                                                            *)

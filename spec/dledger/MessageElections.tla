@@ -3,14 +3,13 @@
 (* Elections message by message (VoteMessages).  The reader learns how a   *)
 (* candidate asks for votes, when a term is raised, and when a leader is   *)
 (* deposed, by the rules of ElectionRules.                                 *)
-(*                                                                         *)
 (* One thread of a node, the StateMaintainer, acts for the role that the   *)
 (* node has.  A candidate sends a round of vote requests, a leader a round *)
 (* of heartbeats.  Then it waits for answers, and draws its conclusion.    *)
-(* How long it waits is a matter of time, so it may draw it at any moment: *)
-(* which answers it has by then is a matter of delivery.  It alone raises  *)
-(* the term, so a round ends in the term in which it began.  Meanwhile the *)
-(* node answers the requests of others.                                    *)
+(* Time is not modelled, so it may draw it at any moment, with the answers *)
+(* that were delivered by then.  It alone raises the term, so a round ends *)
+(* in the term in which it began.  Meanwhile the node answers the requests *)
+(* of others.                                                              *)
 (***************************************************************************)
 EXTENDS RoleElections
 

@@ -27,18 +27,18 @@ EXTENDS Quorum, Channels, ElectionRules, Choices
 
 CONSTANTS
     Node,    \* the members of the group
-    Value,   \* what a client may append
+    Value,   \* the values that a client may append
     NoNode   \* no leader, no vote: null in the code
 
 ASSUME IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
 
 VARIABLES
-    node,         \* [n \in Node -> NodeState(n)]  all that a node knows
+    node,         \* [n \in Node -> NodeState(n)]  the state of each node
     network,      \* [Node -> [Node -> channel]]   network[src][dst]: messages under way
     received,     \* [Node -> Queues]              requests that wait at a node to be handled
-    elected,      \* SUBSET [term, leader]         the leaders there have been
-    committed,    \* SUBSET [term, index, entry]   what leaders committed, and in which term
-    acknowledged  \* SUBSET [index, entry]         what clients were answered for with SUCCESS
+    elected,      \* SUBSET [term, leader]         all leaders so far
+    committed,    \* SUBSET [term, index, entry]   the entries that leaders committed, each with the term
+    acknowledged  \* SUBSET [index, entry]         the entries that were answered with SUCCESS
 
 \* `elected` is state, though no node holds it.  Where heartbeats are no messages (RoleElections) it takes the
 \* place of those that leaders have sent: a node may follow any leader of its term that is in it, even one
@@ -51,7 +51,7 @@ vars    == <<node, network, received, elected, history>>
 Peers(n) == Node \ {n}
 
 -----------------------------------------------------------------------------
-(* The log of a node, and how to read it.                                  *)
+(* The log of a node, and its accessors.                                   *)
 
 BeginIndex(log)  == IF log = << >> THEN -1 ELSE 0
 EndIndex(log)    == Len(log) - 1
@@ -107,7 +107,7 @@ ElectionState ==
              knownMaxTerm: Index,                \* knownMaxTermInGroup, if beyond currTerm; else -1
              voteNext: BOOLEAN,                  \* lastParseResult is WAIT_TO_VOTE_NEXT
              round: Round,
-             transferee: Node \cup {NoNode},     \* of a leader: whom it hands over to
+             transferee: Node \cup {NoNode},     \* the peer that a leader hands over to
              transfers: SUBSET [transferee: Node, term: Nat], \* its calls without an answer yet
              waiting: Waiting,                   \* of a transferee
              termToTakeLeadership: Index,        \* -1: none
@@ -117,7 +117,7 @@ NodeState(n) ==
              [role: Role,
               currTerm: Nat,                     \* durable, with currVoteFor
               currVoteFor: Node \cup {NoNode},
-              votes: SUBSET Node,                \* who accepted this candidate in currTerm
+              votes: SUBSET Node,                \* the nodes that accepted this candidate in currTerm
               leaderId: Node \cup {NoNode},
               log: Log,                          \* written, like tail; durable as far as in disk
               tail: Log,                         \* cut by TRUNCATE, still in the file behind log
@@ -127,11 +127,11 @@ NodeState(n) ==
               checkPoint: Index,                 \* the durable copy of committedIndex
               dispatchers: [Peers(n) -> Dispatcher],
               peerWaterMarks: [Node -> Index],   \* of currTerm
-              lastQuorumIndex: Index,            \* up to which the last pass answered clients
-              checking: [term: Index, index: Index], \* what a pass of QuorumAckChecker has read
+              lastQuorumIndex: Index,            \* the last index that the last pass answered
+              checking: [term: Index, index: Index], \* read by a pass of QuorumAckChecker
               futures: SUBSET Future,            \* of clients; pendingAppendResponsesByTerm
-              applyIndex: Index,                 \* up to which the state machine is to apply
-              lastAppliedIndex: Index,           \* up to which it has applied
+              applyIndex: Index,                 \* the last index that the state machine is to apply
+              lastAppliedIndex: Index,           \* the last index that it has applied
               election: ElectionState]
 
 -----------------------------------------------------------------------------

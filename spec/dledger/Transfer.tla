@@ -8,9 +8,9 @@
 (* stands for election in the next term.  When its role changes, it        *)
 (* answers the old leader.                                                 *)
 (***************************************************************************)
-EXTENDS Heartbeats
+EXTENDS MessageElections
 
-\* DLedgerConfig: by how many entries a transferee may be behind.  This is the default.
+\* DLedgerConfig: the number of entries by which a transferee may be behind.  This is the default.
 MaxLeadershipTransferWaitIndex == 1000
 
 -----------------------------------------------------------------------------

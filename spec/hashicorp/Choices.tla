@@ -1,10 +1,9 @@
 ------------------------------ MODULE Choices -------------------------------
 (***************************************************************************)
-(* What a model, or the header of a trace, may choose.  The reader learns  *)
-(* the names of the choices; the other chapters show what each one does.   *)
-(*                                                                         *)
-(*   Features     what is modelled at all                                  *)
-(*   Flaws        which flaws are in the spec                              *)
+(* The choices of a model, or of the header of a trace.  The reader learns *)
+(* their names; the other chapters show what each one does.                *)
+(*   Features     parts of the library that are modelled                   *)
+(*   Flaws        flaws of the library that are in the spec                *)
 (*   Environment  what happens to the servers besides what they do         *)
 (*                                                                         *)
 (* Each is a set of names.  InV173 are the flaws of hashicorp/raft v1.7.3; *)
@@ -21,7 +20,7 @@ CONSTANTS Features, Flaws, Environment
 FeatureNames == {"PreVote", "Heartbeats", "Zombies", "FsmQueue", "Snapshots", "ConfigurationChanges",
                  "Transfers", "Verify", "ShutdownOnRemove"}
 
-\* A candidate asks for pre-votes first, as the library does from 1.7.0 on unless it is told not to.
+\* A candidate asks for pre-votes first, as the library does from 1.7.0 on without PreVoteDisabled.
 PreVote              == "PreVote" \in Features
 
 \* Each follower is sent heartbeats by a routine of its own, beside the one that replicates.
@@ -30,7 +29,7 @@ Heartbeats           == "Heartbeats" \in Features
 \* The routines of a leadership that was lost may still send.
 Zombies              == "Zombies" \in Features
 
-\* What is committed waits in a queue until the FSM applies it; without it, it is applied at once.
+\* Committed entries wait in a queue until the FSM applies them; without it, they are applied at once.
 FsmQueue             == "FsmQueue" \in Features
 
 \* Servers take snapshots.
@@ -49,7 +48,8 @@ Verify               == "Verify" \in Features
 ShutdownOnRemove     == "ShutdownOnRemove" \in Features
 
 -----------------------------------------------------------------------------
-(* Flaws.  Each definition is true where the flaw is there.                *)
+(* Flaws.  Each definition is true where the spec has the flaw, and false  *)
+(* where this spec repairs it.                                             *)
 
 InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStore", "SnapshotRegress",
            "StaleInstall", "ReapedInstall", "HeartbeatRace", "VerifyCountsNonvoters", "VerifyCountsOldAcks",
@@ -68,7 +68,7 @@ KeepsConflictingLog == "ConflictAtSnapshot" \in Flaws
 \* A follower commits up to the end of its log; repaired, up to the last entry that the request was about.
 CommitsUnverified   == "CommitUnverified" \in Flaws
 
-\* Where entries were deleted and the new ones cannot be stored, the end of the log is not corrected.
+\* The end of the log is not corrected when entries were deleted and the new ones cannot be stored.
 LeavesStaleEnd      == "DeleteThenStore" \in Flaws
 
 \* A snapshot that is saved after a newer one was installed takes the place of that.
@@ -86,31 +86,31 @@ HeartbeatsRace      == "HeartbeatRace" \in Flaws
 \* VerifyLeader counts the answers of servers without a vote.
 CountsNonvoters     == "VerifyCountsNonvoters" \in Flaws
 
-\* VerifyLeader counts answers to what was sent before it was asked.
+\* VerifyLeader counts answers to calls that were made before it was asked.
 CountsOldAcks       == "VerifyCountsOldAcks" \in Flaws
 
 \* The flag that a transfer is in progress outlives the leadership.
 LeavesTransferFlag  == "TransferFlagLeft" \in Flaws
 
-\* 0.1: what a request is about is deleted and stored anew, whether there is a conflict or not.
+\* 0.1: the entries of a request are deleted, with all behind them, and stored anew, even without a conflict.
 TruncatesAlways     == "TruncateWithoutConflict" \in Flaws
 
-\* 0.1: of an even number of voters half is enough to commit.
+\* 0.1: half of an even number of voters is enough to commit.
 HalfCommits         == "EvenQuorum" \in Flaws
 
-\* 0.1: after a truncation the log is thought to be as long as before.
+\* 0.1: after a truncation lastLog stays where it was.
 KeepsLongEnd        == "LastLogNotLowered" \in Flaws
 
 \* 0.1: a candidate with a shorter log is refused, even if its last entry is of a later term.
 RefusesShorterLog   == "LongerLogOlderTerm" \in Flaws
 
-\* 0.1: who knows a leader refuses every candidate, that leader, too.
+\* 0.1: a server that knows a leader refuses every candidate, even that leader.
 RefusesItsLeader    == "KnownLeaderRejected" \in Flaws
 
 \* The sketch: a start applies the whole log to the FSM.
 ReplaysLog          == "ReplayUncommitted" \in Flaws
 
-\* The sketch: a leader that has stored an entry does not compute anew what is committed.
+\* The sketch: a leader that has stored an entry does not recompute the commit index.
 OnlyAnswersCommit   == "MatchWithoutRecalculate" \in Flaws
 
 -----------------------------------------------------------------------------
@@ -146,8 +146,8 @@ MayDie(n)           == TRUE  \* n may go down
 MayRestart(n)       == TRUE  \* n may be started again
 MayFail(n)          == TRUE  \* a write of n may fail, or be the last
 MayTakeSnapshot(n)  == TRUE  \* n may take a snapshot
-MayReconfigure(n)   == TRUE  \* n may be told to add or remove a server
-MayTransfer(n)      == TRUE  \* n may be told to hand over
+MayReconfigure(n)   == TRUE  \* n may be commanded to add or remove a server
+MayTransfer(n)      == TRUE  \* n may be commanded to hand over
 MayVerify(n)        == TRUE  \* n may be asked whether it leads
 
 =============================================================================

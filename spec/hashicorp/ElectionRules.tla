@@ -1,8 +1,8 @@
 --------------------------- MODULE ElectionRules ----------------------------
 (***************************************************************************)
-(* The decisions of an election: what a voter answers a candidate, and     *)
-(* why.  The reader learns the tests in the library's order, which matters *)
-(* here more than anywhere else.                                           *)
+(* The decisions of an election: the answers of a voter to a candidate,    *)
+(* and their reasons.  The reader learns the tests in the library's order, *)
+(* which matters here more than anywhere else.                             *)
 (*                                                                         *)
 (* There is no network here and nothing changes: each operator is one      *)
 (* decision.  `voter` is the record of the server that decides, m the      *)
@@ -21,7 +21,7 @@
 (*   A leader that hands over says so in the request of the one it chose,  *)
 (*   which is then voted for although a leader is known.                   *)
 (***************************************************************************)
-EXTENDS Messages
+EXTENDS State
 
 -----------------------------------------------------------------------------
 (* The log rule: the voter's log is better than the candidate's.           *)
@@ -36,7 +36,7 @@ HasBetterLog(voter, m) ==
        /\ last.index > m.lastLogIndex
 
 -----------------------------------------------------------------------------
-(* Who asks.                                                               *)
+(* The candidate.                                                          *)
 
 \* A server without any configuration knows no members, and turns nobody away.
 KnowsMembers(voter) == Members(voter.configurations.latest) # {}
@@ -48,7 +48,7 @@ HasNoVote(voter, m)  == KnowsMembers(voter) /\ m.src \notin voter.configurations
 HasLeader(voter, m)  == voter.leader # NoNode /\ (voter.leader # m.src \/ RefusesItsLeader)
 
 -----------------------------------------------------------------------------
-(* Votes.  What the voter finds first:                                     *)
+(* Votes.  The first finding of the voter:                                 *)
 (*   STRANGER, HAS_LEADER, OLDER_TERM  refused; its term stays             *)
 (*   NO_VOTER                          refused, as the candidate has no    *)
 (*                                     vote itself                         *)

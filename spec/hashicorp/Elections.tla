@@ -1,7 +1,8 @@
 ----------------------------- MODULE Elections ------------------------------
 (***************************************************************************)
-(* How a server becomes a candidate, asks for votes, and gives its own.    *)
-(* The reader learns when a term is raised, and what is durable when.      *)
+(* Candidates: how a server becomes one, asks for votes, and gives its     *)
+(* own.  The reader learns when a term is raised, and when each part of a  *)
+(* vote is durable.                                                        *)
 (*                                                                         *)
 (* A follower that hears nothing of a leader becomes a candidate.  It asks *)
 (* the voters whether they would vote for it (PreVote), and if a majority  *)
@@ -11,25 +12,10 @@
 (* A candidate does not ask in the step in which it becomes one: `loop`    *)
 (* says that it will.  Until then its main loop takes no event.            *)
 (***************************************************************************)
-EXTENDS ElectionRules, Steps
+EXTENDS Messages, Steps
 
 -----------------------------------------------------------------------------
-(* Roles.  setState forgets the known leader, whatever the role.           *)
-
-\* What ends with a leadership: the routines are told to stop, but one that is about to send still sends.
-Stopped(before) ==
-    LET runners == {p \in Node : before.replication[p].running}
-        about   == {[peer |-> p, term |-> before.replication[p].term,
-                     nextIndex |-> before.replication[p].nextIndex] : p \in runners}
-    IN  [before EXCEPT !.leaderState = NoLeaderState, !.replication = NoRunners, !.verify = NoVerify,
-                       !.zombies = IF Zombies THEN @ \cup about ELSE {},
-                       !.transfer = IF LeavesTransferFlag /\ @.inProgress THEN @ ELSE NoTransfer]
-
-Left(before) == IF before.role = "Leader" THEN Stopped(before) ELSE before
-
-\* setState(Follower); and in a term.
-Follower(before) == [Left(before) EXCEPT !.role = "Follower", !.leader = NoNode, !.campaign = NoCampaign]
-FollowerIn(before, term) == [Follower(before) EXCEPT !.currentTerm = term]
+(* Becoming a candidate, and a leader.                                     *)
 
 \* setState(Candidate), and what runCandidate will do.
 Candidate(before, transfer) ==
@@ -40,7 +26,7 @@ Candidate(before, transfer) ==
 Wins(n, before) == [before EXCEPT !.role = "Leader", !.leader = n, !.loop = "LEAD", !.campaign = NoCampaign]
 
 -----------------------------------------------------------------------------
-(* Becoming a candidate.                                                   *)
+(* The timers, and a leader's choice.                                      *)
 
 \* ACTION HeartbeatTimeout: a follower hears nothing of its leader, and forgets it; a voter campaigns.
 \* Source: runFollower, heartbeatTimer.  A server with no vote, or no configuration, stays what it is.
@@ -71,9 +57,7 @@ TimeoutNow(n) ==
 -----------------------------------------------------------------------------
 (* Asking.                                                                 *)
 
-OtherVoters(n, state) == state.configurations.latest.voters \ {n}
-OwnVote(n, state)     == state.configurations.latest.voters \cap {n}
-HasWon(state)         == IsQuorum(state.campaign.granted, state.configurations.latest.voters)
+HasWon(state) == IsQuorum(state.campaign.granted, state.configurations.latest.voters)
 
 \* A pre-vote is won: electSelf follows at once.
 PreVoteWon(before) == [before EXCEPT !.loop = "CAMPAIGN", !.campaign.phase = "VOTE", !.campaign.granted = {}]
@@ -108,8 +92,6 @@ VoteWrites(before, term, candidate, sent, Failed(_)) ==
 
 -----------------------------------------------------------------------------
 (* The election.                                                           *)
-
-Unawaited(out) == {[m EXCEPT !.awaited = FALSE] : m \in out}
 
 \* electSelf: the term, the own vote, and the requests to the peers `asked`.  If the vote cannot be written,
 \* the candidate takes no answers: it waits for its timer.  A server without a vote asks all the same.

@@ -1,14 +1,14 @@
 ------------------------------ MODULE Failures ------------------------------
 (***************************************************************************)
-(* What happens to servers besides what they do.  The reader learns what a *)
-(* server loses when it goes down, and what it makes of the rest when it   *)
-(* comes back.                                                             *)
+(* Failures of the network and of the processes.  The reader learns what a *)
+(* server loses when it goes down, and what it restores when it comes      *)
+(* back.                                                                   *)
 (*                                                                         *)
 (* Durable are the three keys, the log, the snapshots.  Lost are the role, *)
 (* the known leader, commitIndex, what the FSM has applied, and all calls. *)
 (* A crash within a step is an outcome of that step (see Steps).           *)
 (***************************************************************************)
-EXTENDS Leadership
+EXTENDS Messages, Logs
 
 \* ACTION Lose: a message to n is lost.
 Lose(n) ==
@@ -39,8 +39,8 @@ FromSnapshot(before) ==
     IF before.snapshots = << >> THEN before
     ELSE [Restored(before, Newest(before.snapshots)) EXCEPT !.fsm.index = 0, !.fsm.term = 0]
 
-\* The sketch applies the rest of the log, too.  The library leaves that to whoever leads: nothing says that
-\* it is committed.
+\* The sketch applies the rest of the log, too.  The library waits for a leader, since the rest may not be
+\* committed.
 Replayed(before, from, to) ==
     IF ~ReplaysLog THEN before
     ELSE [before EXCEPT !.fsm = AppliedAll(@, ItemsFor(before, from, to)), !.lastApplied = Max({@, to})]

@@ -1,24 +1,22 @@
 ------------------------------ MODULE Follower ------------------------------
 (***************************************************************************)
-(* How a server answers its leader.  The reader learns the eight steps of  *)
+(* The follower of AppendEntries.  The reader learns the eight steps of    *)
 (* appendEntries, in their order, and which of them a crash or a failure   *)
 (* of the store separates.                                                 *)
-(*                                                                         *)
-(*   1  lastLog of the answer is what the log ends with now, before all    *)
+(*   1  lastLog of the answer is the end of the log before other steps     *)
 (*   2  a request of an older term is refused                              *)
-(*   3  a newer term is entered; who does not follow, follows              *)
+(*   3  a newer term is entered, and the server becomes a follower         *)
 (*   4  the sender is the leader, whatever its log                         *)
 (*   5  the entry before the new ones must be there, with its term         *)
 (*   6  entries that are there are skipped; from the first that differs on *)
 (*      the log is deleted; the rest is stored                             *)
 (*   7  commitIndex goes to the leader's, or to the end of the log         *)
 (*   8  the answer is a success                                            *)
-(*                                                                         *)
 (* Step 7 takes the end of the log, not the last entry of the request.     *)
-(* Behind that entry the log may have others, which the leader knows       *)
-(* nothing about (CommitUnverified).                                       *)
+(* Behind that entry the log may have others, which the leader does not    *)
+(* know (CommitUnverified).                                                *)
 (***************************************************************************)
-EXTENDS Logs
+EXTENDS Messages, Logs
 
 \* Step 3.  A candidate that a leader has chosen goes on, unless the term is newer.
 Yields(before, m) ==
@@ -50,7 +48,7 @@ Differs(state, m, k) ==
 Stops(state, m)    == {k \in 1..Len(m.entries) : Unreadable(state, m, k) \/ Differs(state, m, k)}
 FirstStop(state, m) == Min(Stops(state, m))
 
-\* What is deleted: all from the first new entry that differs.
+\* The deleted entries: all from the first new entry that differs.
 Conflicts(state, m) == Stops(state, m) # {} /\ IndexOf(m, FirstStop(state, m)) <= state.lastLog.index
 Truncated(state, m) ==
     LET index == IndexOf(m, FirstStop(state, m))
@@ -58,7 +56,7 @@ Truncated(state, m) ==
     IN  IF LeavesStaleEnd THEN cut
         ELSE [cut EXCEPT !.lastLog = EndOf(cut.log)]
 
-\* What is stored: the rest of the entries.
+\* The stored entries: the rest of the new ones.
 EndOfRequest(m) == m.prevLogEntry + Len(m.entries)
 NewEnd(state, m) ==
     LET end == [index |-> EndOfRequest(m), term |-> m.entries[Len(m.entries)].term]
@@ -84,7 +82,7 @@ Committed(before, m) ==
         ELSE ProcessedLogs(known, index)
 
 -----------------------------------------------------------------------------
-(* The whole.                                                              *)
+(* All eight steps.                                                        *)
 
 AppendHandled(before, request) ==
     LET m          == AsAppendEntries(request)

@@ -7,7 +7,7 @@
 (* read the others; spec/hashicorp/README.md has the flaws, the properties *)
 (* and what the spec leaves out.                                           *)
 (***************************************************************************)
-EXTENDS Failures, Properties
+EXTENDS Votes, Follower, Replication, Snapshots, Membership, Leadership, Failures, Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
@@ -62,7 +62,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
-(* What a trace may show of a server after an event.                       *)
+(* The fields of a server that a trace may show after an event.            *)
 
 Observe(n) ==
     LET state == node[n] IN

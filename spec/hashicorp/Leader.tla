@@ -1,19 +1,17 @@
 ------------------------------- MODULE Leader -------------------------------
 (***************************************************************************)
-(* What a leader does in its main loop.  The reader learns how a           *)
-(* leadership begins and ends, when an entry is committed, and what is     *)
-(* done with it then.                                                      *)
-(*                                                                         *)
-(* A leader keeps for each voter its matchIndex: up to which that voter's  *)
-(* log is known to be the leader's.  What a quorum has reached is          *)
-(* committed, if it is at least startIndex, the first index of this        *)
-(* leadership: entries of earlier terms commit behind one of its own.  So  *)
-(* a leader begins with an entry that asks nothing of anybody, the no-op.  *)
-(*                                                                         *)
-(* Who computes what is committed is whoever heard of it, the main loop or *)
-(* a routine; who acts on it is the main loop, later (ProcessLogs).        *)
+(* The main loop of a leader.  The reader learns how a leadership begins   *)
+(* and ends, when an entry is committed, and what the leader does then.    *)
+(* A leader keeps for each voter its matchIndex, the last index up to      *)
+(* which that voter's log is known to be the leader's.  An index that a    *)
+(* quorum has reached is committed if it is at least startIndex, the first *)
+(* index of this leadership: entries of earlier terms commit behind one of *)
+(* its own.  So a leader begins with the no-op, an entry without a         *)
+(* command.                                                                *)
+(* The main loop and the routines compute the committed index when a       *)
+(* matchIndex rises; the main loop alone acts on it, later (ProcessLogs).  *)
 (***************************************************************************)
-EXTENDS Follower
+EXTENDS Logs
 
 -----------------------------------------------------------------------------
 (* commitment.                                                             *)
@@ -39,7 +37,7 @@ Recalculated(before) ==
         THEN [before EXCEPT !.leaderState.commitIndex = index]
         ELSE before
 
-\* match: the log of p is known to be the leader's up to index.  Only voters are asked.
+\* match: the log of p is known to be the leader's up to index.  Only voters count.
 Matched(before, p, index) ==
     IF ~IsVoter(before, p) \/ index <= before.leaderState.matchIndexes[p] THEN before
     ELSE Recalculated([before EXCEPT !.leaderState.matchIndexes[p] = index])
@@ -78,8 +76,8 @@ SetUp(n, before) ==
                        !.replication = [p \in Node |-> IF p \in peers THEN Starts(before, before.currentTerm)
                                                        ELSE InitRunner]]
 
-\* If a heartbeat of a newer term came in between, the server does not lead any more.  It begins all the same,
-\* in that term, and ends at once; what its routines were about to send they send.
+\* If a heartbeat of a newer term came in between, the server leads no more.  It begins all the same, in that
+\* term, and ends at once; its routines still send what they were about to send.
 LeaderAgain(before) == IF before.role = "Leader" THEN before ELSE Stopped(before)
 
 Leads(n, before) ==
@@ -97,7 +95,7 @@ DispatchNoop(n) ==
 -----------------------------------------------------------------------------
 (* Clients.                                                                *)
 
-\* What clients may append at once: commands, and barriers.  A model has fewer.
+\* The commands and barriers that clients may append at once.  A model has fewer.
 ClientLog  == [type: {"Command"}, value: Value] \cup [type: {"Barrier"}, value: {NoNode}]
 ClientLogs == Seq(ClientLog)
 
@@ -118,7 +116,7 @@ DispatchLogs(n) ==
 -----------------------------------------------------------------------------
 (* Committing.                                                             *)
 
-\* What a leader commits that no leader had committed before.
+\* The entries that this leader commits, and that no leader had committed before.
 NewlyCommitted(n, index) ==
     LET log      == node[n].log
         new      == {i \in DOMAIN log : node[n].commitIndex < i /\ i <= index}
@@ -139,7 +137,7 @@ LeaderCommitted(n, before) ==
     IN  IF ~removed \/ after.role = "Shutdown" THEN after
         ELSE IF ShutdownOnRemove THEN Down(after) ELSE Follower(after)
 
-\* ACTION ProcessLogs: the main loop takes over what is committed, and hands it to the FSM.
+\* ACTION ProcessLogs: the main loop takes over the committed index, and hands the entries to the FSM.
 \* Source: leaderLoop, commitCh; processLogs.
 ProcessLogs(n) ==
     /\ Selects(n)
@@ -161,7 +159,7 @@ StepDown(n) ==
     /\ Step(n, Follower(node[n]))
 
 \* ACTION CheckLeaderLease: a leader did not hear from a quorum of the voters in time, and follows.
-\* Source: checkLeaderLease.  Who alone is a quorum need not hear from others.
+\* Source: checkLeaderLease.  A leader that is a quorum by itself need not hear from others.
 CheckLeaderLease(n) ==
     /\ LeaseTimeOuts /\ MayLoseLease(n)
     /\ Selects(n)

@@ -1,19 +1,20 @@
 ----------------------------- MODULE Leadership -----------------------------
 (***************************************************************************)
-(* What a client may ask of a leader besides storing entries: to hand      *)
-(* over, and to say whether it still leads.  The reader learns how a       *)
+(* Transfer of leadership, and VerifyLeader: a client commands a leader to *)
+(* hand over, or asks whether it still leads.  The reader learns how a     *)
 (* leader passes the vote round pre-votes and known leaders, and what an   *)
 (* answer to a heartbeat proves.                                           *)
 (***************************************************************************)
-EXTENDS Membership
+EXTENDS Messages, Steps
 
 -----------------------------------------------------------------------------
 (* Handing over.  The leader stops taking entries, brings its target up to *)
-(* date, and tells it to campaign at once.  If nothing comes of it in      *)
-(* time, it goes on.  The flag that keeps entries out is cleared by a      *)
-(* routine of its own, which may be held up (TransferFlagLeft).            *)
+(* date, and commands it to campaign at once.  If the target does not win  *)
+(* in time, the leader goes on.  The flag that keeps entries out is        *)
+(* cleared by a routine of its own, which may be held up                   *)
+(* (TransferFlagLeft).                                                     *)
 
-\* ACTION LeadershipTransfer: a leader is told to hand over to a peer, or to the voter that is furthest.
+\* ACTION LeadershipTransfer: a leader is commanded to hand over to a peer, or to the voter that is furthest.
 \* Source: leaderLoop, leadershipTransferCh; pickServer.
 LeadershipTransfer(n) ==
     \E peer \in Peers(n) :
@@ -25,7 +26,7 @@ LeadershipTransfer(n) ==
     /\ Step(n, [node[n] EXCEPT !.transfer = [inProgress |-> TRUE, to |-> peer, term |-> node[n].currentTerm,
                                              asked |-> FALSE]])
 
-\* ACTION SendTimeoutNow: the target has all entries, and is told to campaign.
+\* ACTION SendTimeoutNow: the target has all entries, and is commanded to campaign.
 \* Source: leadershipTransfer.
 SendTimeoutNow(n) ==
     LET transfer == node[n].transfer
@@ -37,7 +38,7 @@ SendTimeoutNow(n) ==
         /\ MaySend(n, peer)
         /\ Act(n, Says([node[n] EXCEPT !.transfer.asked = TRUE], {TimeoutNowRequest(n, peer)}))
 
-\* ACTION HandleTimeoutNowResponse: the target campaigns; the leader waits for what comes of it.
+\* ACTION HandleTimeoutNowResponse: the target campaigns; the leader waits for the outcome.
 \* Source: leadershipTransfer, doneCh.
 HandleTimeoutNowResponse(n) ==
     \E m \in Inbox(n) :
@@ -55,16 +56,16 @@ EndTransfer(n) ==
            /\ UNCHANGED <<committed, verified>>
 
 -----------------------------------------------------------------------------
-(* Asking whether it leads.  VerifyLeader asks all peers at once, by a     *)
-(* heartbeat.  If a quorum, the leader counted, says that the term is      *)
-(* still theirs, no newer leader had been elected when the client asked:   *)
-(* a quorum would have been in its term.  That holds if who answers has a  *)
-(* vote, and was asked after the client asked.                             *)
+(* Verifying a leadership.  VerifyLeader asks all peers at once, by a      *)
+(* heartbeat.  If a quorum, the leader counted, is still in the leader's   *)
+(* term, no newer leader had been elected when the client asked: a quorum  *)
+(* would have been in that leader's term.  This holds if the peers that    *)
+(* answer have a vote, and were asked after the client asked.              *)
 
 \* A leader of a higher term has been elected.
 Superseded(term) == \E e \in elected : e.term > term
 
-\* Who counts.
+\* The peers whose answers count.
 Answers(n, state) ==
     LET peers == {p \in Peers(n) : state.replication[p].running}
     IN  IF CountsNonvoters THEN peers ELSE peers \cap state.configurations.latest.voters
@@ -86,18 +87,19 @@ VerifyLeader(n) ==
     /\ ~node[n].verify.active
     /\ Step(n, VerifyBegins(n, node[n], Superseded(node[n].currentTerm)))
 
-\* ACTION HandleVerify: a quorum says that it leads, and the client is told; a peer says no, and it follows.
+\* ACTION HandleVerify: a quorum confirms the leader, and its client is answered; or a peer denies it, and it
+\* follows.
 \* Source: leaderLoop, verifyCh.
 HandleVerify(n) ==
-    LET verify == node[n].verify
-        told   == [term |-> node[n].currentTerm, leader |-> n, superseded |-> verify.superseded]
+    LET verify    == node[n].verify
+        confirmed == [term |-> node[n].currentTerm, leader |-> n, superseded |-> verify.superseded]
     IN  /\ Selects(n)
         /\ node[n].role = "Leader"
         /\ verify.active
         /\ IsDecided(verify)
         /\ Update(n, network, Quietly(IF IsVerified(verify) THEN [node[n] EXCEPT !.verify = NoVerify]
                                       ELSE Follower(node[n])))
-        /\ verified' = IF IsVerified(verify) THEN verified \cup {told} ELSE verified
+        /\ verified' = IF IsVerified(verify) THEN verified \cup {confirmed} ELSE verified
         /\ UNCHANGED committed
 
 =============================================================================

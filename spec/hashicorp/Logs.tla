@@ -1,15 +1,15 @@
 -------------------------------- MODULE Logs --------------------------------
 (***************************************************************************)
-(* The log as a server stores it, and what becomes of a committed entry.   *)
-(* The reader learns the difference between the log and what the server    *)
-(* thinks that it ends with, and how entries get to the FSM.               *)
+(* The log of a server, and the way of a committed entry to the FSM.  The  *)
+(* reader learns why a server's copy of the end of its log may differ from *)
+(* the log, and how entries get to the FSM.                                *)
 (*                                                                         *)
 (* LogStore is a function from indexes to entries: entries are stored at   *)
 (* their own index, ranges are deleted, and nothing keeps it from having   *)
 (* gaps.  The main loop keeps a copy of the last index and term, lastLog,  *)
 (* which it sets itself: it is what requests are tested with.              *)
 (***************************************************************************)
-EXTENDS Votes
+EXTENDS Steps
 
 \* DeleteRange; both ends are deleted.
 Deleted(log, from, to) == [i \in DOMAIN log \ (from..to) |-> log[i]]
@@ -42,7 +42,7 @@ ProcessConfigurations(before, index, entries) ==
                       ELSE SetLatest(LatestIsCommitted(before), entry.configuration, index)
          IN  ProcessConfigurations(next, index + 1, Tail(entries))
 
-\* What is left of the latest configuration when the log is cut at `index`.
+\* The latest configuration when the log is cut at `index`: the committed one, if the cut takes the latest.
 CutConfigurations(before, index) ==
     IF index > before.configurations.latestIndex THEN before
     ELSE SetLatest(before, before.configurations.committed, before.configurations.committedIndex)
@@ -53,7 +53,7 @@ CutConfigurations(before, index) ==
 \* The FSM takes commands and barriers; the library keeps the rest from it.
 IsForFsm(entry) == entry.type \in {"Command", "Barrier"}
 
-\* What is remembered of a barrier is nothing but its place.
+\* A barrier leaves nothing in the FSM but its place.
 Applied(fsm, item) ==
     [index   |-> item.index, term |-> item.entry.term,
      applied |-> IF item.entry.type = "Command" THEN Append(fsm.applied, item) ELSE fsm.applied]
@@ -76,6 +76,13 @@ ProcessedLogs(before, index) ==
     IF index <= before.lastApplied THEN before
     ELSE IF ~HasRange(before, before.lastApplied + 1, index) THEN Down(before)
     ELSE [ToFsm(before, ItemsFor(before, before.lastApplied + 1, index)) EXCEPT !.lastApplied = index]
+
+\* The FSM restores the snapshot s; what waits for it in the queue is applied before.
+Restored(before, s) ==
+    [before EXCEPT !.fsm = [index |-> s.index, term |-> s.term, applied |-> s.applied], !.fsmQueue = << >>,
+                   !.lastApplied = s.index, !.lastSnapshot = PlaceOf(s),
+                   !.configurations = [committed |-> s.configuration, committedIndex |-> s.configurationIndex,
+                                       latest |-> s.configuration, latestIndex |-> s.configurationIndex]]
 
 \* ACTION ApplyFsm: the FSM applies the first entry that waits for it.
 \* Source: runFSM, applySingle.

@@ -1,17 +1,16 @@
 ----------------------------- MODULE Membership -----------------------------
 (***************************************************************************)
-(* How servers are added and removed.  The reader learns why one change at *)
-(* a time is enough, and which configuration counts when.                  *)
-(*                                                                         *)
-(* A configuration is an entry of the log.  It counts from when a server   *)
-(* stores it: for elections, for what is committed, for whom a leader      *)
-(* replicates to.  A change adds, removes, or changes the vote of one      *)
-(* server, so that a majority before it and one after it have a voter in   *)
-(* common.  A leader makes the next change when the last one is committed, *)
-(* and with it an entry of its own term: else a change of an earlier       *)
-(* leader, which it does not know, could be committed behind its back.     *)
+(* Changes of the configuration.  The reader learns why one change at a    *)
+(* time is enough, and when each configuration counts.                     *)
+(* A configuration is an entry of the log.  It counts as soon as a server  *)
+(* stores it: for its elections, its commits and its replication.  A       *)
+(* change adds, removes, or changes the vote of one server, so that a      *)
+(* majority before it and one after it have a voter in common.  A leader   *)
+(* makes the next change when the last one is committed, and with it an    *)
+(* entry of its own term: else a change of an earlier leader, which it     *)
+(* does not know, could be committed behind its back.                      *)
 (***************************************************************************)
-EXTENDS Snapshots
+EXTENDS Leader
 
 Commands == {"AddVoter", "AddNonvoter", "DemoteVoter", "RemoveServer"}
 
@@ -25,12 +24,12 @@ NextConfiguration(c, command, server) ==
             IF server \notin c.voters THEN c
             ELSE [voters |-> c.voters \ {server}, nonvoters |-> c.nonvoters \cup {server}]
 
-\* setConfiguration: the marks of those who have no vote are forgotten.
+\* setConfiguration: the matchIndexes of servers without a vote are forgotten.
 WithVoters(before) ==
     Recalculated([before EXCEPT !.leaderState.matchIndexes =
                      [p \in Node |-> IF IsVoter(before, p) THEN @[p] ELSE 0]])
 
-\* startStopReplication: routines for who is new; those for who is gone may send once more.
+\* startStopReplication: routines for new peers; those for removed peers may send once more.
 WithRoutines(n, before) ==
     LET peers == Members(before.configurations.latest) \ {n}
         gone  == {p \in Node \ peers : before.replication[p].running}

@@ -1,6 +1,6 @@
 ------------------------------ MODULE Messages ------------------------------
 (***************************************************************************)
-(* What servers send each other.  The reader learns the fields of each     *)
+(* Messages between servers.  The reader learns the fields of each         *)
 (* message, and who waits for an answer.                                   *)
 (*                                                                         *)
 (* All messages are requests and their responses.  A call blocks the       *)
@@ -18,8 +18,8 @@ EXTENDS State
 \* The messages that may reach n next.
 Inbox(n) == UNION {Deliverable(network[p][n]) : p \in Peers(n)}
 
-\* The messages from n, but for requests that n gave up: a step of n adds here exactly what it sends, unless
-\* nobody will wait for the answer.
+\* The messages from n, except requests that n gave up.  A step of n adds here exactly the messages that it
+\* sends, except requests whose answers nobody will await.
 Outbox(n) ==
     {m \in UNION {MessagesIn(network[n][p]) : p \in Peers(n)} : m.kind = "request" => m.awaited}
 
@@ -54,15 +54,18 @@ InstallSnapshotRequest(n, peer, term, snapshot) ==
 TimeoutNowRequest(n, peer) ==
     [kind |-> "request", type |-> "TimeoutNow", src |-> n, dst |-> peer, awaited |-> TRUE]
 
-\* What a heartbeat says as an AppendEntries request, and what that says itself.
+\* A heartbeat as an AppendEntries request; an AppendEntries request as it is.
 AsAppendEntries(m) ==
     IF m.type = "AppendEntries" THEN m
     ELSE [kind |-> "request", type |-> "AppendEntries", src |-> m.src, dst |-> m.dst, term |-> m.term,
           prevLogEntry |-> 0, prevLogTerm |-> 0, entries |-> << >>, leaderCommitIndex |-> 0,
           awaited |-> m.awaited]
 
+\* Requests whose answers nobody awaits.
+Unawaited(out) == {[m EXCEPT !.awaited = FALSE] : m \in out}
+
 -----------------------------------------------------------------------------
-(* Responses, to the request m.  Nobody answers what nobody awaits.        *)
+(* Responses, to the request m.  A request that nobody awaits gets none.   *)
 
 Reply(m, response) == IF m.awaited THEN {response} ELSE {}
 

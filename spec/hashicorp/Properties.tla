@@ -1,7 +1,7 @@
 ----------------------------- MODULE Properties -----------------------------
 (***************************************************************************)
-(* What must hold.  Invariants speak of a state; a name that ends in Prop  *)
-(* is a property of every step.                                            *)
+(* The properties that must hold.  Invariants speak of a state; a name     *)
+(* that ends in Prop is a property of every step.                          *)
 (*                                                                         *)
 (* Those of Raft's paper have its names.  They speak of what leaders have  *)
 (* committed, which `committed` remembers, and of what FSMs have applied,  *)
@@ -58,7 +58,8 @@ LeaderCompleteness ==
     \A n \in Node : node[n].role = "Leader" =>
        \A c \in committed : c.term <= node[n].currentTerm => Holds(node[n], c)
 
-\* What the FSM of a server has applied, and what leaders have committed, each an entry at its index.
+\* The entries that the FSM of a server has applied, and those that leaders have committed, each with its
+\* index.
 AppliedBy(n)    == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
 CommittedPlaces == {[index |-> c.index, entry |-> c.entry] : c \in committed}
 
@@ -84,7 +85,7 @@ AppliedIsCommitted ==
            /\ \A i \in 2..Len(applied) : applied[i - 1].index < applied[i].index
 
 \* INV SeedIndexOrder: the order of indexes that a published description states.  It does not hold.
-\* Of a server that has just started commitIndex is 0, and its snapshot is not.
+\* A server that has just started has commitIndex 0, even with a snapshot.
 SeedIndexOrder ==
     \A n \in Node : node[n].role # "Shutdown" =>
        /\ node[n].lastSnapshot.index <= node[n].lastApplied
@@ -98,7 +99,7 @@ IndexOrder ==
        /\ node[n].lastApplied <= LastIndex(node[n])
        /\ node[n].commitIndex <= LastIndex(node[n])
 
-\* INV LastLogIsEnd: what a server thinks that its log ends with is what it ends with, behind its snapshot.
+\* INV LastLogIsEnd: lastLog is the end of the log, behind the snapshot.
 LastLogIsEnd ==
     \A n \in Node :
        LET ends == {node[n].lastLog.index, EndOf(node[n].log).index}
@@ -119,7 +120,7 @@ OneChangeAtATime ==
        Cardinality({i \in BehindSnapshot(node[n]) : node[n].log[i].type = "Configuration"
                        /\ \A c \in committed : ~(c.index = i /\ c.entry = node[n].log[i]) /\ i > 1}) <= 1
 
-\* INV VerifiedLeads: a client is told that a server leads only if no newer leader had been elected when it
+\* INV VerifiedLeads: VerifyLeader confirms a leader only if no newer one had been elected when the client
 \* asked.
 VerifiedLeads ==
     \A v \in verified : ~v.superseded

@@ -3,12 +3,11 @@
 (* The routines that a leader runs for each peer.  The reader learns how   *)
 (* the log of a follower is brought in line, and what a routine may still  *)
 (* send when its leadership is over.                                       *)
-(*                                                                         *)
 (* replicateTo sends the entries from nextIndex on, or none if there are   *)
-(* none, and the index and term of the entry before.  If the follower says *)
-(* no, nextIndex goes down, by one or to the end of the follower's log,    *)
-(* and it is asked again.  If an entry that should be sent is gone, the    *)
-(* latest snapshot is sent instead.                                        *)
+(* none, and the index and term of the entry before.  If the follower      *)
+(* refuses, nextIndex goes down, by one or to the end of the follower's    *)
+(* log, and it is asked again.  If an entry that should be sent is gone,   *)
+(* the latest snapshot is sent instead.                                    *)
 (*                                                                         *)
 (* A routine waits for one answer at a time.  The library also has a       *)
 (* pipeline, which does not wait; it is not in the spec.                   *)
@@ -18,11 +17,9 @@
 (* entries (Zombies): the request has the routine's term, not the          *)
 (* server's.                                                               *)
 (***************************************************************************)
-EXTENDS Leader
+EXTENDS Messages, Leader
 
-RunnerFor(n, peer) == node[n].replication[peer]
-
-\* setPreviousLog: what comes before the next index; NoPrevious if that entry is gone.
+\* setPreviousLog: the place before the next index; NoPrevious if that entry is gone.
 NoPrevious == [index |-> 0, term |-> 1]
 Previous(state, next) ==
     IF next = 1 THEN NoPlace
@@ -30,8 +27,8 @@ Previous(state, next) ==
     ELSE IF HasEntry(state, next - 1) THEN [index |-> next - 1, term |-> state.log[next - 1].term]
     ELSE NoPrevious
 
-\* How many entries a request may have.  The routine was told the end of the log when it was woken, and the
-\* log may be longer by now; so it may be any number up to what there is.
+\* The number of entries in a request.  The routine learned the end of the log when it was woken, and the log
+\* may be longer by now; so it may be any number up to all that there are.
 Most(state, next)  == Max({0, Min({MaxAppendEntries, state.lastLog.index - next + 1})})
 Counts(state, next) == 0..Most(state, next)
 
@@ -99,12 +96,8 @@ Heartbeat(n) ==
 -----------------------------------------------------------------------------
 (* Answers.                                                                *)
 
-\* verifyFuture.vote: a quorum says that it leads, the leader counted, with a vote or without; or one says no.
-IsVerified(verify) == Cardinality(verify.acks) + 1 >= verify.quorum
-IsDecided(verify)  == verify.refused \/ IsVerified(verify)
-
-\* notifyAll: the answer of a peer to whoever asked VerifyLeader; see Verifying.  As it is: an answer counts
-\* whenever the call was made.  Repaired: not if that was before the question.
+\* notifyAll: the answer of a peer counts for VerifyLeader (see Leadership).  As published, it counts whenever
+\* the call was made; repaired, only if the call was made after the question.
 Notified(before, peer, success, old) ==
     IF peer \notin before.verify.waiting \/ (old /\ ~CountsOldAcks) THEN before
     ELSE LET heard == [before EXCEPT !.verify.waiting = @ \ {peer}]
@@ -112,13 +105,13 @@ Notified(before, peer, success, old) ==
              ELSE [heard EXCEPT !.verify.acks = IF success THEN @ \cup {peer} ELSE @,
                                 !.verify.refused = ~success]
 
-\* handleStaleTerm: the routine ends, and the main loop is told.
+\* handleStaleTerm: the routine ends, and the main loop is to step down.
 Stale(before, peer) ==
     [Notified(before, peer, FALSE, FALSE) EXCEPT !.replication[peer].running = FALSE,
                                                  !.leaderState.stepDown = TRUE]
 
 \* nextIndex after a refusal.  Example: nextIndex is 9, and the follower's log ends at 4: it is asked from 5
-\* on.  If it says no again, from 4.
+\* on.  If it refuses again, from 4.
 BackedOff(next, lastLog) == Max({Min({next - 1, lastLog + 1}), 1})
 
 \* The routine waits for nothing.

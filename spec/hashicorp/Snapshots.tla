@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Snapshots: taken, saved, sent, installed.  The reader learns which      *)
 (* steps of a snapshot run beside the main loop, and what a server does    *)
-(* not ask before it installs one.                                         *)
+(* not check before it installs one.                                       *)
 (*                                                                         *)
 (* A snapshot is the state of the FSM after some index.  It is taken in    *)
 (* three steps of a routine of its own: the FSM is read; it is saved, and  *)
@@ -19,12 +19,12 @@
 (* saved, and the FSM cannot open it: the leader gets an error, and sends  *)
 (* it again (ReapedInstall).                                               *)
 (***************************************************************************)
-EXTENDS Replication
+EXTENDS Messages, Logs
 
 -----------------------------------------------------------------------------
 (* The store: FileSnapshotStore, Close and ReapSnapshots.                  *)
 
-\* How many of the snapshots are newer than s.
+\* The number of the snapshots that are newer than s.
 NewerThan(snapshots, s) == Cardinality({k \in DOMAIN snapshots : Newer(snapshots[k], s)})
 
 \* Example: two are kept at most, and there are two of index 7.  Another of index 7 comes before them, and the
@@ -105,13 +105,6 @@ CompactLogs(n) ==
 -----------------------------------------------------------------------------
 (* Installing one.                                                         *)
 
-\* The FSM restores the snapshot; what waits for it in the queue is applied before.
-Restored(before, s) ==
-    [before EXCEPT !.fsm = [index |-> s.index, term |-> s.term, applied |-> s.applied], !.fsmQueue = << >>,
-                   !.lastApplied = s.index, !.lastSnapshot = PlaceOf(s),
-                   !.configurations = [committed |-> s.configuration, committedIndex |-> s.configurationIndex,
-                                       latest |-> s.configuration, latestIndex |-> s.configurationIndex]]
-
 \* The entry at the snapshot's index is the snapshot's: it is in the log, or was applied.
 AgreesWith(state, s) ==
     \/ s.index <= state.lastApplied
@@ -125,8 +118,8 @@ Reconciled(before, s, agrees) ==
 \* Repaired: a snapshot of what was applied already is there in effect.
 IsStale(state, s) == ~InstallsStale /\ s.index <= state.lastApplied
 
-\* One that is reaped as it is saved cannot be opened: an error, no answer, and all stays as it was.
-\* Repaired: what the server has is newer, and it says so.
+\* A snapshot that is reaped as it is saved cannot be opened: an error, no answer, and all stays as it was.
+\* Repaired, the server answers with success, since its own snapshots are newer.
 SnapshotHandled(before, m) ==
     LET s         == m.snapshot
         rises     == m.term > before.currentTerm

@@ -1,6 +1,6 @@
 ------------------------------- MODULE State --------------------------------
 (***************************************************************************)
-(* What a server knows.  The reader learns the parts of hashicorp/raft,    *)
+(* The state of a server.  The reader learns the parts of hashicorp/raft,  *)
 (* and the name and type of everything that the actions change.            *)
 (*                                                                         *)
 (* The servers store one log.  One of them leads: clients append there,    *)
@@ -9,11 +9,10 @@
 (* voters stores is committed; each server hands what is committed to its  *)
 (* FSM, the client's state machine.  Now and then the FSM is saved as a    *)
 (* snapshot, and the entries that it covers are deleted.                   *)
-(*                                                                         *)
 (* A server is a main loop with routines beside it.  The main loop takes   *)
-(* one event after another: a request, an answer to a vote, a timer.  What *)
-(* it does with one is one step here, but for what follows a change of     *)
-(* role, which `loop` announces.                                           *)
+(* one event after another: a request, an answer to a vote, a timer.  Here *)
+(* it handles an event in one step, and `loop` announces the steps that    *)
+(* follow a change of role.                                                *)
 (*                                                                         *)
 (* Indexes are the library's: the first entry has index 1, and 0 is none.  *)
 (* Entry 1 is the bootstrap configuration, in term 1.                      *)
@@ -21,25 +20,25 @@
 EXTENDS Quorum, Channels, Choices
 
 CONSTANTS
-    Node,              \* all servers that there may be
-    Voters,            \* those of the first configuration who vote
-    Nonvoters,         \* those of the first configuration who only store the log
-    Value,             \* what a client may append
+    Node,              \* all servers, members or not
+    Voters,            \* the voters of the first configuration
+    Nonvoters,         \* its members without a vote, which only store the log
+    Value,             \* the commands that a client may append
     NoNode,            \* no leader, no vote, no value: null in the code
-    MaxAppendEntries,  \* how many entries a request may have
-    TrailingLogs,      \* how many entries a snapshot leaves in the log
-    RetainSnapshots    \* how many snapshots a server keeps
+    MaxAppendEntries,  \* the most entries in a request
+    TrailingLogs,      \* the number of entries that a snapshot leaves in the log
+    RetainSnapshots    \* the number of snapshots that a server keeps
 
 ASSUME /\ IsFiniteSet(Node) /\ NoNode \notin Node
        /\ Voters \subseteq Node /\ Voters # {} /\ Nonvoters \subseteq Node \ Voters
        /\ MaxAppendEntries \in Nat \ {0} /\ TrailingLogs \in Nat /\ RetainSnapshots \in Nat \ {0}
 
 VARIABLES
-    node,       \* [n \in Node -> NodeState]      all that a server knows
+    node,       \* [n \in Node -> NodeState]      the state of each server
     network,    \* [Node -> [Node -> channel]]    network[src][dst]: messages under way
-    elected,    \* SUBSET [term, leader]          the leaders there have been
-    committed,  \* SUBSET [term, index, entry]    what leaders committed, and in which term first
-    verified    \* SUBSET [term, leader, superseded]  whom VerifyLeader told that it leads
+    elected,    \* SUBSET [term, leader]          all leaders so far
+    committed,  \* SUBSET [term, index, entry]    the entries that leaders committed, each with its first term
+    verified    \* SUBSET [term, leader, superseded]  the leaders that VerifyLeader confirmed
 
 \* No action reads these; the properties do.
 history == <<elected, committed, verified>>
@@ -55,7 +54,7 @@ NoConfiguration == [voters |-> {}, nonvoters |-> {}]
 EntryType       == {"Command", "Noop", "Configuration", "Barrier"}
 Entry           == [term: Nat, type: EntryType, value: Value \cup {NoNode}, configuration: Configuration]
 
-\* A place in the log: of its last entry, of a snapshot, of what the FSM saw last.
+\* A place in the log: of its last entry, of a snapshot, of the last entry that the FSM saw.
 Place           == [index: Nat, term: Nat]
 AppliedEntry    == [index: Nat, entry: Entry]
 Snapshot        == [index: Nat, term: Nat, configuration: Configuration, configurationIndex: Nat,
@@ -64,7 +63,7 @@ Snapshot        == [index: Nat, term: Nat, configuration: Configuration, configu
 \* Shutdown: the process does not run.
 Role            == {"Follower", "Candidate", "Leader", "Shutdown"}
 
-\* What the main loop does next: take an event; the first lines of runCandidate; those of runLeader.
+\* The next act of the main loop: to take an event, or the first lines of runCandidate, or those of runLeader.
 Loop            == {"SELECT", "CAMPAIGN", "LEAD"}
 
 Configurations  == [committed: Configuration, committedIndex: Nat, latest: Configuration, latestIndex: Nat]
@@ -72,9 +71,9 @@ Campaign        == [phase: {"NONE", "PREVOTE", "VOTE"},
                     granted: SUBSET Node,
                     transfer: BOOLEAN]      \* candidateFromLeadershipTransfer
 LeaderState     == [startIndex: Nat,        \* commitment: the first index of this leadership
-                    commitIndex: Nat,       \* commitment: up to which a quorum stores
+                    commitIndex: Nat,       \* commitment: the last index that a quorum stores
                     matchIndexes: [Node -> Nat],
-                    stepDown: BOOLEAN]      \* a peer told of a higher term
+                    stepDown: BOOLEAN]      \* a peer has answered from a higher term
 
 \* The two routines for a peer: followerReplication.
 Runner          == [running: BOOLEAN,
@@ -95,10 +94,10 @@ NodeState ==
      role: Role,
      loop: Loop,
      leader: Node \cup {NoNode},            \* the known leader
-     lastLog: Place,                        \* what the log is thought to end with
+     lastLog: Place,                        \* the end of the log, as the main loop keeps it
      lastSnapshot: Place,
      commitIndex: Nat,
-     lastApplied: Nat,                      \* up to which entries were handed to the FSM
+     lastApplied: Nat,                      \* the last index that was handed to the FSM
      fsm: [index: Nat, term: Nat, applied: Seq(AppliedEntry)],
      fsmQueue: Seq(AppliedEntry),
      configurations: Configurations,
@@ -115,12 +114,12 @@ NodeState ==
 WithoutLog(state) == [f \in DOMAIN state \ {"log"} |-> state[f]]
 
 -----------------------------------------------------------------------------
-(* The log of a server, and how to read it.                                *)
+(* The log of a server, and its accessors.                                 *)
 
 HasEntry(state, i) == i \in DOMAIN state.log
 NoPlace            == [index |-> 0, term |-> 0]
 
-\* What LogStore.LastIndex and GetLog say of the end.
+\* The end of the log by LogStore.LastIndex and GetLog.
 EndOf(log)         == IF DOMAIN log = {} THEN NoPlace
                       ELSE [index |-> Max(DOMAIN log), term |-> log[Max(DOMAIN log)].term]
 
@@ -129,14 +128,26 @@ LastEntry(state)   == IF state.lastLog.index >= state.lastSnapshot.index THEN st
                       ELSE state.lastSnapshot
 LastIndex(state)   == LastEntry(state).index
 
-IsVoter(state, n)  == n \in state.configurations.latest.voters
-Members(c)         == c.voters \cup c.nonvoters
+Members(c)            == c.voters \cup c.nonvoters
+IsVoter(state, n)     == n \in state.configurations.latest.voters
+OtherVoters(n, state) == state.configurations.latest.voters \ {n}
+OwnVote(n, state)     == state.configurations.latest.voters \cap {n}
 
 \* The order of FileSnapshotStore: by term, then by index, then by the time in the name; of two of one place
 \* neither is newer here, and the one that was saved last comes first.
 PlaceOf(s)         == [index |-> s.index, term |-> s.term]
 Newer(s, t)        == s.term > t.term \/ (s.term = t.term /\ s.index > t.index)
 Newest(snapshots)  == Head(snapshots)
+
+-----------------------------------------------------------------------------
+(* The routines of a leader, and the decision of VerifyLeader.             *)
+
+RunnerFor(n, peer) == node[n].replication[peer]
+
+\* verifyFuture.vote: a quorum confirms the leader, which counts itself, with a vote or without; or a peer
+\* denies it.
+IsVerified(verify) == Cardinality(verify.acks) + 1 >= verify.quorum
+IsDecided(verify)  == verify.refused \/ IsVerified(verify)
 
 -----------------------------------------------------------------------------
 (* A server at its start.                                                  *)

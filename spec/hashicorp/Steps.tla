@@ -21,26 +21,45 @@
 (* An action chooses its parameters in the quantifiers that it begins      *)
 (* with.  Given a state and the parameters there is one successor at most. *)
 (***************************************************************************)
-EXTENDS Messages
+EXTENDS State
 
-\* What a handler gives that writes nothing, and one that sends nothing, either.
+\* The result of a handler that writes nothing, and of one that sends nothing either.
 Says(after, out) == [node |-> after, out |-> out, writes |-> << >>]
 Quietly(after)   == Says(after, {})
 
 -----------------------------------------------------------------------------
 (* Going down.                                                             *)
 
-\* What a process leaves behind: its three keys, its log, its snapshots.
+\* A process that goes down leaves its three keys, its log, its snapshots.
 Down(before) ==
     [EmptyNode EXCEPT !.role = "Shutdown", !.currentTerm = before.currentTerm,
                       !.lastVoteTerm = before.lastVoteTerm, !.lastVoteCand = before.lastVoteCand,
                       !.log = before.log, !.snapshots = before.snapshots]
 
 -----------------------------------------------------------------------------
+(* Roles.  setState forgets the known leader, whatever the role.           *)
+
+\* The end of a leadership.  Its routines are stopped, but one that is about to send still sends.
+Stopped(before) ==
+    LET runners == {p \in Node : before.replication[p].running}
+        about   == {[peer |-> p, term |-> before.replication[p].term,
+                     nextIndex |-> before.replication[p].nextIndex] : p \in runners}
+    IN  [before EXCEPT !.leaderState = NoLeaderState, !.replication = NoRunners, !.verify = NoVerify,
+                       !.zombies = IF Zombies THEN @ \cup about ELSE {},
+                       !.transfer = IF LeavesTransferFlag /\ @.inProgress THEN @ ELSE NoTransfer]
+
+Left(before) == IF before.role = "Leader" THEN Stopped(before) ELSE before
+
+\* setState(Follower); and in a term.
+Follower(before) == [Left(before) EXCEPT !.role = "Follower", !.leader = NoNode, !.campaign = NoCampaign]
+FollowerIn(before, term) == [Follower(before) EXCEPT !.currentTerm = term]
+
+-----------------------------------------------------------------------------
 (* Durable writes.                                                         *)
 
-\* after: the server after the write; a crash leaves the durable part of it, and has sent `sent`.
-\* fails: what the server does if it cannot write.
+\* after: the server after the write; a crash leaves its durable part.  sent: the messages sent before that
+\* crash.
+\* fails: the result of the handler if the write fails.
 Write(after, fails) == [after |-> after, sent |-> {}, fails |-> fails]
 
 \* setCurrentTerm panics if the write fails: the process dies.
@@ -50,16 +69,16 @@ Done         == [result |-> "DONE", write |-> 0]
 Fails(k)     == [result |-> "FAIL", write |-> k]
 DiesAfter(k) == [result |-> "CRASH", write |-> k]
 
-\* What an action chooses from; no handler writes more often.
+\* The outcomes that an action chooses from; no handler has more than four writes.
 AnyOutcome   == {Done} \cup [result: {"FAIL", "CRASH"}, write: 1..4]
 
-\* What may become of the writes of a handler.
+\* The possible outcomes of a handler.
 Outcomes(n, handled) ==
     LET places == 1..Len(handled.writes) IN
     {Done} \cup (IF StoreFailures /\ MayFail(n) THEN {Fails(k) : k \in places} ELSE {})
            \cup (IF CrashesInWrites /\ MayFail(n) THEN {DiesAfter(k) : k \in places} ELSE {})
 
-\* What the handler comes to.
+\* The result of a handler with this outcome.
 Outcome(handled, outcome) ==
     CASE outcome.result = "DONE"  -> handled
       [] outcome.result = "FAIL"  -> handled.writes[outcome.write].fails
@@ -76,7 +95,7 @@ Selects(n) == Runs(n) /\ node[n].loop = "SELECT"
 OfElections == {"RequestVote", "RequestPreVote"}
 OfLeaders   == {"AppendEntries", "Heartbeat", "InstallSnapshot", "TimeoutNow"}
 
-\* The calls that a server waits for no more: those of a campaign or a leadership that has ended.
+\* The types of the calls that a server gives up: those of a campaign or a leadership that has ended.
 GivenUp(before, after) ==
     (IF before.campaign.phase # after.campaign.phase THEN OfElections ELSE {})
     \cup (IF before.role = "Leader" /\ after.role # "Leader" THEN OfLeaders ELSE {})
@@ -87,13 +106,13 @@ SentEach(net, n, out) ==
     ELSE [net EXCEPT ![n] = [p \in DOMAIN @ |->
              IF \E m \in out : m.dst = p THEN Put(@[p], CHOOSE m \in out : m.dst = p) ELSE @[p]]]
 
-\* What a step of n leaves in the network, which without it is `net`.
+\* The network after a step of n; `net` is the network without the messages that the step sends.
 After(n, net, handled) ==
     LET types   == GivenUp(node[n], handled.node)
         Gone(m) == m.type \in types
     IN  SentEach(IF types = {} THEN net ELSE AllAbandoned(net, n, Gone), n, handled.out)
 
-\* n goes from one record to another; whoever becomes a leader is remembered.
+\* n goes from one record to another; `elected` remembers n if it becomes a leader.
 Update(n, net, handled) ==
     /\ node' = [node EXCEPT ![n] = handled.node]
     /\ network' = After(n, net, handled)
@@ -101,7 +120,7 @@ Update(n, net, handled) ==
                   THEN elected \cup {[term |-> handled.node.currentTerm, leader |-> n]}
                   ELSE elected
 
-\* Without a message.
+\* n handles no message.
 Act(n, handled) ==
     /\ Update(n, network, handled)
     /\ UNCHANGED <<committed, verified>>

@@ -1,15 +1,15 @@
 ------------------------------- MODULE Votes --------------------------------
 (***************************************************************************)
-(* How a server answers a candidate, and what the candidate makes of the   *)
-(* answers.  The reader learns what a voter writes before it answers, and  *)
-(* when a candidate leads or gives up.                                     *)
+(* The answer of a voter, and its effect at the candidate.  The reader     *)
+(* learns what a voter writes before it answers, and when a candidate      *)
+(* leads or gives up.                                                      *)
 (***************************************************************************)
-EXTENDS Elections
+EXTENDS ElectionRules, Elections
 
 -----------------------------------------------------------------------------
 (* The voter.                                                              *)
 
-\* requestVote.  What a voter writes it has written when it answers.
+\* requestVote.  A voter answers after all its writes.
 VoteHandled(before, m) ==
     LET code      == VoteCode(before, m)
         rises     == code \notin LeavesTerm /\ m.term > before.currentTerm
@@ -30,7 +30,7 @@ RequestVote(n) ==
     /\ outcome \in Outcomes(n, handled)
     /\ Handle(n, m, Outcome(handled, outcome))
 
-\* ACTION RequestPreVote: n tells a candidate whether it would vote for it.
+\* ACTION RequestPreVote: n answers a candidate whether it would vote for it.
 \* Source: requestPreVote.  The answer has the candidate's term where that is higher, but for a refusal at the
 \* first tests.
 RequestPreVote(n) ==

@@ -66,8 +66,8 @@ RAFT_ACTIONS = (
     "raft_transfer",
     "raft_zombies",
     "raft_queue",
-    "verify_nonvoters",
-    "transfer_flag",
+    "verify_counts_nonvoters",
+    "transfer_flag_left",
     "stale_install",
 )
 GREEN = {each.name: each.distinct for each in MODELS if each.distinct and each.distinct < LARGEST}

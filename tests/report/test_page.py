@@ -270,8 +270,8 @@ def test_a_malformed_trace_has_no_page(traces: dict[str, Path], tmp_path: Path) 
 
 @pytest.mark.nightly
 def test_a_model_without_a_violation_has_no_page() -> None:
-    with pytest.raises(NothingToShowError, match="known_leader has no violation to view"):
-        model_tree("known_leader")
+    with pytest.raises(NothingToShowError, match="known_leader_rejected has no violation to view"):
+        model_tree("known_leader_rejected")
 
 
 def test_a_trace_is_shown_against_another_variant_of_the_spec_up_to_where_it_leaves_that(tmp_path: Path) -> None:

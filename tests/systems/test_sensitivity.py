@@ -73,14 +73,14 @@ def test_a_search_of_both_graphs_finds_what_the_page_has(name: str) -> None:
 
 
 def test_a_property_that_is_not_asked_of_a_model_is_neither_violated_nor_held() -> None:
-    entry, found = MODELS["transfer_flag_bug"], Found(5, frozenset({"TransferIsOwn"}))
+    entry, found = MODELS["transfer_flag_left_bug"], Found(5, frozenset({"TransferIsOwn"}))
     cells = {prop: cell(SYSTEM, prop, entry, found) for prop in ("TransferIsOwn", "TypeOK", "SomebodyLeads")}
     assert cells == {"TransferIsOwn": VIOLATED, "TypeOK": HOLDS, "SomebodyLeads": ""}
     assert cell(SYSTEM, "TypeOK", entry, Found(0, frozenset())) == "?"
 
 
 def test_every_property_of_a_trace_is_asked_and_no_other_is_left_in_the_cfg() -> None:
-    checked = checked_properties(SYSTEM, "longer_log_bug")
+    checked = checked_properties(SYSTEM, "longer_log_older_term_bug")
     assert {"TypeOK", "CommittedIsStored"} < set(checked.states)
     assert "VoteOncePerTermProp" in checked.steps
     assert checked.behaviours == ("SomebodyLeads",)

@@ -93,6 +93,18 @@ def test_a_chapter_comes_after_those_that_it_extends(system: System) -> None:
 
 
 @of_each_book
+def test_a_chapter_uses_each_chapter_that_it_extends(system: System) -> None:
+    """All but State, the ground of the book, and the last chapter, which puts the others together."""
+    comment = re.compile(r"\(\*.*?\*\)|\\\*.*")
+    texts = {chapter.stem: comment.sub("", text(chapter)) for chapter in chapters(system)}
+    for name in texts.keys() - {"State", system.spec}:
+        extends = ", ".join(re.findall(r"^EXTENDS (.*)$", texts[name], re.MULTILINE))
+        for extended in texts.keys() & set(extends.split(", ")):
+            defined = re.findall(r"^(\w+)(?:\(.*\))? *==", texts[extended], re.MULTILINE)
+            assert set(defined) & set(re.findall(r"\w+", texts[name])), f"{name} uses nothing of {extended}"
+
+
+@of_each_book
 def test_what_is_made_of_the_record_of_a_node_reads_nothing_else(system: System) -> None:
     """Handlers are pure: a parameter `before` or `state` is all that such an operator knows of the group."""
     program = parse_spec(system.module, system.trace_cfg, constants=constants(system)).program

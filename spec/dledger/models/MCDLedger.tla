@@ -29,8 +29,8 @@ UnderWay == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
 MCMaySend(n, peer) == UnderWay < MaxMessages
 MCMayDuplicate(n)  == UnderWay < MaxMessages
 
-\* Loss kept small: of requests what their receiver cannot take, so that nothing holds up a channel for ever;
-\* of answers what nobody waits for.
+\* Loss kept small: only requests that their receiver cannot take, so that nothing holds up a channel for
+\* ever, and answers that nobody awaits.
 MCMayLose(n, m) ==
     IF m.kind = "request"
     THEN \/ node[n].role # "FOLLOWER"

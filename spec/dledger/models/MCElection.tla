@@ -21,7 +21,7 @@ MCMayTransfer(n) == \A p \in Node : /\ HasRoom(p)
                                     /\ node[p].election.waiting = NobodyWaits
                                     /\ node[p].election.takesFrom = NoNode
 
-\* Where models of transfers begin: a leader of term 0 and its followers.
+\* The beginning of models of transfers: a leader of term 0 and its followers.
 Led ==
     \E leader \in Node :
     LET Begins(n) == [InitNode(n) EXCEPT !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
@@ -34,8 +34,8 @@ Led ==
         /\ acknowledged = {}
 
 -----------------------------------------------------------------------------
-(* What no model reaches: each would take two leaders of one term, a term  *)
-(* file that lost its term, or a stranger in the group.                    *)
+(* Outcomes that no model reaches: each would take two leaders of one      *)
+(* term, a term file that lost its term, or a stranger in the group.       *)
 
 Unheard == {"REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER", "REJECT_TERM_SMALL_THAN_LEDGER",
             "UNKNOWN_MEMBER", "UNEXPECTED_MEMBER", "INTERNAL_ERROR"}
@@ -126,8 +126,8 @@ TransfereeNeedsAll ==
                IsRequest(m, "TRANSFER") => m.index = EndIndex(node[n].log)
 
 -----------------------------------------------------------------------------
-(* What is reached.  Each name below says that something never happens,    *)
-(* and TLC must violate it: see MCWitnesses.                               *)
+(* Witnesses.  Each name below says that something never happens, and TLC  *)
+(* must violate it: see MCWitnesses.                                       *)
 
 IsUnderWay(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
                           IsResponse(m, type) /\ m.code = code

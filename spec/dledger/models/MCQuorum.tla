@@ -19,7 +19,7 @@ Next ==
 
 SameIndex == size > 0 => QuorumIndexByCounting(marks) = QuorumIndexBySorting(marks)
 
-\* What was written below a quorum index is known to every later quorum.
+\* Every later quorum knows the entries below a quorum index.
 QuorumsIntersect ==
     \A S, T \in SUBSET (1..size) :
        (size > 0 /\ IsQuorum(S, 1..size) /\ IsQuorum(T, 1..size)) => S \cap T # {}

@@ -1,10 +1,9 @@
 ------------------------------ MODULE MCRules -------------------------------
 (***************************************************************************)
-(* What would go wrong without a rule.  Some rules of the protocol can be  *)
-(* taken out and no property of the book fails in a small model.  Here is  *)
-(* what each of them is for: a property that fails without it.             *)
-(*                                                                         *)
-(* Which rule that is, tests/models/test_model_mutants.py says.  Those of  *)
+(* Properties that fail without a rule.  Some rules of the protocol can be *)
+(* taken out and no property of the book fails in a small model.  Each of  *)
+(* them has a property here that fails without it.                         *)
+(* tests/models/test_model_mutants.py names the rules.  The properties of  *)
 (* elections message by message are in MCElection.                         *)
 (***************************************************************************)
 EXTENDS MCDLedger

@@ -1,8 +1,8 @@
 ---------------------------- MODULE MCWitnesses -----------------------------
 (***************************************************************************)
-(* What the models of MCDLedger reach.  Each name below says that          *)
-(* something never happens, and TLC must violate it: without that, a model *)
-(* could be green because nothing happens in it.                           *)
+(* Witnesses of what the models of MCDLedger reach.  Each name below says  *)
+(* that something never happens, and TLC must violate it: without that, a  *)
+(* model could be green because nothing happens in it.                     *)
 (***************************************************************************)
 EXTENDS MCDLedger
 
@@ -35,7 +35,7 @@ NoStaleCommitProp ==
 NoCommitBesideNewLeaderProp ==
     [][committed' = committed \/ \A n \in Node : node[n].role = "LEADER" => node[n].currTerm < 2]_vars
 
-\* What is committed a node still has when it comes back.
+\* A node that comes back still has a committed entry.
 NothingKeptProp ==
     [][\A n \in Node : node[n].role = "DOWN" /\ node'[n].role # "DOWN"
          => \A c \in committed : Len(node'[n].log) <= c.index]_vars

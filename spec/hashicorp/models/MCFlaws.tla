@@ -212,7 +212,7 @@ RaceInit ==
            {Leadership(Ahead, 3), Leadership(Behind, 4)}, << >>)
 
 -----------------------------------------------------------------------------
-(* Whether a server leads.  Ahead led term 2; Third leads term 3, and only *)
+(* Verifying a leadership.  Ahead led term 2; Third leads term 3, and only *)
 (* a server without a vote does not know.                                  *)
 
 NewLeaderInit ==

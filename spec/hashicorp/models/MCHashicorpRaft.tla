@@ -15,7 +15,7 @@ CONSTANTS MaxTerm, MaxLog, MaxMessages
 MCMayCampaign(n) == node[n].currentTerm < MaxTerm
 MCMayDispatch(n) == LastIndex(node[n]) < MaxLog
 
-\* Of messages with all their copies no more than MaxMessages are under way.
+\* No more than MaxMessages messages are under way, all copies counted.
 UnderWay == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
                             p # q /\ k <= Size(network[p][q], MaxMessages)})
 MCMaySend(n, peer) == UnderWay < MaxMessages

@@ -1,20 +1,19 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of what must happen.  The reader learns five ways in     *)
-(* which servers wait for ever though a majority runs, and under which     *)
+(* Bounded models of liveness.  The reader learns five ways in which       *)
+(* servers wait for ever though a majority runs, and under which           *)
 (* assumptions they get on without the flaw.                               *)
-(*                                                                         *)
-(* That something happens needs assumptions: that who can take a step does *)
-(* so (fairness), and that timers leave room.  In these models a server    *)
-(* campaigns when nothing is under way between Ahead and Behind: its timer *)
-(* is longer than an election takes.  Nothing is lost and nobody dies, but *)
-(* for Third, which is down, or stands aside.                              *)
+(* Progress needs assumptions: a server that can take a step does so       *)
+(* (fairness), and timers leave room.  In these models a server campaigns  *)
+(* when nothing is under way between Ahead and Behind: its timer is longer *)
+(* than an election takes.  Nothing is lost and nobody dies, but for       *)
+(* Third, which is down, or stands aside.                                  *)
 (***************************************************************************)
 EXTENDS MCFlaws
 
 Between == MessagesIn(network[Ahead][Behind]) \cup MessagesIn(network[Behind][Ahead])
 
-\* What the servers do in an election, and its timers.
+\* The steps of the servers in an election, and its timers.
 FairElections(n) ==
     /\ WF_vars(HeartbeatTimeout(n)) /\ WF_vars(ElectionTimeout(n)) /\ WF_vars(ElectSelf(n))
     /\ WF_vars(RequestVote(n)) /\ WF_vars(HandleRequestVoteResponse(n))

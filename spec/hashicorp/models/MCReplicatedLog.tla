@@ -1,7 +1,8 @@
 -------------------------- MODULE MCReplicatedLog ---------------------------
 (***************************************************************************)
-(* hashicorp/raft makes a replicated log.  The reader learns what is left  *)
-(* of a state when all is hidden but the entries that leaders committed.   *)
+(* hashicorp/raft implements a replicated log.  The reader learns what is  *)
+(* left of a state when all is hidden but the entries that leaders         *)
+(* committed.                                                              *)
 (***************************************************************************)
 EXTENDS MCHashicorpRaft
 

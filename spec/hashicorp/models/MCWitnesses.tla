@@ -1,8 +1,8 @@
 ---------------------------- MODULE MCWitnesses -----------------------------
 (***************************************************************************)
-(* What the models reach.  Each name below says that something never       *)
-(* happens, and TLC must violate it: without that, a model could be green  *)
-(* because nothing happens in it.                                          *)
+(* Witnesses of what the models reach.  Each name below says that          *)
+(* something never happens, and TLC must violate it: without that, a model *)
+(* could be green because nothing happens in it.                           *)
 (***************************************************************************)
 EXTENDS MCFlaws
 

@@ -216,7 +216,7 @@ def heartbeat_race(play: Play) -> None:
     play.take(A, "DispatchNoop")
 
 
-def verify_nonvoters(play: Play) -> None:
+def verify_counts_nonvoters(play: Play) -> None:
     """A asks whether it leads when C does, and D, which has no vote, says yes."""
     play.elect(A, 2, B)
     play.elect(C, 3, B)
@@ -227,7 +227,7 @@ def verify_nonvoters(play: Play) -> None:
     play.take(A, "HandleVerify")
 
 
-def verify_old_acks(play: Play) -> None:
+def verify_counts_old_acks(play: Play) -> None:
     """B answers a heartbeat of A and then votes for C; A asks whether it leads, and the answer arrives."""
     play.elect(A, 2, B)
     play.take(A, "Heartbeat", B)
@@ -293,7 +293,7 @@ def replay_uncommitted(play: Play) -> None:
     play.take(A, "Restart")
 
 
-def longer_log(play: Play) -> None:
+def longer_log_older_term(play: Play) -> None:
     """With C down, A refuses B, whose log ends in an older term, and B refuses A, whose log is shorter."""
     play.elect(B, 2, C)
     play.append(B, "x")
@@ -305,7 +305,7 @@ def longer_log(play: Play) -> None:
     play.win(A, 6, B)
 
 
-def known_leader(play: Play) -> None:
+def known_leader_rejected(play: Play) -> None:
     """With C down, A starts again, and B refuses it: B knows a leader, which is A."""
     play.elect(A, 2, C)
     play.replicate(A, B, 1)
@@ -316,7 +316,7 @@ def known_leader(play: Play) -> None:
     play.win(A, 4, B)
 
 
-def own_mark(play: Play) -> None:
+def match_without_recalculate(play: Play) -> None:
     """A is alone, and stores its no-op."""
     play.elect(A, 2)
 
@@ -355,15 +355,15 @@ WAYS: Mapping[Flaw, Way] = {
     Flaw.SNAPSHOT_REGRESS: Way(snapshot_regress, _SNAPSHOTS),
     Flaw.HEARTBEAT_RACE: Way(heartbeat_race, {"features": [Feature.HEARTBEATS]}),
     Flaw.VERIFY_COUNTS_NONVOTERS: Way(
-        verify_nonvoters, {"features": [Feature.HEARTBEATS, Feature.VERIFY], "nonvoters": 1}
+        verify_counts_nonvoters, {"features": [Feature.HEARTBEATS, Feature.VERIFY], "nonvoters": 1}
     ),
-    Flaw.VERIFY_COUNTS_OLD_ACKS: Way(verify_old_acks, {"features": [Feature.HEARTBEATS, Feature.VERIFY]}),
+    Flaw.VERIFY_COUNTS_OLD_ACKS: Way(verify_counts_old_acks, {"features": [Feature.HEARTBEATS, Feature.VERIFY]}),
     Flaw.TRANSFER_FLAG_LEFT: Way(transfer_flag_left, {"features": [Feature.TRANSFERS]}),
     Flaw.TRUNCATE_WITHOUT_CONFLICT: Way(truncate_without_conflict),
     Flaw.EVEN_QUORUM: Way(even_quorum, {"features": [Feature.CONFIGURATION_CHANGES], "spares": 1}),
     Flaw.LAST_LOG_NOT_LOWERED: Way(last_log_not_lowered, {"voters": 5}),
     Flaw.REPLAY_UNCOMMITTED: Way(replay_uncommitted),
-    Flaw.LONGER_LOG_OLDER_TERM: Way(longer_log),
-    Flaw.KNOWN_LEADER_REJECTED: Way(known_leader),
-    Flaw.MATCH_WITHOUT_RECALCULATE: Way(own_mark, {"voters": 1}),
+    Flaw.LONGER_LOG_OLDER_TERM: Way(longer_log_older_term),
+    Flaw.KNOWN_LEADER_REJECTED: Way(known_leader_rejected),
+    Flaw.MATCH_WITHOUT_RECALCULATE: Way(match_without_recalculate, {"voters": 1}),
 }

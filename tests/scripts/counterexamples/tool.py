@@ -93,9 +93,9 @@ CHOSEN = (
         "hashicorp/elections",
         ("TornVote", "LeaderCompleteness", "torn_vote_bug"),
         ("HeartbeatRace", "LogMatching", "heartbeat_race_bug"),
-        ("TransferFlagLeft", "TransferIsOwn", "transfer_flag_bug"),
-        ("LongerLogOlderTerm", None, "longer_log_bug"),
-        ("KnownLeaderRejected", None, "known_leader_bug"),
+        ("TransferFlagLeft", "TransferIsOwn", "transfer_flag_left_bug"),
+        ("LongerLogOlderTerm", None, "longer_log_older_term_bug"),
+        ("KnownLeaderRejected", None, "known_leader_rejected_bug"),
     ),
     *_chosen(
         "HashicorpRaft",
@@ -105,7 +105,7 @@ CHOSEN = (
         ("TruncateWithoutConflict", "CommittedEntriesStayProp", "truncate_without_conflict_bug"),
         ("LastLogNotLowered", "LeaderCompleteness", "last_log_not_lowered_bug"),
         ("EvenQuorum", "LeaderCompleteness", "even_quorum_bug"),
-        ("MatchWithoutRecalculate", None, "own_mark_bug"),
+        ("MatchWithoutRecalculate", None, "match_without_recalculate_bug"),
         ("ReplayUncommitted", "AppliedIsCommitted", "replay_uncommitted_bug"),
     ),
     *_chosen(
@@ -119,8 +119,8 @@ CHOSEN = (
     *_chosen(
         "HashicorpRaft",
         "hashicorp/clients",
-        ("VerifyCountsNonvoters", "VerifiedLeads", "verify_nonvoters_bug"),
-        ("VerifyCountsOldAcks", "VerifiedLeads", "verify_old_acks_bug"),
+        ("VerifyCountsNonvoters", "VerifiedLeads", "verify_counts_nonvoters_bug"),
+        ("VerifyCountsOldAcks", "VerifiedLeads", "verify_counts_old_acks_bug"),
     ),
 )
 
