@@ -22,6 +22,7 @@ def finding_text(source: str, finding: Finding) -> str:
         "step": f"{finding.action} is not a step the spec allows here",
         "shows": f"after {finding.action} the trace shows something else than the spec",
         "sent": f"{finding.action} sent something else than the spec",
+        "refused": f"{finding.action} is a step the spec allows here, and the system refuses it",
         "property": f"{finding.name} is violated by {finding.action}",
         "unexplained": "no behaviour of the spec explains this line",
         "state": "no step leads to this state" if finding.seq else "this is no initial state of the spec",
