@@ -28,6 +28,7 @@ from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.own_traces import load_own_spec, own_system
@@ -411,8 +412,9 @@ class Walk:
 )
 def test_both_engines_agree_on_other_specs_whatever_form_their_actions_have(name: str) -> None:
     tla, cfg = SYSTEMS / f"{name}.tla", SYSTEMS / f"{name}.cfg"
-    system = own_system(tla, cfg)
-    spec = load_own_spec(system)
+    files = SpecFiles(tla, cfg)
+    system = own_system(files)
+    spec = load_own_spec(files, system)
     interface = system.interface(spec)
     walk = Walk(spec, interface.words)
     by_tlc = check_with_tlc(walk, TlcSpec(spec, parse_spec(tla, cfg), interface))
