@@ -16,18 +16,17 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import OTHER_SPEC
 from lockstep.conformance.state_check import check_states
 from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
-from lockstep.conformance.trace_verdict import NOT_EVALUATED, TraceVerdict, failure, malformed
+from lockstep.conformance.trace_verdict import Fault, TraceVerdict, failure, malformed
 from lockstep.logs.log_check import InterruptedAfterVerdict, check_logs
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapped_logs import MappedTrace
 from lockstep.models.search_result import SpecFiles
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
-from lockstep.systems.own_traces import as_own_mistake, not_checked, opened, with_notes
+from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
-from lockstep.tla.spec import TWO_SUCCESSORS
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
 from lockstep.trace.json_lines import STDIN, TraceError, convert_line, source_name
@@ -156,14 +155,13 @@ def notes_on(
 class OwnTraceCheck:
     """The check of traces, or with a mapping of logs, against a spec of the reader's own.
 
-    `notes` name what no trace is checked for. A trace, or the logs of one system, may take `timeout_seconds`; logs are
+    A trace, or the logs of one system, may take `timeout_seconds`; logs are
     checked strictly if they do not pass where some explanation of them fails a property. TLC takes the steps where the
     spec is `parsed` for it; where the compiled spec takes them, `say` is called with the progress, and `listener` after
     each event.
     """
 
     loaded: MappedSpec
-    notes: tuple[str, ...] = ()
     parsed: Parsed | None = None
     jar: Path | None = None
     timeout_seconds: float | None = None
@@ -190,10 +188,10 @@ class OwnTraceCheck:
         if self.loaded.needs_search and isinstance(given, Path) and not is_itf(given):
             return self.check_logs([given])
         found = self.check_steps(given)
-        is_open = self.loaded.logs is not None and TWO_SUCCESSORS in found.reason
+        is_open = self.loaded.logs is not None and found.fault is Fault.TWO_SUCCESSORS
         if is_open and isinstance(given, Path) and given != STDIN:
             return self.check_logs([given])
-        return _hinting(with_notes(found, self.notes))
+        return _hinting(with_notes(found, self.loaded.unchecked))
 
     # ---- A trace, or a log whose lines have one step each in full ----
 
@@ -226,11 +224,12 @@ class OwnTraceCheck:
             found = check_trace(counted, spec, interface, listener=self.listener)
         else:
             found = self._check_with_tlc(events, self.parsed)
-            if found.reason.startswith(NOT_EVALUATED) and given != STDIN:
+            if found.fault is not None and given != STDIN:
                 # TLC seldom has the place of a formula without a value.
                 compiled_spec = check_trace(opened(given, source, spec, mapping), spec, interface)
-                if compiled_spec.reason.startswith(NOT_EVALUATED):
+                if compiled_spec.fault is not None:
                     found.reason = compiled_spec.reason
+                    found.blame_spec(compiled_spec.fault)
         found.notes += events.notes if isinstance(events, MappedTrace) else []
         return found
 
@@ -246,7 +245,7 @@ class OwnTraceCheck:
     def check_logs(self, paths: Sequence[Path]) -> TraceVerdict:
         """Return the verdict on the logs of one system, whatever goes wrong with them."""
         try:
-            found = with_notes(as_own_mistake(self._search(paths)), self.notes)
+            found = with_notes(as_own_mistake(self._search(paths)), self.loaded.unchecked)
         except InterruptedAfterVerdict as cut:
             cut.verdict.sources = list(map(source_name, paths))
             raise
@@ -292,4 +291,4 @@ def own_check(
     """
     loaded = load_mapped_spec(files)
     parsed = parse_spec(files.module, files.cfg, search_path=files.library, jar=files.jar) if by_tlc else None
-    return OwnTraceCheck(loaded, not_checked(loaded.spec), parsed, files.jar, timeout_seconds, strict, say)
+    return OwnTraceCheck(loaded, parsed, files.jar, timeout_seconds, strict, say)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.logs.log_check import LogSpec
 from lockstep.logs.mapping import FieldSource, Mapping, StepPattern, mapping_error, read_mapping
 from lockstep.models.search_result import SpecFiles
-from lockstep.systems.own_traces import load_own_spec, own_system
+from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
 from lockstep.systems.system import System
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
@@ -140,13 +140,14 @@ def _leaves_open(step: StepPattern, spec: Spec) -> bool:
 class MappedSpec:
     """A spec of the reader's own, where a trace meets it.
 
-    `logs` is the spec with the mapping of its logs, if there is one. `needs_search` says whether their lines leave open
-    what happened.
+    `unchecked` names what no trace is checked for. `logs` is the spec with the mapping of its logs, if there is one;
+    `needs_search` says whether their lines leave open what happened.
     """
 
     system: System
     spec: Spec
     interface: Interface
+    unchecked: tuple[str, ...]
     logs: LogSpec | None = None
     needs_search: bool = False
 
@@ -164,11 +165,14 @@ def load_mapped_spec(files: SpecFiles) -> MappedSpec:
     mapping = None if files.mapping is None else read_mapping(files.mapping)
     system = own_system(files, mapping)
     spec = load_own_spec(files, system)
-    if files.mapping is None or mapping is None:
-        return MappedSpec(system, spec, system.interface(spec))
-    refuse_mapping(mapping, spec, files.mapping, system.observe)
-    interface = system.interface(spec)
+    if files.mapping is not None and mapping is not None:
+        refuse_mapping(mapping, spec, files.mapping, system.observe)
+    unchecked = not_checked(spec)
+    interface = replace(system.interface(spec), has_unchecked=bool(unchecked))
+    if mapping is None:
+        return MappedSpec(system, spec, interface, unchecked)
     start = None if mapping.start is None else load_own_spec(files, system, mapping.start)
     if not spec.has_behaviour:
         raise BadInputError(f"{spec.name} has no initial predicate")
-    return MappedSpec(system, spec, interface, LogSpec(spec, interface, mapping, start), needs_search(mapping, spec))
+    logs = LogSpec(spec, interface, mapping, start)
+    return MappedSpec(system, spec, interface, unchecked, logs, needs_search(mapping, spec))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import Events
-from lockstep.conformance.trace_verdict import EVERY_PROPERTY_HOLDS, NOT_EVALUATED, TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapped_logs import MappedTrace
 from lockstep.logs.mapping import Mapping
 from lockstep.models.search_result import SpecFiles
@@ -76,18 +76,15 @@ def not_checked(spec: Spec) -> tuple[str, ...]:
 
 
 def with_notes(found: TraceVerdict, notes: Sequence[str]) -> TraceVerdict:
-    """Return a verdict that names the properties that were not checked, and does not claim that every one holds."""
-    if notes and found.verdict not in (Verdict.MALFORMED, Verdict.INTERNAL):
+    """Return a verdict that names the properties that were not checked."""
+    if found.verdict not in (Verdict.MALFORMED, Verdict.INTERNAL):
         found.notes += notes
-        found.reason = found.reason.replace(
-            EVERY_PROPERTY_HOLDS, "every property that a trace can be checked for holds"
-        )
     return found
 
 
 def as_own_mistake(found: TraceVerdict) -> TraceVerdict:
     """Return a verdict in which a formula without a value is the reader's mistake, since the spec is the reader's."""
-    if found.verdict is Verdict.INTERNAL and found.reason.startswith(NOT_EVALUATED):
+    if found.verdict is Verdict.INTERNAL and found.fault is not None:
         found.verdict = Verdict.MALFORMED
     return found
 

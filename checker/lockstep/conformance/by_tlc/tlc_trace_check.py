@@ -26,7 +26,7 @@ from lockstep.conformance.trace_verdict import (
     place_of_property,
 )
 from lockstep.tla.loading.spec_project import Parsed
-from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.tla.spec import TWO_SUCCESSORS, AmbiguousStep, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
 from lockstep.tlc.tlc_result import Cause, PropertyKind
@@ -64,7 +64,7 @@ def check_with_tlc(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        check.fail(failure(error, trace.source, check.place))
+        check.result.fail(failure(error, trace.source, check.place))
     check.result.seconds = time.monotonic() - begin
     return check.result
 
@@ -135,10 +135,6 @@ class _TlcCheck:
 
     def _module(self, *, probing: bool = False) -> TraceModule:
         return TraceModule(self.spec, self.parsed, self.interface, self.events, probing=probing)
-
-    def fail(self, failed: TraceVerdict) -> None:
-        """Take over the verdict that an error led to; what was counted and found so far stays."""
-        self.result.verdict, self.result.reason = failed.verdict, failed.reason
 
     def read(self) -> None:
         """Read the events up to the first that is malformed: what comes before it is checked first."""
@@ -216,7 +212,7 @@ class _TlcCheck:
             raise TlaError(f"TLC refuses the module of this trace: {result.reason}")
         elif result.depth is None or result.distinct != result.depth:
             states = f"{result.distinct} states at depth {result.depth}"
-            raise TlaError(f"{states}: an event {TWO_SUCCESSORS}, or there are two initial states")
+            raise AmbiguousStep(f"{states}: an event {TWO_SUCCESSORS}, or there are two initial states")
         else:
             self._judge_depth(module, result.depth - 1, _printed(module, result))
 
@@ -224,7 +220,7 @@ class _TlcCheck:
         """Give the verdict where TLC did not come to an end: what it found before is true all the same."""
         self.result.reason = f"TLC: {result.reason}"
         if self.result.findings:
-            conclude(self.result)
+            conclude(self.result, has_unchecked=self.interface.has_unchecked)
             self.result.reason += f"; the rest is not checked: TLC: {result.reason}"
 
     def _judge_depth(self, module: TraceModule, taken: int, printed: Mapping[int, tuple[str, Value]]) -> None:
@@ -234,7 +230,7 @@ class _TlcCheck:
             self._deviates(taken + 1, printed.get(taken + 1))
         elif self.malformed is not None:
             raise self.malformed
-        conclude(self.result)
+        conclude(self.result, has_unchecked=self.interface.has_unchecked)
 
     def _count(self, taken: int) -> None:
         done = [read.event for read in self.events[:taken]]

@@ -11,7 +11,7 @@ import msgspec
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.state_check import follow_states
-from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.conformance.trace_verdict import Fault, TraceVerdict
 from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.jobs.view.remarks import failed_properties, remarks_on
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, TraceWindow
@@ -27,7 +27,7 @@ from lockstep.systems.own_traces import as_own_mistake
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
 from lockstep.tla.loading.spec_project import module_texts
-from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
 from lockstep.trace.trace_format import Header
 
@@ -82,7 +82,7 @@ def view_own_logs(
             return _states(title, read_itf(path), context, whole=whole), context
         window = TraceWindow(whole=whole)
         verdict = OwnTraceCheck(own, listener=window, say=say).check_steps(path)
-        if own.logs is None or TWO_SUCCESSORS not in verdict.reason:
+        if own.logs is None or verdict.fault is not Fault.TWO_SUCCESSORS:
             refuse_no_verdict(verdict)
             return _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context), context
     if own.logs is None or (len(paths) > 1 and own.logs.mapping.files != "together"):
