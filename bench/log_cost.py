@@ -25,9 +25,9 @@ from two_phase.runs import MAX_OFFSET_MS, Run
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.text_table import table
-from lockstep.systems.file_check import own_check
-from lockstep.systems.own_logs import OwnLogs
+from lockstep.systems.file_check import OwnTraceCheck, own_check
 
 SPEC = Path(__file__).parent / "two_phase" / "TwoPhase.tla"
 
@@ -104,19 +104,19 @@ WAYS = (
 )
 
 
-def judge(way: Way, folder: Path, transactions: int) -> OwnLogs:
+def judge(way: Way, folder: Path, transactions: int) -> OwnTraceCheck:
     """Return what checks the logs of a way to log."""
     folder.mkdir(parents=True, exist_ok=True)
     cfg, mapping = folder / "TwoPhase.cfg", folder / "mapping.toml"
     text = SPEC.with_suffix(".cfg").read_text(encoding="utf-8")
     cfg.write_text(text.replace("Last = 9", f"Last = {transactions}"), encoding="utf-8")
     mapping.write_text(way.mapping(), encoding="utf-8")
-    return own_check(SPEC, cfg, mapping)
+    return own_check(SpecFiles(SPEC, cfg, mapping=mapping))
 
 
-def checked(judged: OwnLogs, paths: Sequence[Path]) -> TraceVerdict:
+def checked(judged: OwnTraceCheck, paths: Sequence[Path]) -> TraceVerdict:
     """Check the logs of one run."""
-    return judged.all(paths) if judged.together else judged(paths[0])
+    return judged.check_logs(paths) if judged.is_together else judged(paths[0])
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Measured:
     refuted: int
 
 
-def timed(judged: OwnLogs, runs: Sequence[Sequence[Path]]) -> tuple[list[TraceVerdict], float]:
+def timed(judged: OwnTraceCheck, runs: Sequence[Sequence[Path]]) -> tuple[list[TraceVerdict], float]:
     """Check some runs; return the verdicts and the seconds."""
     begin = time.process_time()
     return [checked(judged, paths) for paths in runs], time.process_time() - begin

@@ -19,6 +19,7 @@ from public_rows import Found, Outcome, Row, compared
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.text_files import text_of
+from lockstep.base.verdict import Verdict
 from lockstep.models.default_memory_budget import default_memory_budget
 from lockstep.tla.exploration import Exploration
 from lockstep.tla.explore import explore
@@ -28,7 +29,7 @@ from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.tables.state_layout import UnsuitedError
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tlc import Budget, Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, find_tla2tools, run_tlc
+from lockstep.tlc import Budget, Cause, PropertyKind, TlcOptions, TlcResult, find_tla2tools, run_tlc
 
 #: Statements of a cfg that TLC 2.15 does not know: whether deadlock counts, and what is shown or asked afterwards.
 _NEWER = re.compile(r"^[ \t]*(?:ALIAS|POSTCONDITION|(?P<deadlock>CHECK_DEADLOCK))\s+(?P<said>\w+)", re.MULTILINE)
@@ -156,7 +157,7 @@ def _with_tlc(model: Model, library: Path, cfg: Path, seconds: float) -> Found:
 
 def _of_tlc(result: TlcResult, model: Model) -> Found:
     counts = Counts(result.distinct, result.generated, result.depth)
-    if result.verdict is TlcVerdict.HOLDS:
+    if result.verdict is Verdict.HOLDS:
         return Found("holds", "", counts, result.wall_seconds)
     if result.violation is not None:
         verdict = _KINDS.get(result.violation.kind, "violated")

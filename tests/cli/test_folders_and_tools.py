@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.verdict import Verdict
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import parse_spec
 from lockstep.tla.syntax.sany import SanyError
-from lockstep.tlc import TlcOptions, TlcVerdict, find_tla2tools, run_tlc
+from lockstep.tlc import TlcOptions, find_tla2tools, run_tlc
 from lockstep.tlc.newer_tlc import jar_knows_entry
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.sampling import sampled
@@ -171,9 +172,9 @@ def test_a_newer_jar_gets_the_option_that_it_knows(folder: Path, tmp_path: Path)
     given = folder / "Counter.tla", folder / "Counter.cfg"
     by_newer, by_ours = (run_tlc(*given, TlcOptions(jar=jar, library=[folder / ELSEWHERE])) for jar in (newer, None))
     assert "-noGenerateSpecTE" in by_newer.command
-    assert by_newer.verdict is TlcVerdict.INCONCLUSIVE
+    assert by_newer.verdict is Verdict.INCONCLUSIVE
     assert "-noGenerateSpecTE" not in by_ours.command
-    assert by_ours.verdict is TlcVerdict.VIOLATED
+    assert by_ours.verdict is Verdict.VIOLATED
 
 
 # ---- What TLC 2.15 does not know of a cfg ----

@@ -17,7 +17,8 @@ import pytest
 from lockstep.base.package_data import spec_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.trace_module import TraceModule
-from lockstep.systems.file_check import ByTlc, KnownTraceCheck, own_check
+from lockstep.models.search_result import SpecFiles
+from lockstep.systems.file_check import KnownTraceCheck, own_check
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.sampling import sampled
 
@@ -44,16 +45,14 @@ def test_a_disk_that_takes_no_module_for_tlc_is_not_blamed_on_the_trace(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(TraceModule, "write", full)
-    found = KnownTraceCheck({}, ByTlc(None, None))(folder / NAME)
+    found = KnownTraceCheck({}, by_tlc=True)(folder / NAME)
     assert (found.verdict, found.verdict.exit_code) == (Verdict.INTERNAL, 4)
     assert os.strerror(number) in found.reason
     log = folder / "service.log"
     log.write_bytes(subprocess.run([sys.executable, LOCK_SERVICE / "lock_service.py"], stdout=subprocess.PIPE).stdout)
     own = own_check(
-        LOCK_SERVICE / "LockService.tla",
-        LOCK_SERVICE / "LockService.cfg",
-        LOCK_SERVICE / "mapping.toml",
-        ByTlc(None, None),
+        SpecFiles(LOCK_SERVICE / "LockService.tla", mapping=LOCK_SERVICE / "mapping.toml"),
+        by_tlc=True,
     )
     assert own(log).verdict is Verdict.INTERNAL
 
@@ -102,7 +101,7 @@ def test_a_cache_that_takes_nothing_is_no_error(folder: Path) -> None:
 def test_a_trace_that_cannot_be_read_is_malformed(folder: Path) -> None:
     for engine in ("compiled", "tlc"):
         (folder / "within.ndjson").mkdir(exist_ok=True)
-        found = KnownTraceCheck({}, ByTlc(None, None) if engine == "tlc" else None)(folder / "within.ndjson")
+        found = KnownTraceCheck({}, by_tlc=engine == "tlc")(folder / "within.ndjson")
         assert found.verdict is Verdict.MALFORMED
         assert found.reason == f"{folder / 'within.ndjson'}: cannot be read: Is a directory"
 

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from lockstep.base.verdict import Verdict
 from lockstep.cli.command_line import cli
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import check, own_check
 from tests.support.places import TESTS
 from tests.support.sampling import sampled
@@ -81,7 +82,7 @@ def boat(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdict
     folder = tmp_path_factory.mktemp("boat")
     (folder / "Boat.tla").write_text(BOAT)
     (folder / "Boat.cfg").write_text(BOAT_CFG)
-    judge = own_check(folder / "Boat.tla", folder / "Boat.cfg", None)
+    judge = own_check(SpecFiles(folder / "Boat.tla", folder / "Boat.cfg"))
 
     def checked(given: dict[str, Any] | str | bytes, name: str = "boat.itf.json") -> TraceVerdict:
         text = json.dumps(given, indent=1) if isinstance(given, dict) else given
@@ -327,7 +328,7 @@ def test_the_time_for_a_behaviour_may_be_limited(tmp_path: Path) -> None:
     states = [{"x": {"#set": numbers}} for numbers in ([], [21])]
     (tmp_path / "x.itf.json").write_text(json.dumps({"vars": ["x"], "states": states}, indent=0))
     begin = time.monotonic()
-    judge = own_check(tmp_path / "Sets.tla", tmp_path / "Sets.cfg", None, timeout_seconds=0.3)
+    judge = own_check(SpecFiles(tmp_path / "Sets.tla", tmp_path / "Sets.cfg"), timeout_seconds=0.3)
     found = judge(tmp_path / "x.itf.json")
     assert time.monotonic() - begin < 10
     assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])

@@ -28,6 +28,7 @@ from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.json_values import Words, to_value
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.own_traces import load_own_spec, own_system
@@ -36,7 +37,7 @@ from lockstep.systems.trace_specs import trace_constants
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import to_itf
-from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, run_tlc
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
@@ -234,7 +235,7 @@ def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Pat
     with cfg.open("a") as file:
         file.write("PROPERTY StepsOfNext\n")
     result = run_tlc(spec, cfg, TlcOptions(deadlock_check=False, is_short=True, library=[spec_dir() / "dledger"]))
-    assert (result.verdict, result.depth) == (TlcVerdict.HOLDS, LENGTH + 1)
+    assert (result.verdict, result.depth) == (Verdict.HOLDS, LENGTH + 1)
 
 
 def test_logs_that_grow_are_written_entry_by_entry_and_values_once() -> None:
@@ -411,8 +412,9 @@ class Walk:
 )
 def test_both_engines_agree_on_other_specs_whatever_form_their_actions_have(name: str) -> None:
     tla, cfg = SYSTEMS / f"{name}.tla", SYSTEMS / f"{name}.cfg"
-    system = own_system(tla, cfg)
-    spec = load_own_spec(system)
+    files = SpecFiles(tla, cfg)
+    system = own_system(files)
+    spec = load_own_spec(files, system)
     interface = system.interface(spec)
     walk = Walk(spec, interface.words)
     by_tlc = check_with_tlc(walk, TlcSpec(spec, parse_spec(tla, cfg), interface))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import msgspec
 import pytest
 
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.verdict_text import verdict_text
+from lockstep.conformance.trace_verdict import Fault, TraceVerdict
+from lockstep.report.verdict_text import verdict_record, verdict_text
 from lockstep.systems.trace_specs import UncheckedPropertyError, spec_key, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import TraceError
@@ -90,6 +91,8 @@ def test_a_guard_of_the_spec_that_has_no_value_is_an_internal_error_at_the_event
         f"the spec could not be evaluated at line {index + 2} (PersistCheckPoint of {node}): "
     )
     assert verdict_text(verdict).startswith("t: LS501 internal error: the spec could not be evaluated at line ")
+    assert verdict.fault is Fault.NO_VALUE and pickle.loads(pickle.dumps(verdict)).fault is Fault.NO_VALUE
+    assert "fault" not in verdict_record(verdict)
 
 
 @pytest.mark.nightly
@@ -102,6 +105,7 @@ def test_an_action_of_the_spec_with_two_successors_is_an_internal_error(tmp_path
     verdict = check(list(simulated()[1]), spec=broken(tmp_path, two, step))
     assert verdict.verdict is Verdict.INTERNAL
     assert "PersistCheckPoint has two successors" in verdict.reason
+    assert verdict.fault is Fault.TWO_SUCCESSORS
 
 
 WITHOUT_VALUE = {

@@ -22,6 +22,7 @@ from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.course.plant_expression import ReferenceMethod
 from lockstep.jobs.minimise_trace import MinimisedTrace, NothingToMinimiseError, minimise, shortest_known
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
 from lockstep.systems.system import System
@@ -49,9 +50,10 @@ def cluster(plan: str, seed: int, events: int) -> tuple[Header, tuple[Event, ...
 
 @functools.cache
 def shop() -> tuple[Header, Spec, System]:
-    system = own_system(SPECS / "minimise" / "Shop.tla", SPECS / "minimise" / "Shop.cfg")
+    files = SpecFiles(SPECS / "minimise" / "Shop.tla")
+    system = own_system(files)
     header = Header(FORMAT, "mine", "1", "Shop", ("a", "b", "c"), {})
-    return header, load_own_spec(system), system
+    return header, load_own_spec(files, system), system
 
 
 def opened(header: Header, events: Iterable[Event]) -> Trace:

@@ -10,6 +10,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import own_check
 
 Check = Callable[[str], TraceVerdict]
@@ -53,7 +54,7 @@ def check(tmp_path: Path, name: str) -> Check:
 
     def check(text: str) -> TraceVerdict:
         log.write_text(text)
-        return own_check(tmp_path / "Shelf.tla", tmp_path / "Shelf.cfg", tmp_path / "mapping.toml").all([log])
+        return own_check(SpecFiles(tmp_path / "Shelf.tla", mapping=tmp_path / "mapping.toml")).check_logs([log])
 
     return check
 

@@ -18,8 +18,8 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import Text
 from lockstep.logs.text_formats import line_splitter
-from lockstep.systems.file_check import own_check
-from lockstep.systems.own_logs import OwnLogs
+from lockstep.models.search_result import SpecFiles
+from lockstep.systems.file_check import OwnTraceCheck, own_check
 from tests.scripts.hclog_lines import hclog_lines, printed
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
@@ -32,18 +32,18 @@ Logs: TypeAlias = "dict[str, list[str]]"
 
 
 @pytest.fixture(scope="module")
-def judges(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OwnLogs]:
+def judges(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OwnTraceCheck]:
     """Judges by whether the servers ask for pre-votes, and whether the network makes copies of requests."""
     folder = tmp_path_factory.mktemp("cfg")
 
     @cache
-    def judging(prevote: bool, copies: bool, ends: str = "together", start: str = "") -> OwnLogs:
+    def judging(prevote: bool, copies: bool, ends: str = "together", start: str = "") -> OwnTraceCheck:
         cfg, mapping = folder / f"{prevote}-{copies}{start}.cfg", folder / f"{ends}{start}.toml"
         published = changed_cfg(prevote, copies)
         cfg.write_text(published.replace("FirstTerm = 1", "FirstTerm = 4") if start else published)
         text = (OTHERS / "hashicorp.toml").read_text().replace('ends = "together"', f'ends = "{ends}"')
         mapping.write_text(text.replace("# start = ", "start = ") if start else text)
-        return own_check(OTHERS / "HashicorpLines.tla", cfg, mapping)
+        return own_check(SpecFiles(OTHERS / "HashicorpLines.tla", cfg, mapping=mapping))
 
     return judging
 
@@ -88,9 +88,9 @@ def where(found: TraceVerdict) -> set[tuple[str, int, str, str]]:
     ],
 )
 def test_the_lines_of_real_servers_are_explained(
-    name: str, copies: bool, judges: Callable[..., OwnLogs], tmp_path: Path
+    name: str, copies: bool, judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
-    found = judges(prevotes(name), copies).all(hclog_lines(recording(name), tmp_path))
+    found = judges(prevotes(name), copies).check_logs(hclog_lines(recording(name), tmp_path))
     assert (found.verdict, found.findings) == (Verdict.HOLDS, []), found.reason
     assert found.events >= 11
     assert found.ambiguity is not None
@@ -99,19 +99,21 @@ def test_the_lines_of_real_servers_are_explained(
 
 @pytest.mark.parametrize(("name", "server", "line"), [("torn_vote", "n1", 9), ("chaos", "n1", 26)])
 def test_a_request_that_has_come_before_is_refuted_where_the_network_makes_no_copies(
-    name: str, server: str, line: int, judges: Callable[..., OwnLogs], tmp_path: Path
+    name: str, server: str, line: int, judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
     """In the recording `chaos` the network made a copy; in `torn_vote` it made none, and half a vote was stored."""
     made = [json.loads(each)["kind"] for each in recording(name).read_text().splitlines()].count("duplicate")
     assert (made > 0) == (name == "chaos")
     files = hclog_lines(recording(name), tmp_path)
-    found = judges(prevotes(name), False).all(files)
+    found = judges(prevotes(name), False).check_logs(files)
     assert (found.verdict, where(found)) == (Verdict.VIOLATED, {(server, line, "LS205", "AskedAgain")})
     assert "duplicate requestVote from" in (tmp_path / f"{server}.log").read_text().splitlines()[line - 1]
 
 
-def test_an_older_snapshot_that_is_installed_takes_an_fsm_back(judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
-    found = judges(prevotes("snapshot_loop"), False).all(hclog_lines(recording("snapshot_loop"), tmp_path))
+def test_an_older_snapshot_that_is_installed_takes_an_fsm_back(
+    judges: Callable[..., OwnTraceCheck], tmp_path: Path
+) -> None:
+    found = judges(prevotes("snapshot_loop"), False).check_logs(hclog_lines(recording("snapshot_loop"), tmp_path))
     violated = {("n1", 48, "LS100", "AppliedNeverFalls"), ("n1", 48, "LS100", "SnapshotsNeverFall")}
     assert (found.verdict, where(found)) == (Verdict.VIOLATED, violated)
     before, installed = (tmp_path / "n1.log").read_text().splitlines()[45:48:2]
@@ -225,7 +227,7 @@ def test_a_lie_is_refuted_at_its_line(
     lie: Callable[[Logs], int],
     server: str,
     violated: str,
-    judges: Callable[..., OwnLogs],
+    judges: Callable[..., OwnTraceCheck],
     tmp_path: Path,
 ) -> None:
     files = hclog_lines(recording(name), tmp_path)
@@ -233,7 +235,7 @@ def test_a_lie_is_refuted_at_its_line(
     line = lie(logs)
     for file in files:
         file.write_text("\n".join([*logs[file.stem], ""]))
-    found = judges(prevotes(name), False).all(files)
+    found = judges(prevotes(name), False).check_logs(files)
     assert found.verdict is Verdict.VIOLATED
     assert {(at, number, what) for at, number, _, what in where(found)} == {(server, line, violated)}
 
@@ -242,7 +244,7 @@ def test_a_lie_is_refuted_at_its_line(
 
 
 def test_a_log_that_is_cut_is_refuted_or_inconclusive_and_never_passes(
-    judges: Callable[..., OwnLogs], tmp_path: Path
+    judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
     """Others follow a leader whose election stood in what was cut off."""
     files = hclog_lines(recording("loss"), tmp_path)
@@ -250,31 +252,31 @@ def test_a_log_that_is_cut_is_refuted_or_inconclusive_and_never_passes(
     lines = leader.read_text().splitlines(keepends=True)
     won = next(number for number, line in enumerate(lines) if "election won" in line)
     leader.write_text("".join(lines[:won]))
-    found = judges(True, False).all(files)
+    found = judges(True, False).check_logs(files)
     assert found.verdict is Verdict.VIOLATED
     assert any("n2.log" in note and "before that; if logs may end earlier" in note for note in found.notes)
-    assert judges(True, False, "anywhere").all(files).verdict is Verdict.INCONCLUSIVE
+    assert judges(True, False, "anywhere").check_logs(files).verdict is Verdict.INCONCLUSIVE
     leader.write_text("".join(lines[:won]) + lines[won][:60])  # and its last line is torn
-    assert judges(True, False).all(files).verdict is not Verdict.HOLDS
-    assert judges(True, False, "anywhere").all(files).verdict is not Verdict.HOLDS
+    assert judges(True, False).check_logs(files).verdict is not Verdict.HOLDS
+    assert judges(True, False, "anywhere").check_logs(files).verdict is not Verdict.HOLDS
 
 
 def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
-    judges: Callable[..., OwnLogs], tmp_path: Path
+    judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
     """The rest of the logs begins while n2 leads term 4, before it loses its lease."""
     files = hclog_lines(recording("divergent"), tmp_path)
     for file in files:
         lines = file.read_text().splitlines(keepends=True)
         file.write_text("".join(line for line in lines if line.split()[0] > "2026-01-02T03:04:06.200Z"))
-    found = judges(False, False).all(files)
+    found = judges(False, False).check_logs(files)
     assert (found.verdict, {each.code for each in found.findings}) == (Verdict.VIOLATED, {"LS205"})
     assert any("name with `start`" in note for note in found.notes)
-    assert judges(False, False, start="Middle").all(files).verdict is Verdict.HOLDS
+    assert judges(False, False, start="Middle").check_logs(files).verdict is Verdict.HOLDS
     text, count = re.subn("last-leader-addr=n2", "last-leader-addr=n3", files[0].read_text(), count=1)
     files[0].write_text(text)  # and n3 says that it was n2
     assert count == 1
-    assert judges(False, False, start="Middle").all(files).verdict is Verdict.VIOLATED
+    assert judges(False, False, start="Middle").check_logs(files).verdict is Verdict.VIOLATED
 
 
 #: The lines that Go writes at a panic: runtime/panic.go, printpanics; runtime/traceback.go, goroutineheader.
@@ -309,10 +311,10 @@ def with_lines(folder: Path, at: int, text: str) -> list[Path]:
 @pytest.mark.parametrize("at", [0, 3, 99])
 @pytest.mark.parametrize(("text", "first"), [("started\n", "started"), (BANNER, "==> Sta"), (PANIC, "panic: log not")])
 def test_lines_of_other_programs_in_a_server_s_log_are_noise(
-    text: str, first: str, at: int, judges: Callable[..., OwnLogs], tmp_path: Path
+    text: str, first: str, at: int, judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
     files = with_lines(tmp_path, at, text)
-    found = judges(True, False).all(files)
+    found = judges(True, False).check_logs(files)
     line = files[0].read_text().splitlines().index(text.splitlines()[0]) + 1
     assert (found.verdict, found.findings, found.events) == (Verdict.HOLDS, [], 11), found.reason
     (note,) = (each for each in found.notes if "noise" in each)
@@ -335,38 +337,42 @@ def test_lines_of_other_programs_in_a_server_s_log_are_noise(
         f"panic: {HEAD}election won: term=4 tally=2\n",
     ],
 )
-def test_a_torn_line_of_hclog_is_refused(damaged: str, at: int, judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
+def test_a_torn_line_of_hclog_is_refused(
+    damaged: str, at: int, judges: Callable[..., OwnTraceCheck], tmp_path: Path
+) -> None:
     files = with_lines(tmp_path, at, damaged)
     line = files[0].read_text().splitlines().index(damaged.strip()) + 1
-    found = judges(True, False).all(files)
+    found = judges(True, False).check_logs(files)
     assert (found.verdict, found.events) == (Verdict.MALFORMED, 0)
     assert f"n1.log:{line}: the line is not of the form of the log, and looks like" in (found.reason or "")
 
 
 @pytest.mark.parametrize("cut", ["election won: term=4 tal", "entering leader state: leader=n", "entering candi"])
 def test_a_line_that_a_kill_cut_and_the_next_life_of_a_server_went_on_with_is_refused(
-    cut: str, judges: Callable[..., OwnLogs], tmp_path: Path
+    cut: str, judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
     files = with_lines(tmp_path, 0, f"{HEAD}{cut}")
-    found = judges(True, False).all(files)
+    found = judges(True, False).check_logs(files)
     assert found.verdict is Verdict.MALFORMED
     column = len(HEAD + cut) + 1
     assert f"n1.log:1: two lines in one: another line of the log begins at column {column}, " in (found.reason or "")
 
 
 def test_a_time_and_a_quoted_line_in_a_line_of_hclog_make_it_no_two_lines(
-    judges: Callable[..., OwnLogs], tmp_path: Path
+    judges: Callable[..., OwnTraceCheck], tmp_path: Path
 ) -> None:
     quoted = f'{HEAD}failed to contact: server-id=n2 time=2026-01-02T03:04:06.184Z error="{HEAD}election won: term=4"\n'
-    found = judges(True, False).all(with_lines(tmp_path, 3, quoted))
+    found = judges(True, False).check_logs(with_lines(tmp_path, 3, quoted))
     assert (found.verdict, found.events) == (Verdict.HOLDS, 11), found.reason
 
 
-def test_a_message_that_the_mapping_does_not_know_is_malformed(judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
+def test_a_message_that_the_mapping_does_not_know_is_malformed(
+    judges: Callable[..., OwnTraceCheck], tmp_path: Path
+) -> None:
     files = hclog_lines(recording("quiet"), tmp_path)
     line = files[0].read_text().splitlines()[0].replace("initial configuration", "initial configuratoin")
     files[0].write_text(line + "\n")
-    found = judges(True, False).all(files)
+    found = judges(True, False).check_logs(files)
     assert found.verdict is Verdict.MALFORMED
     assert "did you mean initial configuration" in (found.reason or "")
 

@@ -13,6 +13,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import MappingError, read_mapping
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import own_check
 from tests.support.places import ROOT
 
@@ -70,7 +71,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdict
         (folder / "mapping.toml").write_text(mapping)
         log = folder / "post.log"
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return own_check(folder / "Post.tla", folder / "Post.cfg", folder / "mapping.toml")(log)
+        return own_check(SpecFiles(folder / "Post.tla", mapping=folder / "mapping.toml"))(log)
 
     return check
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import own_check
 
 MAPPING = """kind = "e"
@@ -104,5 +105,5 @@ def test_states_that_differ_in_kind_only_explain_a_log_each_for_itself(name: str
     config.write_text(f"INIT Init\nNEXT Next\n{cfg}\n")
     mapping.write_text(MAPPING)
     log.write_text("".join(f"{line if line == SEEN else json.dumps({'e': line})}\n" for line in lines))
-    found = own_check(module, config, mapping).all([log])
+    found = own_check(SpecFiles(module, config, mapping=mapping)).check_logs([log])
     assert found.verdict is verdict, found.reason

@@ -26,7 +26,8 @@ from lockstep.logs.log_lines import Claim, Thread, ThreadLine
 from lockstep.logs.mapped_logs import read_logs
 from lockstep.logs.mapping import Mapping as Said
 from lockstep.logs.mapping import read_mapping
-from lockstep.systems.file_check import ByTlc, own_check
+from lockstep.models.search_result import SpecFiles
+from lockstep.systems.file_check import own_check
 from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
@@ -66,9 +67,10 @@ class OwnSpec:
 
 def loaded(folder: Path, name: str) -> OwnSpec:
     mapping = read_mapping(folder / "mapping.toml")
-    system = own_system(folder / f"{name}.tla", folder / f"{name}.cfg", mapping)
-    spec = load_own_spec(system)
-    start = None if mapping.start is None else load_own_spec(system, start=mapping.start)
+    files = SpecFiles(folder / f"{name}.tla")
+    system = own_system(files, mapping)
+    spec = load_own_spec(files, system)
+    start = None if mapping.start is None else load_own_spec(files, system, mapping.start)
     parsed = parse_spec(folder / f"{name}.tla", folder / f"{name}.cfg")
     return OwnSpec(folder, LogSpec(spec, system.interface(spec), mapping, start), parsed)
 
@@ -308,7 +310,7 @@ def test_logs_that_leave_steps_open_are_refused_by_the_engine_tlc(tmp_path: Path
     post = post_office(tmp_path)
     spec, cfg, mapping = (post.folder / name for name in ("Post.tla", "Post.cfg", "mapping.toml"))
     files = written(tmp_path, "sent", [line("Send", at=0)], [])
-    found = own_check(spec, cfg, mapping, ByTlc(None, None)).all(files)
+    found = own_check(SpecFiles(spec, cfg, mapping=mapping), by_tlc=True).check_logs(files)
     assert found.verdict is Verdict.MALFORMED
     said = "a.log:1: the lines leave steps open, and TLC alone searches for none; leave --engine out"
     assert found.reason.endswith(said)
@@ -344,8 +346,9 @@ def walk(spec: Spec, words: Words, seed: int) -> Order:
 def test_tlc_and_the_compiled_search_agree_on_logs_of_other_specs(name: str) -> None:
     """The actions have many forms, and each in turn may be hidden."""
     tla, cfg = SPECS / "systems" / f"{name}.tla", SPECS / "systems" / f"{name}.cfg"
-    system = own_system(tla, cfg)
-    spec = load_own_spec(system)
+    files = SpecFiles(tla, cfg)
+    system = own_system(files)
+    spec = load_own_spec(files, system)
     interface = system.interface(spec)
     orders = [walk(spec, interface.words, seed) for seed in range(10)]
     conclusions: Counter[Conclusion] = Counter()

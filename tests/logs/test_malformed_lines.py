@@ -12,6 +12,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapped_logs import read_logs
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import own_check
 from tests.support.logs.backup_service import EXAMPLE
 
@@ -43,7 +44,7 @@ def check(tmp_path: Path) -> Check:
         for path, lines in zip(paths, logs, strict=True):
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         spec, cfg = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg"
-        return own_check(spec, cfg, tmp_path / "mapping.toml").all(paths)
+        return own_check(SpecFiles(spec, cfg, mapping=tmp_path / "mapping.toml")).check_logs(paths)
 
     return check
 
@@ -97,7 +98,7 @@ def test_true_and_1_are_two_nodes(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text(mapping)
     (tmp_path / "a.log").write_text("".join(json.dumps(line("put", who, 1)) + "\n" for who in (True, 1, "1", True)))
     spec = EXAMPLE / "PrimaryBackup.tla"
-    searched = own_check(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml").searched
+    searched = own_check(SpecFiles(spec, mapping=tmp_path / "mapping.toml")).loaded.logs
     assert searched is not None
     logs = read_logs([tmp_path / "a.log"], searched.mapping, searched.spec, searched.interface)
     assert [[each.number for each in thread.lines] for thread in logs.threads] == [[1, 4], [2], [3]]

@@ -13,6 +13,7 @@ from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
 from lockstep.logs.mapping_rules import Rules
 from lockstep.logs.text_formats import line_splitter
 from lockstep.logs.timestamps import Timestamps, nanoseconds
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import own_check
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.trace.json_lines import TraceError
@@ -146,7 +147,7 @@ def test_a_start_that_is_no_predicate_of_states_is_refused(tmp_path: Path, start
     (tmp_path / "mapping.toml").write_text(f'kind = "event"\nstart = "{start}"\n{RULE}')
     spec = EXAMPLE / "PrimaryBackup.tla"
     with pytest.raises(MappingError) as refused:
-        own_check(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml")
+        own_check(SpecFiles(spec, mapping=tmp_path / "mapping.toml"))
     assert str(refused.value) == f"{tmp_path / 'mapping.toml'}:2: field `start`: {problem}"
 
 
@@ -186,7 +187,7 @@ def test_the_fields_that_a_line_may_show_are_known_where_the_spec_writes_them_ou
     assert [spec.fields(name) for name in ("OfNode", "Function", "Chosen", "Given")] == [None] * 4
     (tmp_path / "mapping.toml").write_text('kind = "e"\nobserve = "Either"\n[lines.put]\nshows = { c = "c" }\n')
     with pytest.raises(MappingError, match=r":4: field `lines\.put\.shows\.c`: the spec's Either shows no such field"):
-        own_check(tmp_path / "Sights.tla", tmp_path / "Sights.cfg", tmp_path / "mapping.toml")
+        own_check(SpecFiles(tmp_path / "Sights.tla", mapping=tmp_path / "mapping.toml"))
 
 
 # ---- What may have been left out of a mapping ----
@@ -199,7 +200,9 @@ def test_a_number_that_a_line_has_as_text_needs_a_cast_says_a_note(tmp_path: Pat
     head = 'kind = "event"\nfiles = "together"\n[text]\nformat = "logfmt"\n'
     (tmp_path / "mapping.toml").write_text(f'{head}{RULE}[lines.done]\naction = "Commit"\nargs = {{ n = "upto" }}\n')
     (tmp_path / "a.log").write_text("event=put\nevent=done upto=1\n")
-    found = own_check(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")(tmp_path / "a.log")
+    found = own_check(SpecFiles(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", mapping=tmp_path / "mapping.toml"))(
+        tmp_path / "a.log"
+    )
     assert found.verdict is Verdict.MALFORMED
     assert found.notes == ['note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping']
 
@@ -207,7 +210,9 @@ def test_a_number_that_a_line_has_as_text_needs_a_cast_says_a_note(tmp_path: Pat
 def test_an_action_that_no_rule_names_is_named_in_a_note_where_nothing_explains_a_line(tmp_path: Path) -> None:
     (tmp_path / "mapping.toml").write_text(f'kind = "event"\nhidden = {{ Acknowledge = 1 }}\n{STORED}')
     (tmp_path / "a.log").write_text('{"event": "stored", "b": "b1"}\n')
-    found = own_check(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")(tmp_path / "a.log")
+    found = own_check(SpecFiles(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", mapping=tmp_path / "mapping.toml"))(
+        tmp_path / "a.log"
+    )
     assert found.verdict is Verdict.VIOLATED
     assert found.notes[0].startswith("note: no rule names Put, Commit; if such steps are taken and nobody writes")
 

@@ -35,9 +35,9 @@ from lockstep.logs.schema_mismatch import first_misfit
 from lockstep.logs.stray_lines import StrayLines
 from lockstep.logs.text_formats import line_splitter
 from lockstep.logs.timestamps import nanoseconds
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.junit_xml import junit_xml
-from lockstep.systems.file_check import own_check
-from lockstep.systems.own_logs import OwnLogs
+from lockstep.systems.file_check import OwnTraceCheck, own_check
 from tests.support.logs.backup_service import EXAMPLE, service
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.sampling import sampled
@@ -47,15 +47,15 @@ EVERY_RUN, NIGHTLY = 4, 1000
 
 
 @pytest.fixture(scope="module")
-def primary_backup() -> OwnLogs:
-    return own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+def primary_backup() -> OwnTraceCheck:
+    return own_check(SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=EXAMPLE / "mapping.toml"))
 
 
 def test_a_service_that_is_right_is_explained_though_half_of_it_is_not_logged(
-    primary_backup: OwnLogs, tmp_path: Path
+    primary_backup: OwnTraceCheck, tmp_path: Path
 ) -> None:
     for seed in range(EVERY_RUN):
-        found = primary_backup.all(service(tmp_path / str(seed), seed))
+        found = primary_backup.check_logs(service(tmp_path / str(seed), seed))
         assert (found.verdict, found.findings) == (Verdict.HOLDS, []), (seed, found.reason)
         assert found.ambiguity is not None
         assert found.ambiguity.hidden["Acknowledge"] > 20
@@ -65,10 +65,10 @@ def test_a_service_that_is_right_is_explained_though_half_of_it_is_not_logged(
 
 
 def test_a_hasty_commit_is_refuted_at_its_line_with_the_backup_that_lacks_it(
-    primary_backup: OwnLogs, tmp_path: Path
+    primary_backup: OwnTraceCheck, tmp_path: Path
 ) -> None:
     for seed in range(EVERY_RUN // 2):
-        found = primary_backup.all(service(tmp_path / str(seed), seed, "--hasty"))
+        found = primary_backup.check_logs(service(tmp_path / str(seed), seed, "--hasty"))
         (finding,) = found.findings
         assert (found.verdict, finding.code, finding.name) == (Verdict.VIOLATED, "LS205", "Commit")
         line = json.loads(Path(finding.source).read_text().splitlines()[finding.line - 1])
@@ -81,9 +81,9 @@ def test_a_hasty_commit_is_refuted_at_its_line_with_the_backup_that_lacks_it(
 
 
 @pytest.mark.nightly
-def test_a_thousand_runs_raise_no_false_alarm(primary_backup: OwnLogs, tmp_path: Path) -> None:
+def test_a_thousand_runs_raise_no_false_alarm(primary_backup: OwnTraceCheck, tmp_path: Path) -> None:
     for seed in range(NIGHTLY):
-        found = primary_backup.all(service(tmp_path / str(seed), seed))
+        found = primary_backup.check_logs(service(tmp_path / str(seed), seed))
         assert found.verdict is Verdict.HOLDS, (seed, found.reason)
 
 
@@ -96,12 +96,12 @@ def with_a_fast_clock(folder: Path, milliseconds: int) -> None:
 
 @pytest.mark.parametrize("milliseconds", sampled([60, 1000, 3_600_000], [60, 3_600_000]))
 def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
-    milliseconds: int, primary_backup: OwnLogs, tmp_path: Path
+    milliseconds: int, primary_backup: OwnTraceCheck, tmp_path: Path
 ) -> None:
     """The difference that is named is a little more than the least one; an hour suggests a wrong time zone."""
     logs = service(tmp_path, 1)
     with_a_fast_clock(tmp_path, milliseconds)
-    found = primary_backup.all(logs)
+    found = primary_backup.check_logs(logs)
     assert found.verdict is Verdict.VIOLATED
     (note,) = (each for each in found.notes if "clocks" in each)
     named = re.fullmatch(
@@ -114,8 +114,8 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
     assert text.count('skew = "4 ms"') == 1
     for skew, verdict in ((enough, Verdict.HOLDS), (enough * 2 // 3, Verdict.VIOLATED)):
         (tmp_path / "mapping.toml").write_text(text.replace('skew = "4 ms"', f'skew = "{skew} ms"'))
-        judge = own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
-        assert judge.all(logs).verdict is verdict, skew
+        judge = own_check(SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=tmp_path / "mapping.toml"))
+        assert judge.check_logs(logs).verdict is verdict, skew
 
 
 def test_no_difference_of_clocks_is_tried_that_exceeds_that_of_all_stamps() -> None:
@@ -137,7 +137,7 @@ def test_no_difference_of_clocks_is_tried_that_exceeds_that_of_all_stamps() -> N
 
 
 def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
-    primary_backup: OwnLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    primary_backup: OwnTraceCheck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spent: list[int] = []
 
@@ -149,7 +149,7 @@ def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
     for puts in (5, 40, 500):
         spent.clear()
         logs = service(tmp_path / str(puts), 1, "--hasty", "--puts", str(puts))
-        found = primary_backup.all(logs)
+        found = primary_backup.check_logs(logs)
         assert found.verdict is Verdict.VIOLATED
         assert all(each <= 1000 for each in spent)
         assert bool(spent) is (puts < 500)
@@ -326,7 +326,9 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdic
             text = lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines)
             path.write_text(text)
             paths.append(path)
-        return own_check(folder / "Queue.tla", place / "Queue.cfg", place / "mapping.toml", **options).all(paths)
+        return own_check(
+            SpecFiles(folder / "Queue.tla", place / "Queue.cfg", mapping=place / "mapping.toml"), **options
+        ).check_logs(paths)
 
     return check
 
@@ -584,19 +586,19 @@ def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict]
     (tmp_path / "app.log.2.gz").write_bytes(gzip.compress(texts[0].encode()))
     (tmp_path / "app.log.1").write_text(texts[1])
     (tmp_path / "app.log").write_text(texts[2])
-    judge = own_check(tmp_path / "Queue.tla", tmp_path / "Queue.cfg", tmp_path / "mapping.toml")
-    found = judge.all(sorted(tmp_path.glob("app.log*")))
+    judge = own_check(SpecFiles(tmp_path / "Queue.tla", mapping=tmp_path / "mapping.toml"))
+    found = judge.check_logs(sorted(tmp_path.glob("app.log*")))
     assert (found.verdict, found.steps) == (Verdict.HOLDS, 4), found.reason
     (tmp_path / "app.log").write_text(texts[2].replace("2}", "3}"))
-    (finding,) = judge.all(sorted(tmp_path.glob("app.log*"))).findings
+    (finding,) = judge.check_logs(sorted(tmp_path.glob("app.log*"))).findings
     assert (Path(finding.source).name, finding.line) == ("app.log", 2)
     (tmp_path / "app.log.1").write_text(texts[1] + '{"kind": "ta')
-    torn = judge.all(sorted(tmp_path.glob("app.log*")))
+    torn = judge.check_logs(sorted(tmp_path.glob("app.log*")))
     assert torn.verdict is Verdict.MALFORMED
     assert "app.log.1:2: the last line does not end, though" in torn.reason
     damaged = (tmp_path / "app.log.2.gz").read_bytes()[:-12]
     (tmp_path / "app.log.2.gz").write_bytes(damaged)
-    assert judge.all(sorted(tmp_path.glob("app.log*"))).verdict is Verdict.MALFORMED
+    assert judge.check_logs(sorted(tmp_path.glob("app.log*"))).verdict is Verdict.MALFORMED
 
 
 def test_a_log_may_begin_in_the_middle_where_a_predicate_of_the_spec_says(queue: Callable[..., TraceVerdict]) -> None:
@@ -685,7 +687,7 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_shows_all(
     (tmp_path / "Dice.cfg").write_text("INIT Init\nNEXT Next\n")
     (tmp_path / "mapping.toml").write_text('kind = "k"\n[lines.roll]\naction = "Roll"\nshows = { face = "face" }\n')
     (tmp_path / "dice.log").write_text('{"k": "roll", "face": 3}\n{"k": "roll", "face": 6}\n')
-    judge = own_check(tmp_path / "Dice.tla", tmp_path / "Dice.cfg", tmp_path / "mapping.toml")
+    judge = own_check(SpecFiles(tmp_path / "Dice.tla", mapping=tmp_path / "mapping.toml"))
     assert judge(tmp_path / "dice.log").verdict is Verdict.HOLDS
     (tmp_path / "dice.log").write_text('{"k": "roll", "face": 3}\n{"k": "roll", "face": 7}\n')
     assert judge(tmp_path / "dice.log").verdict is Verdict.VIOLATED

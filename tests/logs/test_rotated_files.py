@@ -11,6 +11,7 @@ import pytest
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.logs.log_rotation import logs_of, note_missing_files, note_unordered_files
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import own_check
 from lockstep.trace.trace_paths import MissingTrace, trace_paths
 from tests.support.logs.backup_service import EXAMPLE
@@ -125,8 +126,8 @@ def test_a_log_with_a_date_in_its_name_hides_no_false_order(tmp_path: Path) -> N
     for old in ("a.log-20260101", "a.2026-01-01.log", "a.1.log.gz", "a.log.0"):
         (tmp_path / old).write_text('{"event": "stored"}\n')
         spec = EXAMPLE / "PrimaryBackup.tla"
-        judge = own_check(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml")
-        found = judge.all([tmp_path / "a.log", tmp_path / old])
+        judge = own_check(SpecFiles(spec, mapping=tmp_path / "mapping.toml"))
+        found = judge.check_logs([tmp_path / "a.log", tmp_path / old])
         assert (found.verdict, Path(found.findings[0].source).name) == (Verdict.VIOLATED, old)
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.logs.mapping import MappingError
-from lockstep.systems.file_check import own_check
-from lockstep.systems.own_logs import OwnLogs
+from lockstep.models.search_result import SpecFiles
+from lockstep.systems.file_check import OwnTraceCheck, own_check
 from tests.support.logs.backup_service import EXAMPLE, service
 
-FileCheck = Callable[[str], OwnLogs]
+FileCheck = Callable[[str], OwnTraceCheck]
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +22,9 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> FileCheck:
     """The example, with one more line in its mapping."""
     folder = tmp_path_factory.mktemp("judge")
 
-    def judge(line: str) -> OwnLogs:
+    def judge(line: str) -> OwnTraceCheck:
         (folder / "mapping.toml").write_text(f"{line}\n{(EXAMPLE / 'mapping.toml').read_text()}")
-        return own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", folder / "mapping.toml")
+        return own_check(SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=folder / "mapping.toml"))
 
     return judge
 
@@ -40,31 +40,31 @@ def without_last(path: Path, lines: int, torn: str = "") -> None:
 
 def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_explained(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "2")
-    whole = judge("").all(logs)
+    whole = judge("").check_logs(logs)
     assert whole.verdict is Verdict.HOLDS
     b1 = logs[0].read_text()
     logs[0].write_text(b1[:-5])
-    found = judge("").all(logs)
+    found = judge("").check_logs(logs)
     assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
     number = len(b1.splitlines())
     assert found.reason.endswith(f"what followed line {number - 1} of {logs[0]} is not known")
     assert f"note: {logs[0]}:{number}: the last line does not end, and is left out" in found.notes
     logs[0].write_text(b1[:-1])  # the line is whole but for its end
-    assert judge("").all(logs).verdict is Verdict.HOLDS
+    assert judge("").check_logs(logs).verdict is Verdict.HOLDS
 
 
 def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 2, "--puts", "2")
     without_last(logs[0], 1, torn='{"ts": 31.5, "what": {"event": "stored"}')
-    assert judge("").all(logs).verdict is Verdict.INCONCLUSIVE
+    assert judge("").check_logs(logs).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_refutation_before_a_log_is_torn_stands(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
-    whole = judge("").all(logs)
+    whole = judge("").check_logs(logs)
     for log in logs:
         without_last(log, 1, torn='{"ts"')
-    found = judge("").all(logs)
+    found = judge("").check_logs(logs)
     assert (found.verdict, found.findings) == (Verdict.VIOLATED, whole.findings)
 
 
@@ -74,17 +74,17 @@ def test_a_torn_line_whose_node_is_not_known_may_be_of_any(judge: FileCheck, tmp
     lines.sort(key=lambda line: float(line["ts"]))
     mapping = (EXAMPLE / "mapping.toml").read_text().replace("{ file = '^(\\w+)\\.log' }", '"of_node"\norder = "node"')
     (tmp_path / "mapping.toml").write_text(mapping.replace('files = "together"', ""))
-    one = own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+    one = own_check(SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=tmp_path / "mapping.toml"))
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "all").write_text(text)
-    assert one.all([tmp_path / "all"]).verdict is Verdict.HOLDS
+    assert one.check_logs([tmp_path / "all"]).verdict is Verdict.HOLDS
     first = text.splitlines(keepends=True)
     last = max(number for number, line in enumerate(lines) if line["event"] == "stored")
     without = [*first[:last], *first[last + 1 :]]
     (tmp_path / "all").write_text("".join(without))
-    assert one.all([tmp_path / "all"]).verdict is Verdict.VIOLATED
+    assert one.check_logs([tmp_path / "all"]).verdict is Verdict.VIOLATED
     (tmp_path / "all").write_text("".join(without) + first[last][:9])
-    assert one.all([tmp_path / "all"]).verdict is Verdict.INCONCLUSIVE
+    assert one.check_logs([tmp_path / "all"]).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_rotated_log_that_goes_on_after_a_torn_line_is_malformed(judge: FileCheck, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_rotated_log_that_goes_on_after_a_torn_line_is_malformed(judge: FileCh
     older = logs[0].with_name("b1.log.1")
     older.write_text(text[0][:-4])
     logs[0].write_text("".join(text[1:]))
-    found = judge("").all([older, *logs])
+    found = judge("").check_logs([older, *logs])
     assert found.verdict is Verdict.MALFORMED
     assert found.reason == f"{older}:1: the last line does not end, though {logs[0]} goes on"
 
@@ -104,29 +104,29 @@ def test_a_rotated_log_that_goes_on_after_a_torn_line_is_malformed(judge: FileCh
 def test_logs_may_end_at_different_moments_where_the_mapping_says_so(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--puts", "10")
     without_last(logs[1], 2)
-    together = judge("").all(logs)
+    together = judge("").check_logs(logs)
     assert together.verdict is Verdict.VIOLATED
     (said,) = [note for note in together.notes if "ends =" in note]
     assert str(logs[1]) in said
-    anywhere = judge('ends = "anywhere"').all(logs)
+    anywhere = judge('ends = "anywhere"').check_logs(logs)
     assert (anywhere.verdict, anywhere.findings) == (Verdict.INCONCLUSIVE, [])
     logs[1].write_text("")
-    assert judge('ends = "anywhere"').all(logs).verdict is Verdict.INCONCLUSIVE
-    assert judge("").all(logs).verdict is Verdict.VIOLATED
+    assert judge('ends = "anywhere"').check_logs(logs).verdict is Verdict.INCONCLUSIVE
+    assert judge("").check_logs(logs).verdict is Verdict.VIOLATED
 
 
 def test_a_hasty_commit_is_refuted_wherever_the_logs_end_after_it(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
-    whole = judge("").all(logs)
-    found = judge('ends = "anywhere"').all(logs)
+    whole = judge("").check_logs(logs)
+    found = judge('ends = "anywhere"').check_logs(logs)
     assert (found.verdict, found.findings) == (Verdict.VIOLATED, whole.findings)
 
 
 def test_a_message_whose_sending_is_lost_is_received_all_the_same(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1)
     without_last(logs[2], 30)
-    assert judge("").all(logs).verdict is Verdict.MALFORMED
-    found = judge('ends = "anywhere"').all(logs)
+    assert judge("").check_logs(logs).verdict is Verdict.MALFORMED
+    found = judge('ends = "anywhere"').check_logs(logs)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert any(note.startswith("note: no line sends what ") for note in found.notes)
 
@@ -135,7 +135,7 @@ def test_ends_is_refused_where_each_log_is_checked_alone(judge: FileCheck, tmp_p
     mapping = (EXAMPLE / "mapping.toml").read_text().replace('"together"', '"apart"')
     (tmp_path / "mapping.toml").write_text(f'ends = "anywhere"\n{mapping}')
     with pytest.raises(MappingError, match=r"mapping\.toml:1: field `ends`: it means nothing for one log"):
-        own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+        own_check(SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=tmp_path / "mapping.toml"))
 
 
 # ---- Logs that begin later than the system ----
@@ -153,11 +153,11 @@ def test_a_message_sent_before_the_logs_begin_is_received_all_the_same(judge: Fi
     after(45, logs)
     first = {log.stem: json.loads(log.read_text().splitlines()[0]) for log in logs}
     assert first["b1"]["entry"] < first["p"].get("entry", 99), "the first that is received was sent before"
-    early = judge("").all(logs)
+    early = judge("").check_logs(logs)
     assert early.verdict is Verdict.MALFORMED
     assert "no line sends" in early.reason
     assert "`start`" in early.reason
-    found = judge('start = "Middle"').all(logs)
+    found = judge('start = "Middle"').check_logs(logs)
     assert (found.verdict, found.findings) == (Verdict.HOLDS, []), found.reason
     assert any(note.startswith(f"note: no line sends what {logs[0]}:1 receives") for note in found.notes)
 
@@ -174,10 +174,10 @@ def test_a_first_line_that_nothing_explains_may_not_be_the_first_of_the_system(
         assert line in mapping
         mapping = mapping.replace(line, "")
     (tmp_path / "mapping.toml").write_text(mapping.replace('"entry"', '"nothing"'))
-    one = own_check(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
-    found = one.all(logs)
+    one = own_check(SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=tmp_path / "mapping.toml"))
+    found = one.check_logs(logs)
     assert found.verdict is Verdict.VIOLATED
     hint = "note: if the logs begin later than the system, name with `start` the states that they may begin in"
     assert hint in found.notes
     late = service(tmp_path / "hasty", 1, "--hasty")
-    assert hint not in judge("").all(late).notes
+    assert hint not in judge("").check_logs(late).notes

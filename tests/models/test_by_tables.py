@@ -21,7 +21,7 @@ from lockstep.models.search_worker import explore_in_worker
 from lockstep.systems.registry import manifest, models_of_tier
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
-from lockstep.tlc import Budget, Cause, TlcResult, TlcVerdict
+from lockstep.tlc import Budget, Cause, TlcResult
 
 #: Models that `make verify` explores by tables, since they take TLC long.
 BY_TABLES = [each for each in manifest().models if each.engine == "tables" and each.tier == "quick"]
@@ -68,7 +68,7 @@ def test_the_command_uses_the_engine_of_the_manifest_unless_another_is_given(mon
         return SearchResult(spec="", engine=engine, verdict=Verdict.INCONCLUSIVE, reason=f"asked {engine}")
 
     def by_tlc(*_: object, **__: object) -> TlcResult:
-        return TlcResult(TlcVerdict.INCONCLUSIVE, "asked TLC", cause=Cause.CANCELLED)
+        return TlcResult(Verdict.INCONCLUSIVE, "asked TLC", cause=Cause.CANCELLED)
 
     monkeypatch.setattr("lockstep.models.pinned_models.explore_in_worker", by_tables)
     monkeypatch.setattr("lockstep.models.pinned_models.run_model", by_tlc)

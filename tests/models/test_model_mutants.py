@@ -16,13 +16,13 @@ import msgspec
 import pytest
 
 from lockstep.base.package_data import spec_dir
+from lockstep.base.verdict import Verdict
 from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.registry import manifest
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
-from lockstep.tlc import TlcVerdict
 from lockstep.tlc.tlc_output import cfg_section
 
 #: The lists of a cfg that name what is checked. In these models they come last.
@@ -565,7 +565,7 @@ def test_tlc_agrees_that_a_rule_taken_out_breaks_a_named_property(mutant: Mutant
     result = run_model(
         copy, msgspec.structs.replace(copy.model(mutant.model), cfg=str(alone.relative_to(copy.path.parent)))
     )
-    assert result.verdict is (TlcVerdict.VIOLATED if mutant.reached else TlcVerdict.HOLDS), result.reason
+    assert result.verdict is (Verdict.VIOLATED if mutant.reached else Verdict.HOLDS), result.reason
     assert not mutant.reached or (result.violation is not None and result.violation.label == mutant.violates)
 
 

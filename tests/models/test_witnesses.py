@@ -13,7 +13,7 @@ from lockstep.models.pinned_models import ModelOutcome, compare, files_of, run_m
 from lockstep.models.tlc_search import result_of_tlc
 from lockstep.models.witness_runs import group_witnesses, run_witnesses
 from lockstep.systems.registry import manifest
-from lockstep.tlc import TLC_DEFAULTS, TlcVerdict
+from lockstep.tlc import TLC_DEFAULTS
 
 SPEC = r"""---- MODULE Counter ----
 EXTENDS Naturals
@@ -79,7 +79,7 @@ def test_each_witness_of_a_group_is_reached_as_deep_as_in_a_run_of_its_own(witne
     pinned = witnesses(dict.fromkeys(PINS, 4))
     assert groups(pinned) == [list(PINS)]
     for entry, result in zip(pinned.models, run_witnesses(pinned, pinned.models, TLC_DEFAULTS), strict=True):
-        assert result.verdict is TlcVerdict.VIOLATED
+        assert result.verdict is Verdict.VIOLATED
         files = files_of(pinned, entry)
         alone, shared = result_of_tlc(files, run_model(pinned, entry)), result_of_tlc(files, result)
         assert compare(entry, shared) == compare(entry, alone) == []
@@ -152,7 +152,7 @@ def test_a_witness_with_more_than_its_name_in_the_cfg_is_run_by_itself(witnesses
 def test_an_error_of_the_spec_is_that_of_every_witness_of_the_group(witnesses: Write, tmp_path: Path) -> None:
     pinned = witnesses({"NeverTwo": 4, "NeverThree": 4})
     (tmp_path / "Counter.tla").write_text(SPEC.replace("x # 2\nNeverThree", "x # two\nNeverThree"), encoding="utf-8")
-    assert [each.verdict for each in run_witnesses(pinned, pinned.models, TLC_DEFAULTS)] == [TlcVerdict.ERROR] * 2
+    assert [each.verdict for each in run_witnesses(pinned, pinned.models, TLC_DEFAULTS)] == [Verdict.MALFORMED] * 2
 
 
 def test_most_witnesses_of_dledger_share_a_run() -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.package_data import traces_dir
 from lockstep.jobs.fleet_coverage import NOT_COUNTED
+from lockstep.models.search_result import SpecFiles
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.counterexample_stage import counterexamples
 from lockstep.pipeline.coverage_stage import EVENTS, cover
@@ -136,7 +137,7 @@ def test_a_log_whose_states_take_for_ever_is_inconclusive_and_the_others_have_th
         (logs / f"{name}.log").write_text(f'{{"event":"step","n":2}}\n{{"event":"step","n":{last}}}\n')
     store = TraceStore.open(str(tmp_path / "store"), create=True)
     ingest(spark, store, RUN, InputFiles([str(logs)], EACH))
-    check(spark, store, RUN, OwnSpec(spec, spec.with_suffix(".cfg"), mapping), seconds=SECONDS)
+    check(spark, store, RUN, OwnSpec(SpecFiles(spec, mapping=mapping)), seconds=SECONDS)
     found = verdicts(spark, store)
     assert {name: row["verdict"] for name, row in found.items()} == {
         "good.log": "holds",

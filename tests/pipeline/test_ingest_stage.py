@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.file_locations import location
 from lockstep.pipeline.generate_stage import DECLARED
@@ -28,7 +29,9 @@ from tests.support.logs.backup_service import EXAMPLE, service
 NO_SPARK = cast(SparkSession, None)
 
 #: A mapping of the logs of one system.
-OF_ONE_SYSTEM = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+OF_ONE_SYSTEM = OwnSpec(
+    SpecFiles(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", mapping=EXAMPLE / "mapping.toml")
+)
 
 
 def run_of(tmp_path: Path, logs: str) -> tuple[TraceStore, InputFiles]:
@@ -49,7 +52,7 @@ def test_lines_are_checked_only_against_what_they_were_ingested_for(tmp_path: Pa
     mapping.write_text('kind = "event"\n[lines.put]\naction = "Put"\n')
     kinds: dict[str, SpecChoice] = {
         "": AS_DECLARED,
-        EACH: replace(OF_ONE_SYSTEM, mapping=mapping),
+        EACH: OwnSpec(replace(OF_ONE_SYSTEM.files, mapping=mapping)),
         TOGETHER: OF_ONE_SYSTEM,
     }
     for needed, against in kinds.items():
@@ -147,15 +150,15 @@ def test_the_files_of_a_rotated_log_are_joined(tmp_path: Path, logs: str) -> Non
     assert len(listed) == 6
     own = OF_ONE_SYSTEM
     if logs == EACH:
-        own = replace(own, mapping=tmp_path / "apart.toml")
+        own = OwnSpec(replace(own.files, mapping=tmp_path / "apart.toml"))
         text = (EXAMPLE / "mapping.toml").read_text().replace('files = "together"', 'files = "apart"')
         (tmp_path / "apart.toml").write_text(text)
-    judge = own_check(own.spec, own.cfg, own.mapping)
+    judge = own_check(own.files)
     for trace in traces:
         files = [location(each.uri).path for each in listed if each.trace == trace]
         rows = [(line, file) for file in files for line in Path(file).read_bytes().splitlines(keepends=True)]
         numbered = ((seq, *row) for seq, row in enumerate(rows))
         found, _ = OwnSpecChecker(SimpleNamespace(value=judge), "")(TraceLines(trace, files[0], numbered))
-        alone = judge.all([Path(file) for file in files])
+        alone = judge.check_logs([Path(file) for file in files])
         assert (found.verdict, found.reason, found.events) == (alone.verdict, alone.reason, alone.events)
         assert logs == EACH or found.verdict is Verdict.HOLDS

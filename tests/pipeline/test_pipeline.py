@@ -25,6 +25,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings_manifest import load_recordings
 from lockstep.jobs.spark.spark_check import VERDICTS, check_with_spark
+from lockstep.models.search_result import SpecFiles
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.generate_stage import DECLARED, Clusters, generate
@@ -126,11 +127,13 @@ def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     logs = tmp_path / "logs"
     logs.mkdir()
     cases = {"good": service(logs / "good", 1), "hasty": service(logs / "hasty", 1, "--hasty")}
-    own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+    own = OwnSpec(
+        SpecFiles(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", mapping=EXAMPLE / "mapping.toml")
+    )
     assert own.logs == TOGETHER
     found = run_all(spark, store, "logs", InputFiles([str(logs)], TOGETHER), own)
-    judge = own_check(own.spec, own.cfg, own.mapping)
-    alone = {name: without_time(judge.all(paths), name) for name, paths in cases.items()}
+    judge = own_check(own.files)
+    alone = {name: without_time(judge.check_logs(paths), name) for name, paths in cases.items()}
     assert alone == verdicts(spark, store, "logs")
     assert alone["good"].ambiguity is not None
     assert [alone[name].verdict for name in cases] == [Verdict.HOLDS, Verdict.VIOLATED]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import EnvironmentFailedError
 from lockstep.jobs.spark.shipped_specs import SpecShipper
+from lockstep.models.search_result import SpecFiles
 from lockstep.pipeline.generate_stage import DECLARED
 from lockstep.pipeline.spec_choice import OwnSpec
 from lockstep.pipeline.stage_batches import BatchCounts, StageFailed, StageProgress
@@ -32,20 +34,20 @@ def own_spec(tmp_path: Path) -> OwnSpec:
     for folder in ("one", "two"):
         (tmp_path / folder / "Named.tla").write_text(f'---- MODULE Named ----\nWhich == "{folder}"\n====\n')
     library = (tmp_path / "one", tmp_path / "two")
-    return OwnSpec(tmp_path / "my" / "My.tla", tmp_path / "my" / "My.cfg", library=library)
+    return OwnSpec(SpecFiles(tmp_path / "my" / "My.tla", tmp_path / "my" / "My.cfg", library=library))
 
 
 def changed_above(spec: OwnSpec) -> OwnSpec:
-    (spec.spec.parents[1] / "Above.tla").write_text("---- MODULE Above ----\nLimit == 2\n====\n")
+    (spec.files.module.parents[1] / "Above.tla").write_text("---- MODULE Above ----\nLimit == 2\n====\n")
     return spec
 
 
 def in_another_order(spec: OwnSpec) -> OwnSpec:
-    return OwnSpec(spec.spec, spec.cfg, library=spec.library[::-1])
+    return OwnSpec(replace(spec.files, library=spec.files.library[::-1]))
 
 
 def changed_cfg(spec: OwnSpec) -> OwnSpec:
-    spec.cfg.write_text("INIT Init\nNEXT Next\nINVARIANT Limit\n")
+    spec.files.cfg.write_text("INIT Init\nNEXT Next\nINVARIANT Limit\n")
     return spec
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from lockstep.jobs.view.trace_view import view_own_logs, view_trace
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.page import page_content as pages
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import MAX_PAGE_BYTES, TooLargeError, fit_to_page, json_for_html, page_content
 from lockstep.systems.file_check import KnownTraceCheck
 from lockstep.systems.trace_files import write_cluster
-from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_reader import events_at_end
 
@@ -92,7 +92,7 @@ def test_large_states_of_a_spec_of_ones_own_make_fewer_steps_and_shorter_texts(
 ) -> None:
     monkeypatch.setattr(pages, "_MAX_TREE_BYTES", 100_000)
     spec, cfg, trace = growing(tmp_path, 60, 2_000)
-    shown, context = view_own_logs([trace], SpecOptions(module=spec, cfg=cfg))
+    shown, context = view_own_logs([trace], SpecFiles(spec, cfg))
     part, tree = fit_to_page(shown, context)
     assert shown.count == 60
     assert 1 <= len(part.steps) < 40
@@ -109,7 +109,7 @@ def test_a_state_that_no_page_can_hold_is_refused(tmp_path: Path, monkeypatch: p
 
 def test_what_is_added_to_a_long_sequence_is_shown_where_the_whole_would_be_cut(tmp_path: Path) -> None:
     spec, cfg, trace = growing(tmp_path, 40, 50)
-    shown, context = view_own_logs([trace], SpecOptions(module=spec, cfg=cfg))
+    shown, context = view_own_logs([trace], SpecFiles(spec, cfg))
     tree = page_content(shown, context)
     changed = {path: (old, new) for path, old, new in tree["steps"][40]["changed"]}
     old, new = changed["held"]

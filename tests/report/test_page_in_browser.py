@@ -16,10 +16,10 @@ from playwright.sync_api import Browser, Page
 
 from lockstep.jobs.view.counterexample_view import view_own_spec
 from lockstep.jobs.view.trace_view import view_trace
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
 from lockstep.systems.trace_files import write_cluster
-from lockstep.systems.trace_opening import SpecOptions
 from tests.scripts.screenshots import FOLDER, SHOTS, page_with
 from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
@@ -349,9 +349,7 @@ def test_one_property_holds_and_two_hold(browser: Browser, tmp_path: Path) -> No
         spec, config = counter(tmp_path, cfg)
         spec.write_text(spec.read_text().replace("Small ==", "Natural == x >= 0\nBit == y < 2\nSmall =="))
         file = tmp_path / "counter.html"
-        file.write_text(
-            build_page(page_content(*view_own_spec(SpecOptions(module=spec, cfg=config)))), encoding="utf-8"
-        )
+        file.write_text(build_page(page_content(*view_own_spec(SpecFiles(spec, config)))), encoding="utf-8")
         tab = browser.new_page()
         tab.goto(file.as_uri())
         found.append(tab.inner_text("#strip summary"))
@@ -419,7 +417,7 @@ def test_no_more_is_drawn_for_many_steps_than_for_few(opened: Page, browser: Bro
 def test_the_state_of_a_spec_without_nodes_is_shown_with_its_changes_marked(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "counter.html"
     file.write_text(
-        build_page(page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))),
+        build_page(page_content(*view_own_spec(SpecFiles(counter(tmp_path, COUNTS_TOO_FAR)[0])))),
         encoding="utf-8",
     )
     tab = browser.new_page()

@@ -11,9 +11,9 @@ import pytest
 
 from lockstep.jobs.view.counterexample_view import view_own_spec
 from lockstep.jobs.view.trace_view import view_own_logs
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext, page_content
 from lockstep.report.page.shown_behaviour import NothingToShowError, ShownBehaviour
-from lockstep.systems.trace_opening import SpecOptions
 from tests.support.logs.backup_service import EXAMPLE, service
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
@@ -23,13 +23,13 @@ LOCK = ROOT / "docs" / "lock_service"
 
 
 @pytest.fixture(scope="module")
-def primary_backup() -> SpecOptions:
-    return SpecOptions(module=EXAMPLE / "PrimaryBackup.tla", mapping=EXAMPLE / "mapping.toml")
+def primary_backup() -> SpecFiles:
+    return SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=EXAMPLE / "mapping.toml")
 
 
 @pytest.fixture(scope="module")
-def lock_service() -> SpecOptions:
-    return SpecOptions(module=LOCK / "LockService.tla", mapping=LOCK / "mapping.toml")
+def lock_service() -> SpecFiles:
+    return SpecFiles(LOCK / "LockService.tla", mapping=LOCK / "mapping.toml")
 
 
 def written(folder: Path, lines: Sequence[dict[str, Any]]) -> Path:
@@ -62,7 +62,7 @@ def each_is_a_step_of_the_spec(shown: ShownBehaviour, context: PageContext) -> N
 def test_the_counterexample_of_a_spec_is_shown_step_by_step(
     cfg: str, why: str, actions: list[str] | None, tmp_path: Path
 ) -> None:
-    shown, context = view_own_spec(SpecOptions(module=counter(tmp_path, cfg)[0]))
+    shown, context = view_own_spec(SpecFiles(counter(tmp_path, cfg)[0]))
     each_is_a_step_of_the_spec(shown, context)
     assert shown.reason.startswith(why)
     assert shown.remarks[0].number == shown.count == len(shown.steps) - 1
@@ -75,14 +75,14 @@ def test_the_counterexample_of_a_spec_is_shown_step_by_step(
 
 
 def test_the_first_state_has_every_variable_and_the_others_those_that_change(tmp_path: Path) -> None:
-    tree = page_content(*view_own_spec(SpecOptions(module=counter(tmp_path, COUNTS_TOO_FAR)[0])))
+    tree = page_content(*view_own_spec(SpecFiles(counter(tmp_path, COUNTS_TOO_FAR)[0])))
     assert [step["values"] for step in tree["steps"]] == [{"x": "0", "y": "0"}, {"x": "1"}, {"x": "2"}, {"x": "3"}]
     assert (tree["nodes"], tree["messages"]) == ([], [])
 
 
 def test_a_spec_without_a_violation_has_no_page(tmp_path: Path) -> None:
     with pytest.raises(NothingToShowError, match="there is no counterexample to view: no error in 7 distinct states"):
-        view_own_spec(SpecOptions(module=counter(tmp_path, "INIT Init\nNEXT Next\n")[0]))
+        view_own_spec(SpecFiles(counter(tmp_path, "INIT Init\nNEXT Next\n")[0]))
 
 
 def test_a_behaviour_in_itf_is_shown_with_the_actions_that_lead_to_its_states(tmp_path: Path) -> None:
@@ -90,18 +90,18 @@ def test_a_behaviour_in_itf_is_shown_with_the_actions_that_lead_to_its_states(tm
     states = [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 3, "y": 0}]
     file = tmp_path / "x.itf.json"
     file.write_text(json.dumps({"vars": ["x", "y"], "states": states}), encoding="utf-8")
-    shown, _ = view_own_logs([file], SpecOptions(module=spec, cfg=cfg))
+    shown, _ = view_own_logs([file], SpecFiles(spec, cfg))
     assert [step.action for step in shown.steps] == ["Init", "Up", "", "Up", "Up"]
     assert [sorted(step.failed) for step in shown.steps] == [[]] * 4 + [["Small"]]
     assert [remark.number for remark in shown.remarks] == [4]
     file.write_text(json.dumps({"vars": ["x", "y"], "states": [*states[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
-    shown, _ = view_own_logs([file], SpecOptions(module=spec, cfg=cfg))
+    shown, _ = view_own_logs([file], SpecFiles(spec, cfg))
     assert [step.action for step in shown.steps] == ["Init", "Up", ""]
     assert any("x: the file has 9, the spec 2" in line for line in shown.remarks[0].lines)
 
 
 def test_logs_that_are_explained_are_shown_with_the_steps_that_are_in_no_line(
-    primary_backup: SpecOptions, tmp_path: Path
+    primary_backup: SpecFiles, tmp_path: Path
 ) -> None:
     logs = service(tmp_path, 1)
     shown, context = view_own_logs(logs, primary_backup)
@@ -121,7 +121,7 @@ def test_logs_that_are_explained_are_shown_with_the_steps_that_are_in_no_line(
 
 
 def test_logs_that_nothing_explains_are_shown_up_to_there_with_the_false_formula(
-    primary_backup: SpecOptions, tmp_path: Path
+    primary_backup: SpecFiles, tmp_path: Path
 ) -> None:
     shown, context = view_own_logs(service(tmp_path, 0, "--hasty"), primary_backup)
     each_is_a_step_of_the_spec(shown, context)
@@ -132,7 +132,7 @@ def test_logs_that_nothing_explains_are_shown_up_to_there_with_the_false_formula
 
 
 def test_a_log_of_all_steps_is_shown_up_to_the_line_that_the_spec_does_not_allow(
-    lock_service: SpecOptions, tmp_path: Path
+    lock_service: SpecFiles, tmp_path: Path
 ) -> None:
     log = written(
         tmp_path,
@@ -189,7 +189,7 @@ def test_wrong_usage_is_refused_and_writes_nothing(words: list[str], problem: st
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_two_traces_at_once_are_refused(lock_service: SpecOptions, tmp_path: Path) -> None:
+def test_two_traces_at_once_are_refused(lock_service: SpecFiles, tmp_path: Path) -> None:
     log = written(tmp_path, [{"what": "locked", "client": "b", "state": state("b", [], 1)}])
     with pytest.raises(NothingToShowError, match='or logs that a mapping takes "together"'):
         view_own_logs([log, log], lock_service)

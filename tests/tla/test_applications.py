@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.verdict import Verdict
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import AmbiguousStep
 from lockstep.tla.values.kinds import TlaError, format_value
-from lockstep.tlc import TlcOptions, TlcVerdict, dump_state_graph, run_tlc
+from lockstep.tlc import TlcOptions, dump_state_graph, run_tlc
 from tests.support.sampling import sampled
 
 
@@ -394,4 +395,4 @@ def test_a_function_taken_apart_outside_its_domain_is_an_error(tmp_path: Path) -
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     with pytest.raises(TlaError, match="not in its domain"):
         explore(spec, SearchOptions(check_deadlock=False))
-    assert run_tlc(module, cfg, TlcOptions(deadlock_check=False, is_short=True)).verdict is TlcVerdict.VIOLATED
+    assert run_tlc(module, cfg, TlcOptions(deadlock_check=False, is_short=True)).verdict is Verdict.VIOLATED

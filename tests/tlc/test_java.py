@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tlc import Cause, TlcOptions, TlcVerdict, ToolMissing, find_java, find_tla2tools, run_tlc
+from lockstep.base.verdict import Verdict
+from lockstep.tlc import Cause, TlcOptions, ToolMissing, find_java, find_tla2tools, run_tlc
 from lockstep.tlc.java import jar_knows_option
 from tests.support.places import SPECS
 
@@ -111,13 +112,13 @@ def test_a_run_without_java_is_inconclusive_with_its_reason(tmp_path: Path, monk
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     result = run_tlc(*HOLDS)
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TOOL_MISSING)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.TOOL_MISSING)
     assert "none found" in result.reason
 
 
 def test_a_run_with_an_old_java_is_inconclusive_with_its_reason(tmp_path: Path) -> None:
     result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, version="11.0.2")))
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TOOL_MISSING)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.TOOL_MISSING)
     assert "found 11.0.2" in result.reason
 
 
@@ -138,20 +139,20 @@ def test_a_tool_that_dies_silently_with_partial_output_is_never_a_pass(
     tmp_path: Path, output: str, status: int, cause: Cause
 ) -> None:
     result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, output=output, status=status)))
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, cause)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, cause)
     assert result.reason
 
 
 def test_a_tool_that_prints_the_whole_output_and_exits_with_zero_passes(tmp_path: Path) -> None:
     launcher = fake_java(tmp_path, output=SUCCESS + STATS + STATS_END + FINISHED)
-    assert run_tlc(*HOLDS, TlcOptions(java=launcher)).verdict is TlcVerdict.HOLDS
+    assert run_tlc(*HOLDS, TlcOptions(java=launcher)).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize(("status", "finished"), [(0, FINISHED), (12, "")])
 def test_a_reported_violation_needs_a_fitting_end(tmp_path: Path, status: int, finished: str) -> None:
     report = "@!@!@STARTMSG 2110:1 @!@!@\nInvariant I is violated.\n@!@!@ENDMSG 2110 @!@!@\n"
     result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, output=report + finished, status=status)))
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TOOL_FAILED)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.TOOL_FAILED)
 
 
 def test_a_launcher_is_asked_for_its_version_once_as_long_as_it_is_the_same_file(tmp_path: Path) -> None:

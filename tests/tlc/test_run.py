@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lockstep.base.verdict import Verdict
 from lockstep.tlc import (
     Budget,
     Cause,
@@ -19,7 +20,6 @@ from lockstep.tlc import (
     TlcOptions,
     TlcResult,
     TlcSimulation,
-    TlcVerdict,
     run_tlc,
 )
 from tests.support.places import SPECS
@@ -48,7 +48,7 @@ def wait_for_jvm(spec: Path) -> int:
 
 def test_a_model_that_holds_is_reported_with_its_exact_counts() -> None:
     result = run("Holds")
-    assert (result.verdict, result.cause, result.exit_status) == (TlcVerdict.HOLDS, None, 0)
+    assert (result.verdict, result.cause, result.exit_status) == (Verdict.HOLDS, None, 0)
     assert (result.distinct, result.generated, result.depth, result.queue) == (16, 26, 7, 0)
     assert result.tlc_version is not None and result.tlc_version.startswith("2.")
     assert result.collision_probability is not None and 0 < result.collision_probability < 1e-15
@@ -58,7 +58,7 @@ def test_a_model_that_holds_is_reported_with_its_exact_counts() -> None:
 
 def test_several_workers_count_the_same_states() -> None:
     result = run("Holds", workers="auto")
-    assert (result.verdict, result.distinct, result.generated) == (TlcVerdict.HOLDS, 16, 26)
+    assert (result.verdict, result.distinct, result.generated) == (Verdict.HOLDS, 16, 26)
 
 
 def test_coverage_counts_the_new_and_all_successors_of_each_action() -> None:
@@ -74,7 +74,7 @@ def test_coverage_marks_the_initial_predicate_and_says_where_an_action_stands() 
 
 def test_an_invariant_violation_gives_its_name_and_every_step() -> None:
     result = run("InvariantBroken")
-    assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
+    assert result.verdict is Verdict.VIOLATED and result.violation is not None
     assert (result.violation.kind, result.violation.name) == (PropertyKind.INVARIANT, "BelowThree")
     assert result.counterexample is not None
     assert (result.counterexample.back_to, result.counterexample.stuttering) == (None, False)
@@ -129,7 +129,7 @@ def test_a_deadlock_is_a_violation_with_its_trace() -> None:
 
 
 def test_a_deadlock_is_no_violation_when_it_is_not_checked() -> None:
-    assert run("Deadlock", deadlock_check=False).verdict is TlcVerdict.HOLDS
+    assert run("Deadlock", deadlock_check=False).verdict is Verdict.HOLDS
 
 
 def test_a_liveness_violation_goes_back_to_a_state() -> None:
@@ -149,13 +149,13 @@ def test_a_liveness_violation_may_stutter_for_ever() -> None:
 
 def test_a_temporal_property_is_not_guessed_when_the_cfg_lists_two() -> None:
     result = run("Lasso", "LassoTwoProperties")
-    assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
+    assert result.verdict is Verdict.VIOLATED and result.violation is not None
     assert (result.violation.name, result.violation.candidates) == (None, ("Arrives", "Returns"))
 
 
 def test_a_failed_assert_is_an_assertion_with_its_text() -> None:
     result = run("AssertionFails")
-    assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
+    assert result.verdict is Verdict.VIOLATED and result.violation is not None
     assert result.violation.kind is PropertyKind.ASSERTION
     assert "count is one or more" in result.reason
     assert result.violation.positions[-1].startswith("Line 10, column 6")
@@ -169,7 +169,7 @@ def test_a_false_assume_is_a_violation_with_its_place() -> None:
 
 def test_an_expression_without_a_value_is_an_evaluation_error_with_its_trace() -> None:
     result = run("EvaluationFails")
-    assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
+    assert result.verdict is Verdict.VIOLATED and result.violation is not None
     assert result.violation.kind is PropertyKind.EVALUATION
     assert result.reason == (
         "evaluation error: Attempted to apply tuple <<10, 20>> to integer 3 which is out of domain."
@@ -188,7 +188,7 @@ def test_an_invariant_without_a_value_is_named() -> None:
 )
 def test_an_initial_state_without_a_value_is_an_evaluation_error(cfg: str) -> None:
     result = run("InitCannotBeEvaluated", cfg)
-    assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
+    assert result.verdict is Verdict.VIOLATED and result.violation is not None
     assert result.violation.kind is PropertyKind.EVALUATION
     assert "out of domain" in result.reason
     assert result.violation.positions[0].startswith("line ")
@@ -196,7 +196,7 @@ def test_an_initial_state_without_a_value_is_an_evaluation_error(cfg: str) -> No
 
 def test_the_output_of_the_spec_is_kept_and_cannot_fake_a_pass() -> None:
     result = run("Impostor")
-    assert result.verdict is TlcVerdict.VIOLATED
+    assert result.verdict is Verdict.VIOLATED
     assert '<<"count", 0>>' in result.user_output
 
 
@@ -216,7 +216,7 @@ def test_a_malformed_spec_or_cfg_is_an_error_with_its_file_and_line(
     module: str, cfg: str, file: str, position: tuple[int | None, int | None], said: str
 ) -> None:
     result = run(module, cfg)
-    assert (result.verdict, result.verdict.exit_code) == (TlcVerdict.ERROR, 2)
+    assert (result.verdict, result.verdict.exit_code) == (Verdict.MALFORMED, 2)
     assert result.error is not None
     assert Path(result.error.file).name == file
     assert (result.error.line, result.error.column) == position
@@ -225,7 +225,7 @@ def test_a_malformed_spec_or_cfg_is_an_error_with_its_file_and_line(
 
 
 def test_a_module_in_another_folder_is_found_through_the_library() -> None:
-    assert run("UsesLibrary", library=[MODULES / "lib"]).verdict is TlcVerdict.HOLDS
+    assert run("UsesLibrary", library=[MODULES / "lib"]).verdict is Verdict.HOLDS
 
 
 def test_a_model_in_a_folder_named_models_extends_the_modules_above_it(tmp_path: Path) -> None:
@@ -233,24 +233,24 @@ def test_a_model_in_a_folder_named_models_extends_the_modules_above_it(tmp_path:
     models.mkdir()
     spec, cfg = copied("UsesLibrary", models)
     (tmp_path / "Shared.tla").write_bytes((MODULES / "lib" / "Shared.tla").read_bytes())
-    assert run_tlc(spec, cfg).verdict is TlcVerdict.HOLDS
+    assert run_tlc(spec, cfg).verdict is Verdict.HOLDS
 
 
 def test_a_cfg_may_lie_in_another_folder_than_its_spec(tmp_path: Path) -> None:
     _, cfg = copied("Holds", tmp_path)
-    assert run_tlc(MODULES / "Holds.tla", cfg).verdict is TlcVerdict.HOLDS
+    assert run_tlc(MODULES / "Holds.tla", cfg).verdict is Verdict.HOLDS
 
 
 def test_a_model_without_initial_states_never_holds() -> None:
     result = run("EmptyInit")
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.VACUOUS)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.VACUOUS)
 
 
 def test_a_spent_budget_is_inconclusive_with_the_progress_made() -> None:
     seen: list[Progress] = []
     options = TlcOptions(is_short=True, budget=Budget(wall_seconds=8))
     result = run_tlc(MODULES / "Endless.tla", MODULES / "Endless.cfg", options, on_progress=seen.append)
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.TIMED_OUT)
     assert "8 s" in result.reason
     assert seen and result.generated == seen[-1].generated > 1000
     assert 8 <= result.wall_seconds < 20
@@ -258,12 +258,12 @@ def test_a_spent_budget_is_inconclusive_with_the_progress_made() -> None:
 
 def test_a_full_heap_is_inconclusive_and_says_so() -> None:
     result = run("Hungry", heap_mb=40)
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.OUT_OF_MEMORY)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.OUT_OF_MEMORY)
 
 
 def test_an_endless_recursion_is_inconclusive() -> None:
     result = run("EndlessRecursion", stack_mb=2)
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.STACK_OVERFLOW)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.STACK_OVERFLOW)
 
 
 def test_a_killed_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_killed_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
     killer.start()
     result = run_tlc(spec, cfg, TlcOptions(budget=Budget(wall_seconds=60)))
     killer.join()
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.KILLED)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.KILLED)
     assert "SIGKILL" in result.reason
 
 
@@ -288,7 +288,7 @@ def test_a_terminated_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
     killer.start()
     result = run_tlc(spec, cfg, TlcOptions(budget=Budget(wall_seconds=60)))
     killer.join()
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.KILLED)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.KILLED)
     assert "SIGTERM" in result.reason
 
 
@@ -301,20 +301,20 @@ def test_a_cancelled_run_ends_at_once_and_is_inconclusive(tmp_path: Path) -> Non
     wait_for_jvm(spec)
     cancel.set()
     worker.join(timeout=10)
-    assert results and (results[0].verdict, results[0].cause) == (TlcVerdict.INCONCLUSIVE, Cause.CANCELLED)
+    assert results and (results[0].verdict, results[0].cause) == (Verdict.INCONCLUSIVE, Cause.CANCELLED)
     assert jvms_of(spec) == []
 
 
 def test_a_simulation_that_finds_nothing_is_no_proof() -> None:
     result = run("Holds", simulation=TlcSimulation(behaviours=5, depth=10, seed=1, aril=0))
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.SIMULATED)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.SIMULATED)
     assert result.simulation is not None and result.simulation.generated > 10
     assert (result.distinct, result.generated, result.depth) == (None, None, None)
 
 
 def test_a_simulation_finds_a_violation_and_says_how_to_repeat_it() -> None:
     result = run("InvariantBroken", simulation=TlcSimulation(behaviours=5, seed=7))
-    assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None
+    assert result.verdict is Verdict.VIOLATED and result.violation is not None
     assert result.violation.name == "BelowThree"
     assert result.simulation is not None and result.simulation.seed == 7
 
@@ -332,6 +332,6 @@ def test_a_run_leaves_no_file_beside_the_spec_or_in_the_temporary_folder(
     work.mkdir()
     spec, cfg = copied("InvariantBroken", work)
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    assert run_tlc(spec, cfg, TlcOptions(coverage=True)).verdict is TlcVerdict.VIOLATED
+    assert run_tlc(spec, cfg, TlcOptions(coverage=True)).verdict is Verdict.VIOLATED
     assert sorted(path.name for path in work.iterdir()) == ["InvariantBroken.cfg", "InvariantBroken.tla"]
     assert list(scratch.iterdir()) == []

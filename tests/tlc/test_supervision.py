@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tlc import Budget, Cause, TlcOptions, TlcVerdict, ToolMissing, run_tlc
+from lockstep.base.verdict import Verdict
+from lockstep.tlc import Budget, Cause, TlcOptions, ToolMissing, run_tlc
 from lockstep.tlc.supervised_process import FinishedProcess, Lines, ProcessEnd, run_supervised
 from tests.support.places import SPECS
 from tests.support.programs.processes import jvms_of, kill, wait_until, words_of
@@ -150,7 +151,7 @@ def test_a_model_that_worked_for_its_budget_is_inconclusive_and_one_that_was_sto
     pausing.start()
     result = run_tlc(spec, cfg, options)
     pausing.join()
-    assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
+    assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.TIMED_OUT)
     assert result.reason == "the budget of 4 s of processor time was spent before TLC finished"
     assert result.wall_seconds > 5
 

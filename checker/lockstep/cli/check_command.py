@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from lockstep.base.characters import visible_line
 from lockstep.base.terminal import fit_to_terminal
-from lockstep.cli.options import (
-    FILE,
-    LIBRARY,
-    OWN_CFG,
-    OWN_SPEC,
-    SWITCH,
-    TLA_TOOLS,
-    cfg_of,
-    note_translation,
-    progress,
-    progress_end,
-)
+from lockstep.cli.options import note_translation, progress, progress_end, spec_options
 
 if TYPE_CHECKING:
     from lockstep.conformance.trace_verdict import TraceVerdict
-    from lockstep.systems.own_logs import OwnLogs
+    from lockstep.logs.log_check import InterruptedAfterVerdict
+    from lockstep.models.search_result import SpecFiles
+    from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck
+    from lockstep.systems.trace_opening import SpecOptions
     from lockstep.trace.trace_paths import MissingTrace
+
+#: Checks traces one after another.
+Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerdict]]"
 
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True)
-@SWITCH
-@OWN_SPEC
-@OWN_CFG
-@LIBRARY
-@click.option("--mapping", type=FILE, help="With --spec: a TOML file that says which action each line of your log is.")
+@spec_options()
 @click.option(
     "--engine",
     type=click.Choice(["tlc", "compiled"]),
@@ -55,7 +46,6 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --mapping: no pass where some explanation of the logs violates a property (exit code 3).",
 )
-@TLA_TOOLS
 @click.option(
     "--format",
     "form",
@@ -71,17 +61,12 @@ if TYPE_CHECKING:
 )
 def command(
     traces: tuple[str, ...],
-    switches: dict[str, bool | str | int],
-    own: Path | None,
-    cfg: Path | None,
-    library: tuple[Path, ...],
-    mapping: Path | None,
     engine: str,
     timeout: float | None,
     strict: bool,
-    tla_tools: Path | None,
     form: str,
     sarif: Path | None,
+    spec_options: SpecOptions,
 ) -> int:
     """Check traces against the spec, step by step.
 
@@ -115,59 +100,36 @@ def command(
     lockstep check --spec My.tla counterexample.itf.json
     """
     from lockstep.base.verdict import worst
-    from lockstep.conformance.trace_verdict import malformed
-    from lockstep.logs.log_check import InterruptedAfterVerdict
-    from lockstep.logs.log_rotation import is_log
-    from lockstep.systems.file_check import ByTlc, KnownTraceCheck, own_check
-    from lockstep.trace.trace_paths import trace_paths
 
-    if own is None and (cfg or mapping or library):
-        raise click.UsageError("--cfg, -I and --mapping go with --spec")
-    if own is not None and switches:
-        raise click.UsageError("--switch is for traces of a system that lockstep knows")
-    tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
-    if strict and mapping is None:
-        raise click.UsageError("--strict goes with --mapping")
-    paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
-    _refuse_to_overwrite(sarif, paths)
-    found: Iterator[TraceVerdict]
-    if own is None:
-        known = KnownTraceCheck(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout)
-        found = (known(path) if isinstance(path, Path) else malformed(path.word, path.reason) for path in paths)
-    else:
-        note_translation(own, tla_tools)
-        judge = own_check(
-            own,
-            cfg_of(own, cfg),
-            mapping,
-            tlc,
-            search_path=library,
-            jar=tla_tools,
-            timeout_seconds=timeout,
-            strict=strict,
-            say=progress,
-        )
-        found = _check_own(paths, judge)
-    verdicts: list[TraceVerdict] = []
-    stopped: InterruptedAfterVerdict | None = None
-    try:
-        for verdict in found:
-            verdicts.append(verdict)
-            _print_verdict(verdict, form)
-    except InterruptedAfterVerdict as error:
-        stopped = error
-        verdicts.append(error.verdict)
-        _print_verdict(error.verdict, form)
+    paths = _open(traces, spec_options, strict, sarif)
+    check = _load_check(spec_options, engine == "tlc", timeout, strict)
+    verdicts, stopped = _print_each(check(paths), form)
     _print_all(verdicts, form)
     if sarif is not None:
-        _write_sarif(sarif, verdicts, own, library)
+        _write_sarif(sarif, verdicts, spec_options.own)
     if stopped is not None:
         raise stopped
     if form == "text" and any(verdict.findings for verdict in verdicts):
-        options = _own_words(own, cfg, library, mapping) if own is not None else _switch_words(switches)
-        with_tlc = ["--engine tlc"] if tlc is not None else []
-        click.echo("\nreplay: " + visible_line(" ".join(["lockstep check", *with_tlc, *options, *traces])))
+        with_tlc = ["--engine tlc"] if engine == "tlc" else []
+        words = ["lockstep check", *with_tlc, *spec_options.command_line(), *traces]
+        click.echo("\nreplay: " + visible_line(" ".join(words)))
     return worst([verdict.verdict for verdict in verdicts]).exit_code
+
+
+# ---- The traces and the spec ----
+
+
+def _open(traces: Sequence[str], options: SpecOptions, strict: bool, sarif: Path | None) -> list[Path | MissingTrace]:
+    """Return the files that the words name; raises UsageError where an option does not fit them."""
+    from lockstep.logs.log_rotation import is_log
+    from lockstep.trace.trace_paths import trace_paths
+
+    has_mapping = options.own is not None and options.own.mapping is not None
+    if strict and not has_mapping:
+        raise click.UsageError("--strict goes with --mapping")
+    paths = trace_paths(traces, is_log, ".ndjson or .log") if has_mapping else trace_paths(traces)
+    _refuse_to_overwrite(sarif, paths)
+    return paths
 
 
 def _refuse_to_overwrite(sarif: Path | None, paths: Sequence[Path | MissingTrace]) -> None:
@@ -178,7 +140,31 @@ def _refuse_to_overwrite(sarif: Path | None, paths: Sequence[Path | MissingTrace
         raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
 
 
-def _check_own(paths: Sequence[Path | MissingTrace], judge: OwnLogs) -> Iterator[TraceVerdict]:
+def _load_check(options: SpecOptions, by_tlc: bool, timeout: float | None, strict: bool) -> Check:
+    """Load the spec that the options choose, if they choose one, and return the check of traces against it."""
+    from lockstep.systems.file_check import KnownTraceCheck, own_check
+
+    own = options.own
+    if own is None:
+        known = KnownTraceCheck(options.switches, by_tlc, progress, options.jar, timeout)
+        return lambda paths: _check_known(paths, known)
+    note_translation(own.module, own.jar)
+    check = own_check(own, by_tlc=by_tlc, timeout_seconds=timeout, strict=strict, say=progress)
+    return lambda paths: _check_own(paths, check)
+
+
+# ---- The check ----
+
+
+def _check_known(paths: Sequence[Path | MissingTrace], check: KnownTraceCheck) -> Iterator[TraceVerdict]:
+    """Check traces whose headers name systems that lockstep knows."""
+    from lockstep.conformance.trace_verdict import malformed
+
+    for path in paths:
+        yield check(path) if isinstance(path, Path) else malformed(path.word, path.reason)
+
+
+def _check_own(paths: Sequence[Path | MissingTrace], check: OwnTraceCheck) -> Iterator[TraceVerdict]:
     """Check files that may be the logs of one system, which is not checked where one of its logs is missing."""
     from lockstep.base.errors import BadInputError
     from lockstep.conformance.trace_verdict import malformed
@@ -187,15 +173,34 @@ def _check_own(paths: Sequence[Path | MissingTrace], judge: OwnLogs) -> Iterator
     files = [path for path in paths if isinstance(path, Path)]
     absent = [path for path in paths if not isinstance(path, Path)]
     try:
-        systems = [] if judge.together and absent else judge.systems(files)
+        systems = [] if check.is_together and absent else check.systems(files)
     except BadInputError as error:  # of two files it is not known which is older
         systems, absent = [], [*absent, MissingTrace(", ".join(map(str, files)), str(error))]
     for system in systems:
-        found = judge(system[0]) if len(system) == 1 else judge.all(system)
-        if judge.searched is not None and len(systems) > 1 and found.deviation is not None:
+        found = check(system[0]) if len(system) == 1 else check.check_logs(system)
+        if check.loaded.logs is not None and len(systems) > 1 and found.deviation is not None:
             found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
         yield found
     yield from (malformed(missing.word, missing.reason) for missing in absent)
+
+
+# ---- The report ----
+
+
+def _print_each(found: Iterable[TraceVerdict], form: str) -> tuple[list[TraceVerdict], InterruptedAfterVerdict | None]:
+    """Print verdicts as they come; return them, and the interrupt that ended the check after one of them."""
+    from lockstep.logs.log_check import InterruptedAfterVerdict
+
+    verdicts: list[TraceVerdict] = []
+    try:
+        for verdict in found:
+            verdicts.append(verdict)
+            _print_verdict(verdict, form)
+    except InterruptedAfterVerdict as error:
+        verdicts.append(error.verdict)
+        _print_verdict(error.verdict, form)
+        return verdicts, error
+    return verdicts, None
 
 
 def _print_verdict(verdict: TraceVerdict, form: str) -> None:
@@ -222,12 +227,12 @@ def _print_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
         _for_github(verdicts)
 
 
-def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: Path | None, library: Sequence[Path]) -> None:
+def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: SpecFiles | None) -> None:
     from lockstep.base.whole_files import writing_whole
     from lockstep.report.sarif_report import sarif_log
 
     with writing_whole(path) as file:
-        file.write(f"{sarif_log(verdicts, own, library)}\n".encode())
+        file.write(f"{sarif_log(verdicts, own)}\n".encode())
 
 
 def _for_github(verdicts: Sequence[TraceVerdict]) -> None:
@@ -243,15 +248,3 @@ def _for_github(verdicts: Sequence[TraceVerdict]) -> None:
     if path := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:  # of a file's name
             file.write(summary(verdicts))
-
-
-def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Path | None) -> Iterable[str]:
-    given = [("--spec", own), ("--cfg", cfg), *(("-I", folder) for folder in library), ("--mapping", mapping)]
-    return (f"{option} {path}" for option, path in given if path is not None)
-
-
-def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:
-    from lockstep.systems.trace_specs import variants
-
-    for name, value in switches.items():
-        yield f"--switch {name}" if name in variants() else f"--switch {name}={value}"

@@ -97,15 +97,15 @@ def _regression_test(words: Sequence[str], options: SpecOptions, output: Path | 
         _, model = model_named(words[0])
         again = f"`lockstep model {model.name}` checks it again"
         raise NotExportedError(f"{model.name} is a model, and a regression test holds a trace; {again}")
-    if options.mapping is not None or is_itf(path):
+    own, switches = options.own, options.switches
+    if (own is not None and own.mapping is not None) or is_itf(path):
         raise NotExportedError(f"{path}: a regression test holds a trace, whose lines name the actions")
-    if options.library or options.jar:
+    if options.jar or (own is not None and own.library):
         raise click.UsageError("a test names the module and its cfg alone; leave -I and --tla-tools out")
-    own, switches = options.module, options.switches
-    verdict = check(path, switches=switches) if own is None else check(path, spec=own, cfg=options.own_cfg)
+    verdict = check(path, switches=switches) if own is None else check(path, spec=own.module, cfg=own.cfg)
     refuse_no_verdict(verdict)
     folder = Path() if output is None else output.parent
-    files = None if own is None else (_path_from(folder, own), _path_from(folder, options.own_cfg))
+    files = None if own is None else (_path_from(folder, own.module), _path_from(folder, own.cfg))
     name = path.name.removesuffix(".ndjson").removesuffix(".trace")
     lines = path.read_bytes().decode().splitlines(keepends=True)
     test = regression_test(name, lines, verdict, switches=switches, own=files)

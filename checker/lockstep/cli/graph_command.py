@@ -52,7 +52,7 @@ def command(
     limit: int,
     itf: Path | None,
     full: bool,
-    tla_tools: Path | None,
+    jar: Path | None,
     form: str,
 ) -> int:
     """Draw the shortest path to a violation of a small model as SVG, and print its steps.
@@ -65,22 +65,23 @@ def command(
     """
     from lockstep.models.counterexample import behaviour_of_violation
     from lockstep.models.counterexample_picture import draw
+    from lockstep.models.search_result import SpecFiles
     from lockstep.report.counterexample_steps import counterexample_record
     from lockstep.systems.registry import model_named
-    from lockstep.tla.loading.load_spec import load_spec
 
     if (name is None) == (own is None):
         raise click.UsageError("give either NAME or --spec")
     if own is None and library:
         raise click.UsageError("-I goes with --spec")
     if own is not None:
-        module, spec = own, load_spec(own, cfg_of(own, cfg), search_path=library, jar=tla_tools)
-        note_translation(own, tla_tools)
+        files = SpecFiles(own, cfg_of(own, cfg), library, jar)
+        spec = files.load()
+        note_translation(own, jar)
         title, deadlock = own.stem, spec.check_deadlock
     else:
         manifest, model = model_named(name or "")
-        module, config = manifest.files(model)
-        spec = load_spec(module, config, search_path=manifest.library, jar=tla_tools)
+        files = SpecFiles(*manifest.files(model), manifest.library, jar)
+        spec = files.load()
         title, deadlock = model.name, model.deadlock
     violation, line = draw(spec, output, title=title, limit=limit, check_deadlock=deadlock)
     behaviour = behaviour_of_violation(spec, violation)
@@ -90,5 +91,5 @@ def command(
     else:
         click.echo(line)
         show_counterexample(behaviour, full=full)
-    keep_counterexample(behaviour, itf, module, violation.label)
+    keep_counterexample(behaviour, itf, files.module, violation.label)
     return 0

@@ -100,7 +100,7 @@ def command(
     itf: Path | None,
     full: bool,
     parallel: int,
-    tla_tools: Path | None,
+    jar: Path | None,
     form: str,
 ) -> int:
     """Check models with TLC and compare the results with the pinned ones, or explore a spec of your own.
@@ -132,7 +132,7 @@ def command(
             confirm=confirm,
             on_progress=_report_to_terminal(own.name),
         )
-        files = SpecFiles(own, cfg_of(own, cfg), library, tla_tools)
+        files = SpecFiles(own, cfg_of(own, cfg), library, jar)
         result = _explore_own_spec(files, Engine(engine or "tlc"), options, form)
         _show_result(result, files, form, full, itf)
         return result.verdict.exit_code
@@ -142,7 +142,7 @@ def command(
         raise click.UsageError(f"--engine {engine} goes with --spec")
     if itf is not None and len(names) != 1:
         raise click.UsageError("--itf goes with the name of one model, or with --spec")
-    return _check_models(names, tier, None if engine is None else Engine(engine), parallel, tla_tools, itf, form, full)
+    return _check_models(names, tier, None if engine is None else Engine(engine), parallel, jar, itf, form, full)
 
 
 # ---- A spec of one's own ----
@@ -217,7 +217,7 @@ def _check_models(
     tier: str,
     engine: Engine | None,
     parallel: int,
-    tla_tools: Path | None,
+    jar: Path | None,
     itf: Path | None,
     form: str,
     full: bool,
@@ -229,7 +229,7 @@ def _check_models(
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
     entries = [model_named(name) for name in names] or models_of_tier(tier)
-    java, jar = find_java(), find_tla2tools(tla_tools)
+    java, jar = find_java(), find_tla2tools(jar)
     outcomes = list(
         run_models(
             entries,

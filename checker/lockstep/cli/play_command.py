@@ -87,11 +87,11 @@ def _open_game(name: str | None, options: SpecOptions, scenario: Scenario | None
     from lockstep.systems.registry import UnknownModelError
 
     jar = options.jar
-    if options.module is not None:
+    if options.own is not None:
         if name is not None:
             raise click.UsageError("give either TRACE, MODEL or --spec")
-        note_translation(options.module, jar)
-        return play_own_spec(options)
+        note_translation(options.own.module, jar)
+        return play_own_spec(options.own)
     if name is not None and Path(name).exists():
         if scenario is not None:
             raise click.UsageError("a scenario names what it is of, and starts where that starts: leave TRACE out")

@@ -50,7 +50,7 @@ def command(
     both_ways_steps: int,
     master: str,
     parallel: int,
-    tla_tools: Path | None,
+    jar: Path | None,
     form: str,
 ) -> int:
     """Run the main job: models with TLC or by tables, lemmas with z3, clusters and recordings with Spark.
@@ -70,7 +70,7 @@ def command(
             click.echo(text)
 
     explored_by = None if engine == "manifest" else Engine(engine)
-    job = Job(say, progress, tier, seeds, events, both_ways_steps, master, parallel, tla_tools, explored_by)
+    job = Job(say, progress, tier, seeds, events, both_ways_steps, master, parallel, jar, explored_by)
     try:
         verdict = job.run()
     finally:

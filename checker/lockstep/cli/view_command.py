@@ -75,9 +75,9 @@ def command(words: tuple[str, ...], output: Path | None, spec_options: SpecOptio
 
 def _default_target(words: Sequence[str], options: SpecOptions) -> Path:
     """Return the page to write where none is named; different variants of a trace or spec have different pages."""
-    module, cfg = options.module, options.cfg
-    named = Path(words[0] if words else module.stem if module is not None else "").name
+    own = options.own
+    named = Path(words[0] if words else own.module.stem if own is not None else "").name
     variant = [*options.switch_words()]
-    if module is not None and cfg is not None and cfg.stem != module.stem:
-        variant.append(cfg.stem)
+    if own is not None and own.cfg.stem != own.module.stem:
+        variant.append(own.cfg.stem)
     return Path(".".join([named.removesuffix(".ndjson").removesuffix(".trace"), *variant, "html"]))

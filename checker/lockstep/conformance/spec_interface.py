@@ -38,7 +38,8 @@ class Interface:
     `observe` names the definition that gives what a trace may show, of a node if it takes one; where the spec does not
     define it, a trace shows the variables by name. `outbox` gives what a node has sent, if the spec has that. `words`
     are what null and strings of the trace stand for. `codes` are the codes of the properties by name. `locate`
-    returns where a reference implements an action, as FILE:LINE, or "".
+    returns where a reference implements an action, as FILE:LINE, or "". `has_unchecked` says whether the cfg has a
+    property that no trace is checked for.
     """
 
     observe: str = "Observe"
@@ -46,6 +47,7 @@ class Interface:
     words: Words = WORDS
     codes: Mapping[str, str] = field(default_factory=dict)
     locate: Callable[[str], str] = no_location
+    has_unchecked: bool = False
 
     def code_of(self, name: str) -> str:
         """Return the code of a property that is violated."""

@@ -86,8 +86,7 @@ def follow_states(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        failed = failure(with_place(error, spec.source), trace.source, check.place)
-        check.result.verdict, check.result.reason = failed.verdict, failed.reason
+        check.result.fail(failure(with_place(error, spec.source), trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result, check.taken
 
@@ -111,7 +110,7 @@ class _StateCheck:
             self.result.notes.append(f"note: {self.stuttering:,} of the steps change nothing")
         if self.trace.left_out:
             self.result.notes.append(f"note: left out, for no spec has them: {', '.join(self.trace.left_out)}")
-        conclude(self.result)
+        conclude(self.result, has_unchecked=self.interface.has_unchecked)
 
     # ---- The file ----
 

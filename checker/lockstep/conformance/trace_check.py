@@ -85,7 +85,7 @@ def check_trace(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        check.fail(failure(with_place(error, spec.source), trace.source, check.place))
+        check.result.fail(failure(with_place(error, spec.source), trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result
 
@@ -116,7 +116,7 @@ class TraceCheck:
         properties = self.properties()
         self._check_initial(state)
         self.follow(state, properties)
-        conclude(self.result)
+        conclude(self.result, has_unchecked=self.interface.has_unchecked)
 
     def properties(self) -> Evaluation:
         """Return an evaluation of the properties of the steps to come."""
@@ -171,10 +171,6 @@ class TraceCheck:
         """
         after = self._step(state, line, event)
         return after if after is not None and self._agrees(state, after, line, event) else None
-
-    def fail(self, failed: TraceVerdict) -> None:
-        """Take over the verdict that an error led to; what was counted and found so far stays."""
-        self.result.verdict, self.result.reason = failed.verdict, failed.reason
 
     def _step(self, state: State, line: int, event: Event) -> State | None:
         if self.reading.is_observation(event):

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 from lockstep.base.characters import counted, visible_line
-from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
+from lockstep.base.errors import INCOMPLETE_STEP, EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.spec_interface import Interface
-from lockstep.tla.spec import Spec
+from lockstep.tla.compile.spec_fault import SpecFault
+from lockstep.tla.spec import AmbiguousStep, Spec
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc.supervised_process import ToolDied, ToolMissing
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
-
-#: The beginning of a reason where the spec failed.
-NOT_EVALUATED = "the spec could not be evaluated"
-
-#: The reason where no property fails.
-EVERY_PROPERTY_HOLDS = "every property holds"
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -69,8 +65,32 @@ class Ambiguity:
     entropy: dict[str, float]
 
 
+class Fault(Enum):
+    """The fault of a spec that ends the check of a trace."""
+
+    NO_VALUE = auto()
+    INCOMPLETE_STEP = auto()
+    TWO_SUCCESSORS = auto()
+
+
+class SpecBlame:
+    """The part of a verdict that is in no table and no JSON: the fault of the spec, where the reason is one."""
+
+    __slots__ = ("fault",)
+
+    fault: Fault | None
+
+    def __post_init__(self) -> None:
+        """Begin without a fault."""
+        self.fault = None
+
+    def blame_spec(self, fault: Fault | None) -> None:
+        """Set the fault."""
+        self.fault = fault
+
+
 @dataclass(slots=True)
-class TraceVerdict:
+class TraceVerdict(SpecBlame):
     """The verdict on one trace, with what was found.
 
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
@@ -110,6 +130,11 @@ class TraceVerdict:
         """Add a finding, which is disputed where the order of the events is."""
         is_disputed = self.disputed is not None and found.line >= self.disputed
         self.findings.append(replace(found, disputed=is_disputed))
+
+    def fail(self, failed: TraceVerdict) -> None:
+        """Take over the verdict that an error led to; what was counted and found so far stays."""
+        self.verdict, self.reason = failed.verdict, failed.reason
+        self.blame_spec(failed.fault)
 
     def note_place(self, line: int, event: Event) -> None:
         """Note whether an event stands where its recording contradicts it, or begins an order that it contradicts."""
@@ -154,18 +179,33 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
         case OSError() | EnvironmentFailedError():
             return TraceVerdict(source, Verdict.INTERNAL, f"the machine, not the trace: {error}")
         case TlaError():
-            return TraceVerdict(source, Verdict.INTERNAL, f"{NOT_EVALUATED}{at}: {error}")
+            found = TraceVerdict(source, Verdict.INTERNAL, f"the spec could not be evaluated{at}: {error}")
+            found.blame_spec(_fault_of(error))
+            return found
         case RecursionError():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, too_deep(at))
         case _:
             return TraceVerdict(source, Verdict.INTERNAL, f"{type(error).__name__}{at}: {error}")
 
 
-def conclude(result: TraceVerdict) -> None:
+def _fault_of(error: TlaError) -> Fault:
+    if isinstance(error, AmbiguousStep):
+        return Fault.TWO_SUCCESSORS
+    is_incomplete = isinstance(error, SpecFault) and error.code == INCOMPLETE_STEP
+    return Fault.INCOMPLETE_STEP if is_incomplete else Fault.NO_VALUE
+
+
+def properties_hold(*, has_unchecked: bool) -> str:
+    """Return the reason where no property fails; `has_unchecked`: no trace is checked for some."""
+    return "every property that a trace can be checked for holds" if has_unchecked else "every property holds"
+
+
+def conclude(result: TraceVerdict, *, has_unchecked: bool = False) -> None:
     """Give the verdict on a trace that was checked to its end, or to where it leaves the spec.
 
     A finding where the recording contradicts the order of the events may be the order's fault, and violates nothing.
-    A finding before that holds in every order, since the events up to there are the same.
+    A finding before that holds in every order, since the events up to there are the same. Where the cfg has a property
+    that no trace is checked for (`has_unchecked`), the reason does not claim that every one holds.
     """
     certain = [finding for finding in result.findings if not finding.disputed]
     violated = ", ".join(sorted(finding.name for finding in certain if finding.kind == "property"))
@@ -193,7 +233,8 @@ def conclude(result: TraceVerdict) -> None:
             "are forced: the recording contradicts them"
         )
     else:
-        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY_PROPERTY_HOLDS}"
+        result.verdict = Verdict.HOLDS
+        result.reason = f"a behaviour of the spec; {properties_hold(has_unchecked=has_unchecked)}"
     if result.steps and not result.observed and result.deviation is None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 

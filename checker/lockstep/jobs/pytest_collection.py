@@ -13,6 +13,7 @@ from lockstep.base.characters import visible
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.verdict_text import verdict_text
 from lockstep.systems.file_check import FileCheck, KnownTraceCheck, own_check
 from lockstep.systems.trace_opening import SpecOptions
@@ -29,9 +30,9 @@ class PlannedCheck:
     @classmethod
     def prepare(cls, options: SpecOptions) -> PlannedCheck:
         """Prepare a check; raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does."""
-        if options.module is None:
+        if options.own is None:
             return cls(KnownTraceCheck(options.switches), options)
-        return cls(own_check(options.module, options.own_cfg, options.mapping), options)
+        return cls(own_check(options.own), options)
 
     def failure_text(self, verdict: TraceVerdict) -> str:
         """Return the verdict with its findings, and the command that repeats the check."""
@@ -92,7 +93,7 @@ def _load_check(config: pytest.Config) -> PlannedCheck:
             raise BadInputError("a cfg goes with a spec")
         if spec is not None and words:
             raise BadInputError("switches are for traces of a system that lockstep knows, not of a spec of your own")
-        return PlannedCheck.prepare(SpecOptions(switches_of(words), spec, cfg))
+        return PlannedCheck.prepare(SpecOptions(switches_of(words), None if spec is None else SpecFiles(spec, cfg)))
     except BadInputError as error:
         pytest.fail(visible(f"lockstep: {error}"), pytrace=False)
 

@@ -17,6 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.pytest_collection import PlannedCheck
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice
 from lockstep.systems.trace_opening import SpecOptions
@@ -70,7 +71,7 @@ class RecorderFactory:
             if not own.is_file():
                 raise RecordingError(f"there is no file {own}, and no spec of this name: {', '.join(SYSTEMS)}")
             own_cfg, mapped = (None if each is None else self.folder / each for each in (cfg, mapping))
-            name, options = own.stem, SpecOptions(module=own, cfg=own_cfg, mapping=mapped)
+            name, options = own.stem, SpecOptions(own=SpecFiles(own, own_cfg, mapping=mapped))
         check = PlannedCheck.prepare(options)
         file = re.sub(r"[^A-Za-z0-9]+", "_", self.name).strip("_")[:80] or "test"
         path = self.new_folder() / f"{file}.{'log' if mapping is not None else 'trace.ndjson'}"

@@ -16,12 +16,12 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_verdict import (
-    EVERY_PROPERTY_HOLDS,
     INIT,
     Ambiguity,
     Finding,
     TraceVerdict,
     place_of_property,
+    properties_hold,
 )
 from lockstep.logs import clock_skew
 from lockstep.logs.continuations import Continuation as Way
@@ -147,7 +147,8 @@ def start_states(subject: LogSpec, steps: LineSteps) -> Iterable[Way] | None:
 def _conclude(verdict: TraceVerdict, found: Explanations, subject: LogSpec, steps: LineSteps, strict: bool) -> None:
     match found.conclusion:
         case Conclusion.EXPLAINED:
-            verdict.reason = f"a behaviour of the spec explains all lines; {EVERY_PROPERTY_HOLDS}"
+            holds = properties_hold(has_unchecked=subject.interface.has_unchecked)
+            verdict.reason = f"a behaviour of the spec explains all lines; {holds}"
             failing = smallest(run.failed for run in found.runs if run.failed)
             for names in failing[:MAX_NAMED]:
                 verdict.notes.append(f"{POSSIBLE} note: another explanation violates {_joined(names)}")

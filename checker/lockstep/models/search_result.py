@@ -30,12 +30,22 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpecFiles:
-    """The files of a spec: the root module, its cfg, further folders with modules, and the tla2tools that parse it."""
+    """The files of a spec.
+
+    `module` is the root module, `named_cfg` its cfg where that is not the file beside it, `library` are further folders
+    with modules, `jar` is the tla2tools that parse it. `mapping` says which steps of the spec the lines of a log are.
+    """
 
     module: Path
-    cfg: Path
+    named_cfg: Path | None = None
     library: tuple[Path, ...] = ()
     jar: Path | None = None
+    mapping: Path | None = None
+
+    @property
+    def cfg(self) -> Path:
+        """The cfg: the one named, or the one beside the module."""
+        return self.named_cfg or self.module.with_suffix(".cfg")
 
     def load(self) -> Spec:
         """Compile the spec; see :func:`lockstep.tla.loading.load_spec.load_spec`."""

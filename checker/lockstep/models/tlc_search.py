@@ -1,6 +1,10 @@
 """Exploration of a spec with TLC; its result is amended where it would mislead the author of the spec.
 
-`amend_result` is the one place where a result of TLC is changed, and names each case.
+`amend_result` names each case. A result is changed in three places besides:
+
+- `lockstep.tlc.tlc_run`, before it is handed out: the spec is for a newer TLC, or TLC had no space for its files;
+- `lockstep.models.spec_search`, where TLC does not search, and the compiled spec answers in its place;
+- `lockstep.models.witness_runs`, where one run of TLC has the results of several witnesses.
 """
 
 from __future__ import annotations
@@ -28,7 +32,6 @@ from lockstep.tlc import (
     TlcLocation,
     TlcOptions,
     TlcResult,
-    TlcVerdict,
     TlcViolation,
     run_tlc,
 )
@@ -39,13 +42,6 @@ NO_ACTION = "No next state actions defined"
 
 #: The note on temporal properties under SYMMETRY or VIEW.
 _UNSOUND = "TLC misses violations, and a lasso that it prints need not be a behaviour of the spec"
-
-_VERDICTS = {
-    TlcVerdict.HOLDS: Verdict.HOLDS,
-    TlcVerdict.VIOLATED: Verdict.VIOLATED,
-    TlcVerdict.INCONCLUSIVE: Verdict.INCONCLUSIVE,
-    TlcVerdict.ERROR: Verdict.MALFORMED,
-}
 
 
 def explore_with_tlc(files: SpecFiles, options: SearchOptions) -> SearchResult | None:
@@ -78,7 +74,7 @@ def result_of_tlc(files: SpecFiles, tlc: TlcResult) -> SearchResult:
     return SearchResult(
         spec=str(files.module),
         engine=Engine.TLC,
-        verdict=_VERDICTS[tlc.verdict],
+        verdict=tlc.verdict,
         reason=tlc.reason,
         distinct=tlc.distinct,
         generated=tlc.generated,
@@ -106,7 +102,7 @@ def amend_result(files: SpecFiles, tlc: TlcResult) -> SearchResult:
         result = replace(result, counterexample=with_arguments(result.counterexample, files))
     if tlc.cause is Cause.VACUOUS and (spec := _spec_of_assumptions(files)) is not None:
         result = replace(result, verdict=Verdict.HOLDS, cause=None, reason=assumptions_text(spec))
-    is_mistake = tlc.verdict is TlcVerdict.ERROR or _is_of_kind(tlc.violation, PropertyKind.EVALUATION)
+    is_mistake = tlc.verdict is Verdict.MALFORMED or _is_of_kind(tlc.violation, PropertyKind.EVALUATION)
     if is_mistake or tlc.cause is Cause.TOOL_FAILED or _is_half_reported(tlc.violation):
         result = _in_words_of_the_spec(files, tlc, result, is_mistake=is_mistake)
     if result.verdict is Verdict.MALFORMED:

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lockstep.base.scratch import scratch
+from lockstep.base.verdict import Verdict
 from lockstep.models.model_manifest import Manifest, ModelEntry
 from lockstep.tla.syntax.cfg import parse_cfg
-from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, TlcResult, run_tlc
 from lockstep.tlc.supervised_process import Budget
 from lockstep.tlc.tlc_result import PropertyKind, TlcViolation
 
@@ -162,11 +163,9 @@ def _levels(result: TlcResult) -> dict[int, int]:
 
 
 def _witness_result(witness: Witness, level: int | None, run: TlcResult) -> TlcResult:
-    if level is None or run.verdict is not TlcVerdict.HOLDS:
+    if level is None or run.verdict is not Verdict.HOLDS:
         return run
     kind = PropertyKind.INVARIANT if witness.step is None else PropertyKind.ACTION
     reason = f"{witness.name} is violated"
-    reached = replace(
-        run, verdict=TlcVerdict.VIOLATED, reason=reason, violation=TlcViolation(kind, witness.name, reason)
-    )
+    reached = replace(run, verdict=Verdict.VIOLATED, reason=reason, violation=TlcViolation(kind, witness.name, reason))
     return replace(reached, depth=level, distinct=None, generated=None, queue=None)

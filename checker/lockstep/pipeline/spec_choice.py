@@ -20,6 +20,7 @@ from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.shipped_specs import Key, ShippedSpecs, SpecShipper
 from lockstep.jobs.spark.spark_check import check_lines
 from lockstep.logs.mapping import read_mapping
+from lockstep.models.search_result import SpecFiles
 from lockstep.pipeline.source_files import EACH, TOGETHER, unpacked_name
 from lockstep.pipeline.task_traces import TraceLines
 from lockstep.pipeline.trace_store import short_hash
@@ -124,41 +125,41 @@ class HeaderChecker:
 
 @dataclass(frozen=True, slots=True)
 class OwnSpec:
-    """A spec of the reader's own; `mapping` says which actions the lines of a log are, as for `lockstep check`."""
+    """A spec of the reader's own, with the mapping of the lines of logs if they are logs.
 
-    spec: Path
-    cfg: Path
-    mapping: Path | None = None
-    library: tuple[Path, ...] = ()
+    They are checked strictly if they do not pass where some explanation of them fails a property.
+    """
+
+    files: SpecFiles
     strict: bool = False
 
     @property
     def logs(self) -> str:
         """The grouping of the lines when they are ingested."""
-        if self.mapping is None:
+        if self.files.mapping is None:
             return ""
-        return TOGETHER if read_mapping(self.mapping).files == "together" else EACH
+        return TOGETHER if read_mapping(self.files.mapping).files == "together" else EACH
 
     @property
     def name(self) -> str | None:
         """The variant of the verdicts."""
-        return self.spec.stem
+        return self.files.module.stem
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options of `lockstep check`."""
-        chosen = SpecOptions(module=self.spec, cfg=self.cfg, library=self.library, mapping=self.mapping)
-        return (*chosen.command_line(), *(["--strict"] if self.strict else []))
+        return (*SpecOptions(own=self.files).command_line(), *(["--strict"] if self.strict else []))
 
     def hash(self) -> str:
         """Return the hash of all that decides a verdict besides the trace."""
-        modules = module_texts(self.spec, self.library)
-        texts = [text_of(path) for path in (self.cfg, *([self.mapping] if self.mapping else []))]
-        return short_hash(version("lockstep-raft"), self.spec.name, modules, texts, self.strict)
+        files = self.files
+        modules = module_texts(files.module, files.library)
+        texts = [text_of(path) for path in (files.cfg, *([files.mapping] if files.mapping else []))]
+        return short_hash(version("lockstep-raft"), files.module.name, modules, texts, self.strict)
 
     def checkers(self, spark: SparkSession) -> CheckerFactory:
         """Return what makes the checker; raises BadInputError where spec, cfg or mapping cannot be used."""
-        judge = own_check(self.spec, self.cfg, self.mapping, search_path=self.library, strict=self.strict)
+        judge = own_check(self.files, strict=self.strict)
         digest = hashlib.sha256(pickle.dumps(judge)).hexdigest()
         checker = OwnSpecChecker(spark.sparkContext.broadcast(judge), digest)
         return lambda headers: checker
@@ -178,7 +179,7 @@ class OwnSpecChecker:
             try:
                 names = _write_files(lines, folder)
                 judge, files = self.shipped.value, list(map(Path, names))
-                verdict = judge.all(files) if judge.together or len(files) > 1 else judge(files[0])
+                verdict = judge.check_logs(files) if judge.is_together or len(files) > 1 else judge(files[0])
             except OSError:  # Another try, or another machine, may have more space.
                 raise
             except Exception as error:  # One trace must not take the verdicts of all others with it.

@@ -22,6 +22,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import common_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.code_explanation import rule
 from lockstep.report.github_actions import relative_path
 from lockstep.report.verdict_text import NO_VERDICT_CODES, finding_text, split_place
@@ -42,15 +43,15 @@ _Tree = dict[str, Any]
 _PLACE = re.compile(r"(.+?):([1-9]\d*)(?::([1-9]\d*))?", re.DOTALL)
 
 
-def sarif_log(verdicts: Sequence[TraceVerdict], own: Path | None = None, library: Sequence[Path] = ()) -> str:
+def sarif_log(verdicts: Sequence[TraceVerdict], own: SpecFiles | None = None) -> str:
     """Return a log of one run, with a result for each finding and for each trace without a verdict.
 
     Malformed input is an error. An inconclusive check is an `open` result, and so is a finding in an order of events
     that the recording contradicts. A run with a trace that has no verdict is unsuccessful; a trace that holds has no
     result. Characters that a terminal or a viewer would obey are escapes.
-    Arguments: `own`, the module of the user's own spec, and `library`, further folders with modules.
+    Arguments: `own`, the files of the user's own spec.
     """
-    results = _Results([] if own is None else [own.parent, *library])
+    results = _Results([] if own is None else [own.module.parent, *own.library])
     listed = [result for verdict in verdicts for result in results.list_trace(verdict)]
     run = {
         "tool": {

@@ -10,7 +10,7 @@ from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.base.terminal import styled
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import INCONCLUSIVE, INTERNAL, MALFORMED
-from lockstep.conformance.trace_verdict import INIT, NOT_EVALUATED, Finding, TraceVerdict, counts_of
+from lockstep.conformance.trace_verdict import INIT, Fault, Finding, TraceVerdict, counts_of
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
 NO_VERDICT_CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}
@@ -22,6 +22,7 @@ def finding_text(source: str, finding: Finding) -> str:
         "step": f"{finding.action} is not a step the spec allows here",
         "shows": f"after {finding.action} the trace shows something else than the spec",
         "sent": f"{finding.action} sent something else than the spec",
+        "refused": f"{finding.action} is a step the spec allows here, and the system refuses it",
         "property": f"{finding.name} is violated by {finding.action}",
         "unexplained": "no behaviour of the spec explains this line",
         "state": "no step leads to this state" if finding.seq else "this is no initial state of the spec",
@@ -54,9 +55,9 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
     place, reason = verdict.source, verdict.reason
     if (code := NO_VERDICT_CODES.get(verdict.verdict)) is not None:
         place, reason = split_place(verdict)
-        is_of_spec = verdict.verdict is Verdict.MALFORMED and reason.startswith(NOT_EVALUATED)
-        of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
-        word = f"{of_spec if is_of_spec else code} {word}"
+        if verdict.verdict is Verdict.MALFORMED and verdict.fault is not None:
+            code = INCOMPLETE_STEP if verdict.fault is Fault.INCOMPLETE_STEP else NO_VALUE
+        word = f"{code} {word}"
     counted = f" ({counts})" if code is None or verdict.events else ""
     head = f"{visible_line(place)}: {word}: {reason}{counted}"
     findings = (finding_text(verdict.source, each) for each in verdict.findings)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from lockstep.systems.system import Choice, Choices
+from lockstep.systems.system import Choice, HeaderChoices
 from lockstep.tla.values.kinds import Value
-
-#: The forms of a flaw in a header.
-PUBLISHED, REPAIRED = "published", "repaired"
+from raftref.choices import PUBLISHED, REPAIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +17,7 @@ class FeatureConstants:
     features: tuple[str, ...]
     flaws: tuple[str, ...]
 
-    def in_spec(self, chosen: Choices) -> dict[str, Value]:
+    def in_spec(self, chosen: HeaderChoices) -> dict[str, Value]:
         """Return the sets of the spec for the constants of a header."""
         return {
             "Features": frozenset(each for each in self.features if chosen[each] is True),

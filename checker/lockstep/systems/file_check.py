@@ -1,10 +1,10 @@
-"""The check of one file: opened, held against its spec, with a verdict whatever goes wrong with it."""
+"""The check of a trace or of logs against their spec, with a verdict whatever goes wrong with them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -12,21 +12,24 @@ from typing import TypeAlias
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import OTHER_SPEC
-from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.state_check import check_states
 from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
-from lockstep.conformance.trace_verdict import TraceVerdict, failure
-from lockstep.logs.log_check import LogSpec, check_logs
-from lockstep.systems.own_logs import LogSearch, OwnLogs, load_mapped_spec
-from lockstep.systems.own_traces import check_own, not_checked
+from lockstep.conformance.trace_verdict import Fault, TraceVerdict, failure, malformed
+from lockstep.logs.log_check import InterruptedAfterVerdict, check_logs
+from lockstep.logs.log_rotation import logs_of
+from lockstep.logs.mapped_logs import MappedTrace
+from lockstep.models.search_result import SpecFiles
+from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
+from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
-from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
-from lockstep.trace.json_lines import TraceError, convert_line, source_name
+from lockstep.trace.json_lines import STDIN, TraceError, convert_line, source_name
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
@@ -34,12 +37,11 @@ from lockstep.trace.trace_reader import Trace
 FileCheck: TypeAlias = Callable[[Path | Trace], TraceVerdict]
 
 
-@dataclass(frozen=True, slots=True)
-class ByTlc:
-    """Options of TLC where it takes the steps: seconds for each trace, and the jar."""
-
-    timeout: float | None
-    jar: Path | None
+#: A text that stands where a number should, in the words of both engines.
+_QUOTED_NUMBER = re.compile(
+    r'"-?\d+" and -?\d+ cannot be compared|-?\d+ and "-?\d+" cannot be compared'
+    r'|"-?\d+" is in the integer interval|integer -?\d+ with non-integer: "-?\d+"'
+)
 
 
 def check(
@@ -62,8 +64,8 @@ def check(
             raise BadInputError("cfg and mapping go with a spec")
         checks: FileCheck = KnownTraceCheck(switches)
     else:
-        own = Path(spec)
-        checks = own_check(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))
+        named_cfg, mapping_file = (None if each is None else Path(each) for each in (cfg, mapping))
+        checks = own_check(SpecFiles(Path(spec), named_cfg, mapping=mapping_file))
     return checks(trace if isinstance(trace, Trace) else Path(trace))
 
 
@@ -71,13 +73,13 @@ def check(
 class KnownTraceCheck:
     """The check of traces whose header names a system that lockstep knows.
 
-    `switches` are constants that replace the header's; `tlc` is there where TLC takes the steps; `say` is called with
-    the progress; `jar` is the tla2tools that the spec is parsed with. Where the compiled spec takes the steps, a trace
-    may take `timeout_seconds`, and `listener` is called after each event.
+    `switches` are constants that replace the header's; `jar` is the tla2tools that the spec is parsed with. A trace may
+    take `timeout_seconds`. TLC takes the steps if they are `by_tlc`; where the compiled spec takes them, `say` is
+    called with the progress, and `listener` after each event.
     """
 
     switches: Switches
-    tlc: ByTlc | None = None
+    by_tlc: bool = False
     say: Say = silent
     jar: Path | None = None
     timeout_seconds: float | None = None
@@ -97,7 +99,7 @@ class KnownTraceCheck:
         trace = given if isinstance(given, Trace) else open_trace(given)
         header = trace.header
         system = system_of(header, source)
-        if self.tlc is None:
+        if not self.by_tlc:
             spec = compiled(system, header, source, self.switches, self.jar)
             path = given if isinstance(given, Path) else None
             events = watched(trace, path, self.say, Deadline(self.timeout_seconds))
@@ -106,8 +108,8 @@ class KnownTraceCheck:
             # Slow to import, and only this needs it.
             from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
 
-            spec_for_tlc = tlc_spec(system, header, source, self.switches, self.tlc.jar)
-            found = check_with_tlc(trace, spec_for_tlc, timeout_seconds=self.tlc.timeout, jar=self.tlc.jar)
+            spec_for_tlc = tlc_spec(system, header, source, self.switches, self.jar)
+            found = check_with_tlc(trace, spec_for_tlc, timeout_seconds=self.timeout_seconds, jar=self.jar)
         found.notes.extend(notes_on(header, system, source))
         return found
 
@@ -115,7 +117,7 @@ class KnownTraceCheck:
         """Check a file of ITF that `lockstep export` made of a trace: its `#meta` has that trace's header."""
         behaviour = read_itf(given)
         header = header_of_states(behaviour, source)
-        if self.tlc is not None:
+        if self.by_tlc:
             raise TraceError(source, 1, "TLC alone checks no ITF file; leave --engine out")
         system = system_of(header, source)
         spec = compiled(system, header, source, self.switches, self.jar)
@@ -146,42 +148,147 @@ def notes_on(
         yield f"{source}:1: {OTHER_SPEC} note: {hashes}"
 
 
+# ---- A spec of the reader's own ----
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTraceCheck:
+    """The check of traces, or with a mapping of logs, against a spec of the reader's own.
+
+    A trace, or the logs of one system, may take `timeout_seconds`; logs are
+    checked strictly if they do not pass where some explanation of them fails a property. TLC takes the steps where the
+    spec is `parsed` for it; where the compiled spec takes them, `say` is called with the progress, and `listener` after
+    each event.
+    """
+
+    loaded: MappedSpec
+    parsed: Parsed | None = None
+    jar: Path | None = None
+    timeout_seconds: float | None = None
+    strict: bool = False
+    say: Say = silent
+    listener: EventListener = ignore_event
+
+    @property
+    def is_together(self) -> bool:
+        """Whether several files are the logs of one system."""
+        return self.loaded.mapping is not None and self.loaded.mapping.files == "together"
+
+    def systems(self, paths: Sequence[Path]) -> list[Sequence[Path]]:
+        """Return the files of each system: of all logs, or of each one, which may be rotated.
+
+        Raises BadInputError where it is not known which of two rotated files is older.
+        """
+        if self.loaded.logs is None:
+            return [[path] for path in paths]
+        return [paths] if self.is_together else [log.paths for log in logs_of(paths)]
+
+    def __call__(self, given: Path | Trace) -> TraceVerdict:
+        """Return the verdict on one trace or log, whatever goes wrong with it."""
+        if self.loaded.needs_search and isinstance(given, Path) and not is_itf(given):
+            return self.check_logs([given])
+        found = self.check_steps(given)
+        is_open = self.loaded.logs is not None and found.fault is Fault.TWO_SUCCESSORS
+        if is_open and isinstance(given, Path) and given != STDIN:
+            return self.check_logs([given])
+        return _hinting(with_notes(found, self.loaded.unchecked))
+
+    # ---- A trace, or a log whose lines have one step each in full ----
+
+    def check_steps(self, given: Path | Trace) -> TraceVerdict:
+        """Check a trace in our format, as a file or open, a file of ITF, or with a mapping a log of any NDJSON."""
+        source = given.source if isinstance(given, Trace) else str(given)
+        try:
+            if isinstance(given, Path) and is_itf(given):
+                found = self._check_states(given)
+            else:
+                found = self._check_events(given, source)
+        except Exception as error:  # Whatever it is, it is this trace's alone.
+            found = failure(error, source)
+        return as_own_mistake(found)
+
+    def _check_states(self, given: Path) -> TraceVerdict:
+        if self.loaded.mapping is not None:
+            raise TraceError(str(given), 1, "an ITF file has every variable, and needs no mapping")
+        if self.parsed is not None:
+            raise TraceError(str(given), 1, "TLC alone checks no ITF file; leave --engine out")
+        spec, interface = self.loaded.spec, self.loaded.interface
+        return check_states(read_itf(given), spec, interface, Deadline(self.timeout_seconds))
+
+    def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
+        spec, interface, mapping = self.loaded.spec, self.loaded.interface, self.loaded.mapping
+        events = opened(given, source, spec, mapping)
+        if self.parsed is None:
+            path = given if isinstance(given, Path) and mapping is None else None
+            counted = watched(events, path, self.say, Deadline(self.timeout_seconds))
+            found = check_trace(counted, spec, interface, listener=self.listener)
+        else:
+            found = self._check_with_tlc(events, self.parsed)
+            if found.fault is not None and given != STDIN:
+                # TLC seldom has the place of a formula without a value.
+                compiled_spec = check_trace(opened(given, source, spec, mapping), spec, interface)
+                if compiled_spec.fault is not None:
+                    found.reason = compiled_spec.reason
+                    found.blame_spec(compiled_spec.fault)
+        found.notes += events.notes if isinstance(events, MappedTrace) else []
+        return found
+
+    def _check_with_tlc(self, events: Events, parsed: Parsed) -> TraceVerdict:
+        # Slow to import, and only this needs it.
+        from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec, check_with_tlc
+
+        subject = TlcSpec(self.loaded.spec, parsed, self.loaded.interface)
+        return check_with_tlc(events, subject, timeout_seconds=self.timeout_seconds, jar=self.jar)
+
+    # ---- Logs that are searched for what explains them ----
+
+    def check_logs(self, paths: Sequence[Path]) -> TraceVerdict:
+        """Return the verdict on the logs of one system, whatever goes wrong with them."""
+        try:
+            found = with_notes(as_own_mistake(self._search(paths)), self.loaded.unchecked)
+        except InterruptedAfterVerdict as cut:
+            cut.verdict.sources = list(map(source_name, paths))
+            raise
+        except Exception as error:  # Whatever it is, it is these logs' alone.
+            source = ", ".join(map(source_name, paths))
+            if isinstance(error, BadInputError) and not isinstance(error, TlaError):
+                found = malformed(source, str(error))
+            else:
+                found = as_own_mistake(failure(error, source))
+        found = _hinting(found)
+        found.sources = list(map(source_name, paths))
+        if len(paths) > 1 and not self.is_together:
+            found.notes.append("note: these files are taken for one log that was rotated; give others one by one")
+        return found
+
+    def _search(self, paths: Sequence[Path]) -> TraceVerdict:
+        assert self.loaded.logs is not None
+        if self.parsed is not None:
+            problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
+            raise TraceError(source_name(paths[0]), 1, problem)
+        timeout = self.timeout_seconds
+        return check_logs(paths, self.loaded.logs, timeout_seconds=timeout, strict=self.strict, say=self.say)
+
+
+def _hinting(found: TraceVerdict) -> TraceVerdict:
+    """Add what the author of a mapping may have left out, where a line is malformed."""
+    if found.verdict is Verdict.MALFORMED and _QUOTED_NUMBER.search(found.reason):
+        found.notes.append('note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping')
+    return found
+
+
 def own_check(
-    own: Path,
-    cfg: Path,
-    mapping: Path | None,
-    tlc: ByTlc | None = None,
+    files: SpecFiles,
     *,
-    search_path: Sequence[Path] = (),
-    jar: Path | None = None,
+    by_tlc: bool = False,
     timeout_seconds: float | None = None,
     strict: bool = False,
     say: Say = silent,
-) -> OwnLogs:
-    """Return the check of a trace, or with `mapping` of a log, against a spec of the reader's own.
+) -> OwnTraceCheck:
+    """Load a spec of the reader's own, and return the check of traces, or with a mapping of logs, against it.
 
-    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with;
-    `timeout_seconds`, how long a trace or the logs may take where the compiled spec takes the steps; `strict`, whether
-    logs do not pass if some explanation of them fails a property; `say`, called with the progress.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
-    loaded = load_mapped_spec(own, cfg, mapping, search_path=search_path, jar=jar)
-    check = partial(check_own, spec=loaded.spec, interface=loaded.interface, mapping=loaded.mapping)
-    if tlc is None:
-        plain: FileCheck = partial(check, timeout_seconds=timeout_seconds, say=say)
-        search: LogSearch = partial(check_logs, timeout_seconds=timeout_seconds)
-    else:
-        parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
-        plain, search = partial(check, check=partial(_check_with_tlc, parsed, tlc)), _refuse_search
-    return OwnLogs(plain, loaded.searched, loaded.always, strict, say, search, not_checked(loaded.spec))
-
-
-def _check_with_tlc(parsed: Parsed, tlc: ByTlc, trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
-    from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec, check_with_tlc
-
-    return check_with_tlc(trace, TlcSpec(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
-
-
-def _refuse_search(paths: Sequence[Path], subject: LogSpec, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
-    problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
-    raise TraceError(source_name(paths[0]), 1, problem)
+    loaded = load_mapped_spec(files)
+    parsed = parse_spec(files.module, files.cfg, search_path=files.library, jar=files.jar) if by_tlc else None
+    return OwnTraceCheck(loaded, parsed, files.jar, timeout_seconds, strict, say)

@@ -11,6 +11,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.both_ways_check import Offer, ProbedRun
 from lockstep.systems.system import Simulator
 from lockstep.trace.trace_format import FORMAT, OBSERVE, REFERENCE, Event, Header
+from raftref.choices import PUBLISHED
 
 # The reference is slow to import, and only runs of clusters need it.
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     AnyGroup: TypeAlias = Group[Any, Any, Any]
 
 P = TypeVar("P", bound="GroupPlan")
-
-#: The form of all flaws together that the code was released with.
-PUBLISHED = "published"
 
 
 def event_of(event: Mapping[str, Any]) -> Event:

@@ -22,7 +22,7 @@ from lockstep.trace.trace_format import Event, Header
 
 #: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
-Choices: TypeAlias = Mapping[str, Choice]
+HeaderChoices: TypeAlias = Mapping[str, Choice]
 
 #: A part of the protocol that a trace can reach: its kind and its name.
 Reached: TypeAlias = tuple[str, str]
@@ -42,9 +42,9 @@ class Constants:
     """
 
     allowed: Mapping[str, tuple[Choice, ...] | range]
-    defaults: Choices
+    defaults: HeaderChoices
     variants: Mapping[str, Mapping[str, str]]
-    values: Callable[[Sequence[str], Choices], Mapping[str, Value]]
+    values: Callable[[Sequence[str], HeaderChoices], Mapping[str, Value]]
     header_choices: Callable[[Mapping[str, Value]], tuple[tuple[str, ...], dict[str, Choice]]]
 
 

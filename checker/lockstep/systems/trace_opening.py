@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lockstep.models.search_result import SpecFiles
 from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace
@@ -17,25 +18,14 @@ from lockstep.trace.trace_reader import Trace, read_trace
 
 @dataclass(frozen=True, slots=True)
 class SpecOptions:
-    """The spec that traces are checked against: the one that each trace's header names, or one of the user's own.
+    """The spec that traces are checked against: the one that each trace's header names, or `own`, the user's.
 
-    `switches` replace constants of a header. `module` is the user's own spec; its `cfg` is the file beside it unless
-    another is named, `library` are further folders with modules, and `mapping` says which action each line of a log
-    is. `jar` is the tla2tools that specs are parsed with.
+    `switches` replace constants of a header, and `jar` is the tla2tools that its spec is parsed with.
     """
 
     switches: Switches = field(default_factory=dict)
-    module: Path | None = None
-    cfg: Path | None = None
-    library: tuple[Path, ...] = ()
-    mapping: Path | None = None
+    own: SpecFiles | None = None
     jar: Path | None = None
-
-    @property
-    def own_cfg(self) -> Path:
-        """The cfg of the user's own spec."""
-        assert self.module is not None
-        return self.cfg or self.module.with_suffix(".cfg")
 
     def switch_words(self) -> Iterator[str]:
         """Yield the switches as a command line has them: the name of a variant, or NAME=VALUE."""
@@ -44,10 +34,12 @@ class SpecOptions:
 
     def command_line(self) -> tuple[str, ...]:
         """Return the options of `lockstep check` that choose this spec, without the jar."""
-        own = [("--spec", self.module), ("--cfg", self.cfg), *(("-I", each) for each in self.library)]
-        words = [("--switch", word) for word in self.switch_words()]
-        paths = [(option, str(path)) for option, path in [*own, ("--mapping", self.mapping)] if path is not None]
-        return tuple(part for pair in [*words, *paths] for part in pair)
+        pairs = [("--switch", word) for word in self.switch_words()]
+        if (own := self.own) is not None:
+            library = (("-I", folder) for folder in own.library)
+            paths = [("--spec", own.module), ("--cfg", own.named_cfg), *library, ("--mapping", own.mapping)]
+            pairs += [(option, str(path)) for option, path in paths if path is not None]
+        return tuple(part for pair in pairs for part in pair)
 
 
 def open_with_spec(path: Path, options: SpecOptions) -> tuple[Trace, Spec, System]:
@@ -56,12 +48,12 @@ def open_with_spec(path: Path, options: SpecOptions) -> tuple[Trace, Spec, Syste
     Raises TraceError where the trace is malformed or of another spec, UnreadableError where it cannot be read, and as
     load_spec does.
     """
-    if options.module is None:
+    if options.own is None:
         trace = open_trace(path)
         system = system_of(trace.header, trace.source)
         return trace, compiled(system, trace.header, trace.source, options.switches, options.jar), system
-    system = own_system(options.module, options.own_cfg)
-    spec = load_own_spec(system, options.library, options.jar)
+    system = own_system(options.own)
+    spec = load_own_spec(options.own, system)
     trace = read_trace(path)
     if trace.header.spec != system.spec:
         raise TraceError(trace.source, 1, f"field `spec`: {trace.header.spec!r} is not {system.spec!r}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean, nearest
 from lockstep.systems.registry import SYSTEMS, constants
-from lockstep.systems.system import Choice, Choices, Constants, System
+from lockstep.systems.system import Choice, Constants, HeaderChoices, System
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts, parse_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
 
 #: Constants that replace those of a header; the name of a variant, with TRUE, stands for all that it chooses.
-Switches: TypeAlias = Choices
+Switches: TypeAlias = HeaderChoices
 
 
 class UncheckedPropertyError(BadInputError):

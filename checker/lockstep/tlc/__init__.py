@@ -27,7 +27,6 @@ from lockstep.tlc.tlc_result import (
     TlcLocation,
     TlcResult,
     TlcStep,
-    TlcVerdict,
     TlcViolation,
 )
 from lockstep.tlc.tlc_run import TLC_DEFAULTS, TlcOptions, TlcSimulation, run_tlc
@@ -52,7 +51,6 @@ __all__ = [
     "TlcResult",
     "TlcSimulation",
     "TlcStep",
-    "TlcVerdict",
     "TlcViolation",
     "ToolDied",
     "ToolMissing",

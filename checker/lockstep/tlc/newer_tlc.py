@@ -7,7 +7,8 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from lockstep.tlc.tlc_result import Cause, SpecError, TlcResult, TlcVerdict
+from lockstep.base.verdict import Verdict
+from lockstep.tlc.tlc_result import Cause, SpecError, TlcResult
 
 #: Entries that TLC 2.15 does not know, at the begin of a line, where they are written.
 _LATER = re.compile(r"^[ \t]*(?P<entry>ALIAS|POSTCONDITION|CHECK_DEADLOCK)\b", re.MULTILINE)
@@ -44,7 +45,7 @@ def explain_unknown_entry(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
     Arguments: `result`, of a run with `cfg` by the TLC of `jar`.
     Returns the result, with another error where this is why.
     """
-    if result.verdict is not TlcVerdict.ERROR or result.error is None or result.error.file != str(cfg):
+    if result.verdict is not Verdict.MALFORMED or result.error is None or result.error.file != str(cfg):
         return result
     text = cfg.read_text(encoding="utf-8", errors="replace")
     for found in _LATER.finditer(without_comments(text)):
@@ -89,7 +90,7 @@ def explain_missing_operator(result: TlcResult, jar: Path) -> TlcResult:
     reason = f"{version} has no {operator} of the module {at.module}: try --engine compiled, or a newer tla2tools.jar"
     return replace(
         result,
-        verdict=TlcVerdict.INCONCLUSIVE,
+        verdict=Verdict.INCONCLUSIVE,
         cause=Cause.TOOL_MISSING,
         reason=f"{reason} (--tla-tools)",
         violation=None,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.scratch import scratch
+from lockstep.base.verdict import Verdict
 from lockstep.tlc.tlc_output import parse_state
-from lockstep.tlc.tlc_result import TlcResult, TlcVerdict
+from lockstep.tlc.tlc_result import TlcResult
 from lockstep.tlc.tlc_run import TlcOptions, run_tlc
 
 _NODE = re.compile(r'^(?P<id>-?\d+) \[label="(?P<label>[^"\\]*(?:\\.[^"\\]*)*)"(?P<rest>[^\]]*)\];?$')
@@ -93,7 +94,7 @@ def dumped_graph(
     with deferred_interrupts(), scratch("graph") as folder:
         dump = folder / "graph.dot"
         result = run_tlc(spec_path, cfg_path, replace(options, dump=dump))
-        if result.verdict is not TlcVerdict.HOLDS:
+        if result.verdict is not Verdict.HOLDS:
             raise GraphError(f"{spec_path}: no whole state graph: {result.verdict.value}: {result.reason}")
         with dump.open(encoding="utf-8") as lines:
             yield lines, result

@@ -7,27 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lockstep.base.verdict import Verdict
+
 _LOCATION = re.compile(
     r"line (?P<line>\d+), col (?P<column>\d+) to line (?P<end_line>\d+), col (?P<end_column>\d+)"
     r" of module (?P<module>\w+)"
 )
-
-
-class TlcVerdict(StrEnum):
-    """The outcome of a run.
-
-    `error` means that the spec, its cfg or the request is malformed: there was nothing to judge.
-    """
-
-    HOLDS = "holds"
-    VIOLATED = "violated"
-    INCONCLUSIVE = "inconclusive"
-    ERROR = "error"
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of lockstep for this outcome: 0 holds, 1 violated, 2 malformed, 3 inconclusive."""
-        return {"holds": 0, "violated": 1, "error": 2, "inconclusive": 3}[self.value]
 
 
 class Cause(StrEnum):
@@ -190,15 +175,16 @@ class Progress:
 class TlcResult:
     """The outcome of one run of TLC.
 
-    `reason` is one line in words. `cause` is set exactly for an inconclusive run, `error` for a malformed
-    one. A violated run has its `violation`, and a counterexample when TLC prints one. The counts are TLC's
-    last: final when the run ended by itself, else those of the last progress report, and None when there was
-    none; a simulation has `simulation` instead. `depth` is the depth that TLC reports (it reports none after
-    a liveness violation). `user_output` is what the spec printed, its last lines. `output_tail` is the last
-    of all output, for a diagnosis. `wall_seconds` includes the start of the JVM.
+    The verdict is malformed where the spec, its cfg or the request is: then there was nothing to judge. `reason` is
+    one line in words. `cause` is set exactly for an inconclusive run, `error` for a malformed one. A violated run
+    has its `violation`, and a counterexample when TLC prints one. The counts are TLC's last: final when the run
+    ended by itself, else those of the last progress report, and None when there was none; a simulation has
+    `simulation` instead. `depth` is the depth that TLC reports (it reports none after a liveness violation).
+    `user_output` is what the spec printed, its last lines. `output_tail` is the last of all output, for a
+    diagnosis. `wall_seconds` includes the start of the JVM.
     """
 
-    verdict: TlcVerdict
+    verdict: Verdict
     reason: str
     cause: Cause | None = None
     violation: TlcViolation | None = None

@@ -14,12 +14,13 @@ from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.package_data import common_dir
 from lockstep.base.scratch import disk_full_reason, scratch
 from lockstep.base.text_files import NotUtf8Error, text_of
+from lockstep.base.verdict import Verdict
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.module_files import project_files
 from lockstep.tlc.newer_tlc import explain_missing_operator, explain_unknown_entry, lacking_modules
 from lockstep.tlc.supervised_process import NO_LIMIT, Budget, Lines, ToolMissing, run_supervised
 from lockstep.tlc.tlc_output import OutputReader
-from lockstep.tlc.tlc_result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
+from lockstep.tlc.tlc_result import Cause, Progress, PropertyKind, SpecError, TlcResult
 from lockstep.tlc.tlc_verdict import TlcRequest, judge
 from lockstep.tlc.unicode_symbols import Rewritten, rewrite_in_ascii
 
@@ -82,7 +83,7 @@ def run_tlc(
     Arguments: `spec_path` and `cfg_path`, the module and its configuration; `options`, how; `on_progress`, called with
     TLC's progress reports; `cancel`, an event that ends the run.
     Returns the result. Missing tools, a dead JVM and a spent budget are inconclusive results, malformed specs
-    are `error` results; neither raises. No process or file of TLC's is left but the dump.
+    are malformed results; neither raises. No process or file of TLC's is left but the dump.
     Raises EnvironmentFailedError, or OSError, where temporary files cannot be written, and BadInputError where the
     modules cannot be rewritten in ASCII. Interrupts are acted on after the JVM is dead and its files are removed, see
     deferred_interrupts (outside the main thread use `cancel`).
@@ -92,7 +93,7 @@ def run_tlc(
     for file in (spec, cfg):
         if not file.is_file():
             error = SpecError(str(file), None, None, "no such file")
-            return TlcResult(TlcVerdict.ERROR, str(error), error=error)
+            return TlcResult(Verdict.MALFORMED, str(error), error=error)
     reader = OutputReader(on_progress)
     try:
         with deferred_interrupts() as interrupts, scratch("tlc") as folder:
@@ -110,13 +111,13 @@ def run_tlc(
                 _restore(options.dump, read.project)
             lacking = disk_full_reason(folder) if ended.status != 0 else None
     except ToolMissing as problem:
-        return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
+        return TlcResult(Verdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(TlcRequest(spec, cfg, options.simulation is not None), reader, ended)
     jar = find_tla2tools(options.jar)
     result = explain_missing_operator(explain_unknown_entry(result, cfg, jar), jar)
     if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
         reason = f"TLC cannot write its temporary files: {lacking}"
-        result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)
+        result = replace(result, verdict=Verdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)
         result = replace(result, error=None, violation=None)
     return replace(result, wall_seconds=time.monotonic() - started, command=tuple(command))
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lockstep.base.verdict import no_state_reason, violation_reason
+from lockstep.base.verdict import Verdict, no_state_reason, violation_reason
 from lockstep.tlc.supervised_process import FinishedProcess, ProcessEnd, killed_by
 from lockstep.tlc.tlc_messages import MessageCode, Severity, TlcMessage
 from lockstep.tlc.tlc_output import OutputReader, cfg_properties, parse_state
@@ -23,7 +23,6 @@ from lockstep.tlc.tlc_result import (
     TlcLocation,
     TlcResult,
     TlcStep,
-    TlcVerdict,
     TlcViolation,
 )
 from lockstep.tlc.unicode_symbols import hint_at
@@ -91,7 +90,7 @@ def _with_facts(reader: OutputReader, ended: FinishedProcess) -> TlcResult:
     """A result with all that was read and no verdict of its own yet (inconclusive, to be safe)."""
     progress = None if reader.simulation is not None else reader.progress
     return TlcResult(
-        verdict=TlcVerdict.INCONCLUSIVE,
+        verdict=Verdict.INCONCLUSIVE,
         reason="",
         counterexample=reader.counterexample(),
         distinct=None if progress is None else progress.distinct,
@@ -110,7 +109,7 @@ def _with_facts(reader: OutputReader, ended: FinishedProcess) -> TlcResult:
 
 
 def _inconclusive(partial: TlcResult, cause: Cause, reason: str) -> TlcResult:
-    return replace(partial, verdict=TlcVerdict.INCONCLUSIVE, cause=cause, reason=reason)
+    return replace(partial, verdict=Verdict.INCONCLUSIVE, cause=cause, reason=reason)
 
 
 def _judge_interruption(ended: FinishedProcess, partial: TlcResult) -> TlcResult | None:
@@ -160,7 +159,7 @@ def _judge_malformed(
         error = SpecError(str(request.spec), line, column, first.text, parsed=True)
     if error is None:
         return None
-    return replace(partial, verdict=TlcVerdict.ERROR, reason=str(error), error=error, counterexample=None)
+    return replace(partial, verdict=Verdict.MALFORMED, reason=str(error), error=error, counterexample=None)
 
 
 def _cfg_error(message: TlcMessage, cfg: Path) -> SpecError:
@@ -260,7 +259,7 @@ def _judge_violation(
         )
     return replace(
         partial,
-        verdict=TlcVerdict.VIOLATED,
+        verdict=Verdict.VIOLATED,
         reason=_sentence(violation),
         violation=violation,
         counterexample=counterexample,
@@ -359,6 +358,6 @@ def _judge_end(request: TlcRequest, reader: OutputReader, ended: FinishedProcess
         return _inconclusive(partial, Cause.VACUOUS, no_state_reason(partial.generated or 0))
     return replace(
         partial,
-        verdict=TlcVerdict.HOLDS,
+        verdict=Verdict.HOLDS,
         reason=f"no error in {partial.distinct} distinct states, depth {partial.depth}",
     )

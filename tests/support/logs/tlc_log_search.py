@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.scratch import scratch
+from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.module_actions import ActionDefinitions
 from lockstep.conformance.by_tlc.module_properties import PropertyParts
 from lockstep.conformance.by_tlc.module_text import printed_values
@@ -28,7 +29,7 @@ from lockstep.tla.compile.named_formulas import behaviour
 from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.syntax.tree import Bound
 from lockstep.tla.values.quantifier_bounds import KnownValue, Matching
-from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, run_tlc
 
 #: While TLC searches it keeps, of each of several logs, how many lines were explained at most, after which positions,
 #: and which properties had failed at the end. Each is printed when it is new. All these operators hold.
@@ -86,7 +87,7 @@ def explore(subject: LogSpec, parsed: Parsed, orders: Sequence[Order]) -> list[E
     with scratch("logs") as folder:
         files = module.write(folder)
         result = run_tlc(*files, TlcOptions(deadlock_check=False, is_short=True, library=parsed.directories))
-    assert result.verdict is TlcVerdict.HOLDS, result.reason
+    assert result.verdict is Verdict.HOLDS, result.reason
     found = [Explored() for _ in orders]
     for _, what, log, *rest in printed_values(result.user_output, module.names.print_start):
         here = found[log - 1]

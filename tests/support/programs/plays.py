@@ -8,7 +8,7 @@ from pathlib import Path
 from lockstep.jobs.play.play_game import Game, play_model, play_own_spec
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.jobs.play.play_session import Visit
-from lockstep.systems.trace_opening import SpecOptions
+from lockstep.models.search_result import SpecFiles
 from lockstep.tla.values.kinds import Value
 from tests.support.places import ROOT, SPECS
 
@@ -41,11 +41,11 @@ def flawed() -> Game:
 
 
 def ways() -> Game:
-    return play_own_spec(SpecOptions(module=SPECS / "play" / "Ways.tla"))
+    return play_own_spec(SpecFiles(SPECS / "play" / "Ways.tla"))
 
 
 def lock_service() -> Game:
-    return play_own_spec(SpecOptions(module=LOCK_SERVICE))
+    return play_own_spec(SpecFiles(LOCK_SERVICE))
 
 
 def scenario_file(folder: Path, text: str) -> Path:

@@ -13,6 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.conformance.json_values import to_tree, to_value
 from lockstep.jobs.fleet_both_ways import by_plan, check_cluster_both_ways
+from lockstep.report.verdict_text import finding_text
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
 from raftref.action import NotEnabled
 from raftref.dledger.messages import message_from
@@ -101,6 +102,12 @@ def test_an_action_that_one_node_alone_never_takes_is_noticed(monkeypatch: pytes
     found = asked("fine")
     assert {(each.kind, each.name, each.node) for each in found.findings} == {("refused", "RefuseAppend", "n2")}
     assert REFERENCE.by_traces(["fine"]) == ""
+    first = found.findings[0]
+    head, *rest = finding_text(found.source, first).splitlines()
+    place = f"{found.source}:{first.line}"
+    assert head == f"{place}: LS204 RefuseAppend is a step the spec allows here, and the system refuses it"
+    assert rest[0] == "    the spec allows it, and the system refuses it"
+    assert rest[-2].startswith("    spec       ") and rest[-1].startswith("    reference  ")
 
 
 def the_first(function: str, before: str, after: str) -> Mutant:

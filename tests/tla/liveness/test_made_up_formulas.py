@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.verdict import Verdict
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
-from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, TlcResult, run_tlc
 from tests.support.sampling import SEED
 from tests.support.tla.tla_temporal import TemporalSpec, made_up_spec
 
@@ -46,8 +47,8 @@ def contradicts_itself(spec: TemporalSpec, name: str, folder: Path) -> bool:
     TLC 2.15 finds `~([](~[](x < 1) \\/ <>(y = 1)))` violated where x and y stay 0, and it finds that
     `~([](<>(x >= 1) \\/ <>(y = 1)))` holds: a `~` before `[]` is lost on it.
     """
-    return asked(spec, folder, name).verdict is TlcVerdict.VIOLATED and (
-        asked(spec, folder, f"{name}Pushed").verdict is TlcVerdict.HOLDS
+    return asked(spec, folder, name).verdict is Verdict.VIOLATED and (
+        asked(spec, folder, f"{name}Pushed").verdict is Verdict.HOLDS
     )
 
 
@@ -56,9 +57,9 @@ def compare(seed: int, folder: Path) -> tuple[int, int]:
     spec = made_up_spec(seed, PROPERTIES)
     violated = {name for name in spec.properties if is_violated(spec, name, folder)}
     holding = [name for name in spec.properties if name not in violated]
-    if holding and (said := asked(spec, folder, *holding)).verdict is not TlcVerdict.HOLDS:
+    if holding and (said := asked(spec, folder, *holding)).verdict is not Verdict.HOLDS:
         single = {name: asked(spec, folder, name) for name in holding}
-        wrong = {name: each.reason for name, each in single.items() if each.verdict is not TlcVerdict.HOLDS}
+        wrong = {name: each.reason for name, each in single.items() if each.verdict is not Verdict.HOLDS}
         refused = {name for name, reason in wrong.items() if REFUSED in reason}
         refused |= {name for name in wrong.keys() - refused if contradicts_itself(spec, name, folder)}
         assert wrong.keys() <= refused, f"seed {seed}: TLC says of what holds {wrong}\n{spec.text}"
@@ -67,7 +68,7 @@ def compare(seed: int, folder: Path) -> tuple[int, int]:
     for name in sorted(violated)[:VIOLATED_CHECKED]:
         result = asked(spec, folder, name)
         refused_too = REFUSED in result.reason
-        assert refused_too or result.verdict is TlcVerdict.VIOLATED, (
+        assert refused_too or result.verdict is Verdict.VIOLATED, (
             f"seed {seed}: TLC says of {name}: {result.reason}\n{spec.text}"
         )
     return len(holding), len(violated)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
+from lockstep.base.verdict import Verdict
+from lockstep.tlc import TlcOptions, run_tlc
 from tests.support.programs.lockstep_command import lockstep
 
 #: The token is handed on for ever, so that it stays nowhere.
@@ -44,7 +45,7 @@ def test_a_temporal_property_that_tlc_passes_under_a_symmetry_is_inconclusive(fo
     code, said = model(folder, "PROPERTY Stays\n", "--engine", "compiled")
     assert (code, "temporal property Stays is violated" in said) == (1, True)
     code, said = model(folder, "PROPERTY Stays\n" + SYMMETRY, "--format", "json")
-    assert run_tlc(folder / "Token.tla", folder / "Token.cfg", TlcOptions()).verdict is TlcVerdict.HOLDS
+    assert run_tlc(folder / "Token.tla", folder / "Token.cfg", TlcOptions()).verdict is Verdict.HOLDS
     result = json.loads(said)
     words = "the SYMMETRY Same leaves too few behaviours to check Stays; remove it"
     assert (code, result["verdict"], result["reason"].endswith(f", but {words}")) == (3, "inconclusive", True)

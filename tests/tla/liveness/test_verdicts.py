@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.verdict import Verdict
 from lockstep.tla.explore import explore
 from lockstep.tla.liveness.behaviour_graph import Valuation, graph_of
 from lockstep.tla.liveness.lasso_search import find_violation
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
-from lockstep.tlc import PropertyKind, TlcOptions, TlcVerdict, run_tlc
+from lockstep.tlc import PropertyKind, TlcOptions, run_tlc
 from tests.support.places import SPECS
 from tests.support.sampling import sampled
 
@@ -106,7 +107,7 @@ def test_the_properties_that_are_violated_are_those_that_are_violated_in_tlc(ass
     assert violated(tmp_path, assumed) == set(VIOLATED[assumed].split())
 
 
-def tlc(folder: Path, assumed: str, *properties: str) -> TlcVerdict:
+def tlc(folder: Path, assumed: str, *properties: str) -> Verdict:
     """TLC's verdict on properties together."""
     return run_tlc(
         *written(folder, assumed, *(f"PROPERTY {name}" for name in properties)),
@@ -120,7 +121,7 @@ def holding(assumed: str) -> list[str]:
 
 @pytest.mark.parametrize("assumed", HELD)
 def test_tlc_finds_that_the_other_properties_hold(assumed: str, tmp_path: Path) -> None:
-    assert tlc(tmp_path, assumed, *holding(assumed)) is TlcVerdict.HOLDS
+    assert tlc(tmp_path, assumed, *holding(assumed)) is Verdict.HOLDS
 
 
 @pytest.mark.parametrize(("assumed", "name"), sampled(BROKEN, BROKEN[::4]))
@@ -129,24 +130,24 @@ def test_tlc_finds_a_violation_where_the_search_finds_one(assumed: str, name: st
     found = explore(load_spec(*cfg), SearchOptions(check_deadlock=False)).violation
     assert found is not None
     assert (found.kind, found.name) == ("temporal property", name)
-    assert tlc(tmp_path, assumed, name) is TlcVerdict.VIOLATED
+    assert tlc(tmp_path, assumed, name) is Verdict.VIOLATED
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("assumed", [assumed for assumed in VIOLATED if assumed not in HELD])
 def test_tlc_finds_that_the_properties_hold_under_every_assumption(assumed: str, tmp_path: Path) -> None:
-    assert tlc(tmp_path, assumed, *holding(assumed)) is TlcVerdict.HOLDS
+    assert tlc(tmp_path, assumed, *holding(assumed)) is Verdict.HOLDS
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("assumed", VIOLATED)
 def test_tlc_finds_every_violation(assumed: str, tmp_path: Path) -> None:
     names = [name for name in VIOLATED[assumed].split() if name not in BEYOND]
-    assert [name for name in names if tlc(tmp_path, assumed, name) is not TlcVerdict.VIOLATED] == []
+    assert [name for name in names if tlc(tmp_path, assumed, name) is not Verdict.VIOLATED] == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", BEYOND)
 def test_tlc_has_no_answer_to_the_formulas_that_it_cannot_handle(name: str, tmp_path: Path) -> None:
     asked = run_tlc(*written(tmp_path, "Plain", f"PROPERTY {name}"), TlcOptions(deadlock_check=False, is_short=True))
-    assert asked.verdict is TlcVerdict.ERROR or (asked.violation and asked.violation.kind is PropertyKind.EVALUATION)
+    assert asked.verdict is Verdict.MALFORMED or (asked.violation and asked.violation.kind is PropertyKind.EVALUATION)

@@ -129,6 +129,7 @@ def choose_spec(
 ) -> SpecChoice:
     """Return the spec that the options of against_options choose; raises UsageError where they do not fit together."""
     from lockstep.base.extras import extra
+    from lockstep.models.search_result import SpecFiles
     from lockstep.systems.trace_specs import switches_of
 
     with extra("spark"):
@@ -141,7 +142,7 @@ def choose_spec(
     if own is not None:
         if words:
             raise click.UsageError("--switch is for traces of a system that lockstep knows")
-        return OwnSpec(own, cfg_of(own, cfg), mapping, library, strict)
+        return OwnSpec(SpecFiles(own, cfg_of(own, cfg), library, mapping=mapping), strict)
     try:
         switches_of(words)
     except BadInputError as error:

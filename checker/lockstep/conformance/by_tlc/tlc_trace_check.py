@@ -26,9 +26,9 @@ from lockstep.conformance.trace_verdict import (
     place_of_property,
 )
 from lockstep.tla.loading.spec_project import Parsed
-from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.tla.spec import TWO_SUCCESSORS, AmbiguousStep, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
-from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
+from lockstep.tlc import Budget, TlcOptions, TlcResult, ToolDied, run_tlc
 from lockstep.tlc.tlc_result import Cause, PropertyKind
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
@@ -64,7 +64,7 @@ def check_with_tlc(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        check.fail(failure(error, trace.source, check.place))
+        check.result.fail(failure(error, trace.source, check.place))
     check.result.seconds = time.monotonic() - begin
     return check.result
 
@@ -97,10 +97,10 @@ def hold_with_tlc(traces: Sequence[Events], subject: TlcSpec, *, jar: Path | Non
             deadlock_check=False, is_short=len(events) < MAX_SHORT_EVENTS, library=subject.parsed.directories, jar=jar
         )
         result = run_tlc(spec, cfg, options)
-    if result.verdict in (TlcVerdict.INCONCLUSIVE, TlcVerdict.ERROR):
+    if result.verdict in (Verdict.INCONCLUSIVE, Verdict.MALFORMED):
         raise ToolDied(f"TLC: {result.reason}")
     # A trace of n events that is a behaviour has n + 1 states, and a None between two traces has a number, too.
-    return result.verdict is TlcVerdict.HOLDS and result.distinct == len(events) + 1
+    return result.verdict is Verdict.HOLDS and result.distinct == len(events) + 1
 
 
 class _TlcCheck:
@@ -121,24 +121,20 @@ class _TlcCheck:
         module = self._module()
         with scratch("trace") as folder:
             result = self._run_to_the_last(module, folder)
-            if result.verdict is TlcVerdict.VIOLATED:
+            if result.verdict is Verdict.VIOLATED:
                 # What is left is an error of evaluation. TLC does not always report where it was, so the module
                 # prints what it does before it does it.
                 module = self._module(probing=True)
                 result = self._run_to_the_last(module, folder)
         self.result.notes += [f"note: {why}" for why in module.unwritten.values()]
         self._note_violations()
-        if result.verdict is TlcVerdict.VIOLATED:
+        if result.verdict is Verdict.VIOLATED:
             self._judge_error(module, result)
         else:
             self._judge(module, result)
 
     def _module(self, *, probing: bool = False) -> TraceModule:
         return TraceModule(self.spec, self.parsed, self.interface, self.events, probing=probing)
-
-    def fail(self, failed: TraceVerdict) -> None:
-        """Take over the verdict that an error led to; what was counted and found so far stays."""
-        self.result.verdict, self.result.reason = failed.verdict, failed.reason
 
     def read(self) -> None:
         """Read the events up to the first that is malformed: what comes before it is checked first."""
@@ -176,7 +172,7 @@ class _TlcCheck:
     def _run_tlc(self, module: TraceModule, folder: Path, without: Collection[str]) -> TlcResult:
         left = None if self.deadline is None else self.deadline - time.monotonic()
         if left is not None and left <= 0:
-            return TlcResult(TlcVerdict.INCONCLUSIVE, "its time is spent", Cause.TIMED_OUT)
+            return TlcResult(Verdict.INCONCLUSIVE, "its time is spent", Cause.TIMED_OUT)
         spec, cfg = module.write(folder, without)
         options = TlcOptions(
             deadlock_check=False,
@@ -210,13 +206,13 @@ class _TlcCheck:
 
     def _judge(self, module: TraceModule, result: TlcResult) -> None:
         """Give the verdict on TLC's last run, in which it found nothing violated."""
-        if result.verdict is TlcVerdict.INCONCLUSIVE:
+        if result.verdict is Verdict.INCONCLUSIVE:
             self._stops(result)
-        elif result.verdict is TlcVerdict.ERROR:
+        elif result.verdict is Verdict.MALFORMED:
             raise TlaError(f"TLC refuses the module of this trace: {result.reason}")
         elif result.depth is None or result.distinct != result.depth:
             states = f"{result.distinct} states at depth {result.depth}"
-            raise TlaError(f"{states}: an event {TWO_SUCCESSORS}, or there are two initial states")
+            raise AmbiguousStep(f"{states}: an event {TWO_SUCCESSORS}, or there are two initial states")
         else:
             self._judge_depth(module, result.depth - 1, _printed(module, result))
 
@@ -224,7 +220,7 @@ class _TlcCheck:
         """Give the verdict where TLC did not come to an end: what it found before is true all the same."""
         self.result.reason = f"TLC: {result.reason}"
         if self.result.findings:
-            conclude(self.result)
+            conclude(self.result, has_unchecked=self.interface.has_unchecked)
             self.result.reason += f"; the rest is not checked: TLC: {result.reason}"
 
     def _judge_depth(self, module: TraceModule, taken: int, printed: Mapping[int, tuple[str, Value]]) -> None:
@@ -234,7 +230,7 @@ class _TlcCheck:
             self._deviates(taken + 1, printed.get(taken + 1))
         elif self.malformed is not None:
             raise self.malformed
-        conclude(self.result)
+        conclude(self.result, has_unchecked=self.interface.has_unchecked)
 
     def _count(self, taken: int) -> None:
         done = [read.event for read in self.events[:taken]]

@@ -11,12 +11,12 @@ from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.play.play_session import Offer, Session
 from lockstep.jobs.view.counterexample_view import model_system, page_context
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
 from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
 from lockstep.systems.registry import model_named
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace
-from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
@@ -74,14 +74,13 @@ def play_model(name: str, jar: Path | None = None) -> Game:
     return Game(Session(spec), context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec))
 
 
-def play_own_spec(options: SpecOptions) -> Game:
+def play_own_spec(files: SpecFiles) -> Game:
     """Play a spec of the user's own; raises as load_spec does."""
-    module, cfg = options.module, options.own_cfg
-    assert module is not None
-    system = own_system(module, cfg)
-    spec = load_own_spec(system, options.library, options.jar)
-    context = PageContext(system, spec, module_texts(module, options.library))
-    return Game(Session(spec), context, f"{module.stem}, {cfg.name}", module.stem, notes=not_checked(spec))
+    system = own_system(files)
+    spec = load_own_spec(files, system)
+    context = PageContext(system, spec, module_texts(files.module, files.library))
+    name = files.module.stem
+    return Game(Session(spec), context, f"{name}, {files.cfg.name}", name, notes=not_checked(spec))
 
 
 def play_header(header: Header, source: str, name: str, jar: Path | None = None) -> Game:

@@ -17,7 +17,6 @@ from lockstep.systems.node_picture import shown
 from lockstep.systems.own_traces import own_system
 from lockstep.systems.registry import SYSTEMS, model_named
 from lockstep.systems.system import System
-from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
@@ -53,24 +52,22 @@ def view_model(name: str, say: Say = silent) -> tuple[ShownBehaviour, PageContex
     return _shown(behaviour, context, f"{name}: {label}", label, reason, f"{reason}{at}", Verdict.VIOLATED), context
 
 
-def view_own_spec(options: SpecOptions, say: Say = silent) -> tuple[ShownBehaviour, PageContext]:
+def view_own_spec(files: SpecFiles, say: Say = silent) -> tuple[ShownBehaviour, PageContext]:
     """Return the counterexample to show that a search of a spec of the user's own finds.
 
     Arguments: `say`, called with the number of states that were found.
     Raises NothingToShowError where nothing is wrong, NoVerdictError where the search gave up, and as load_spec does.
     """
-    module, cfg, library, jar = options.module, options.own_cfg, options.library, options.jar
-    assert module is not None
+    module = files.module
     found = explore_spec(
-        SpecFiles(module, cfg, library=tuple(library), jar=jar),
+        files,
         Engine.COMPILED,
         SearchOptions(on_progress=lambda search: say(f"{module.name}: {search.distinct:,} distinct states")),
     )
     if found.counterexample is None:
         error = NoVerdictError if found.verdict is Verdict.INCONCLUSIVE else NothingToShowError
         raise error(f"{module}: there is no counterexample to view: {found.reason}")
-    spec = load_spec(module, cfg, search_path=library, jar=jar)
-    context = PageContext(own_system(module, cfg), spec, module_texts(module, library))
+    context = PageContext(own_system(files), files.load(), module_texts(module, files.library))
     title = f"{module.stem}: {found.property or found.verdict}"
     label = found.property or ""
     return _shown(found.counterexample, context, title, label, found.reason, found.reason, found.verdict), context

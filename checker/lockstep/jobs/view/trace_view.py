@@ -11,23 +11,23 @@ import msgspec
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.state_check import follow_states
-from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.conformance.trace_verdict import Fault, TraceVerdict
 from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.jobs.view.remarks import failed_properties, remarks_on
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, TraceWindow
 from lockstep.logs.explanation_search import ExplainingRun
 from lockstep.logs.log_check import best_explanation, explain_logs
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.file_check import KnownTraceCheck, header_of_states
-from lockstep.systems.own_logs import load_mapped_spec
-from lockstep.systems.own_traces import as_own_mistake, check_own
+from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck, header_of_states
+from lockstep.systems.mapped_spec import load_mapped_spec
+from lockstep.systems.own_traces import as_own_mistake
 from lockstep.systems.trace_files import open_trace
-from lockstep.systems.trace_opening import SpecOptions
 from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
 from lockstep.tla.loading.spec_project import module_texts
-from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
 from lockstep.trace.trace_format import Header
 
@@ -64,7 +64,7 @@ def _known_context(header: Header, path: Path, switches: Switches) -> PageContex
 
 
 def view_own_logs(
-    paths: Sequence[Path], options: SpecOptions, say: Say = silent, *, whole: bool = False
+    paths: Sequence[Path], files: SpecFiles, say: Say = silent, *, whole: bool = False
 ) -> tuple[ShownBehaviour, PageContext]:
     """Return a trace, or the logs of one system, of a spec of the user's own.
 
@@ -73,24 +73,21 @@ def view_own_logs(
     Raises NothingToShowError where a line is malformed, NoVerdictError where the check gave up; BadInputError as
     load_mapped_spec does.
     """
-    assert options.module is not None
-    own = load_mapped_spec(
-        options.module, options.own_cfg, options.mapping, search_path=options.library, jar=options.jar
-    )
-    context = PageContext(own.system, own.spec, module_texts(own.system.module, options.library))
+    own = load_mapped_spec(files)
+    context = PageContext(own.system, own.spec, module_texts(own.system.module, files.library))
     title = f"{', '.join(path.name for path in paths)}, {own.system.title}"
-    if len(paths) == 1 and not own.always:
+    if len(paths) == 1 and not own.needs_search:
         (path,) = paths
         if is_itf(path):
             return _states(title, read_itf(path), context, whole=whole), context
         window = TraceWindow(whole=whole)
-        verdict = check_own(path, own.spec, own.interface, own.mapping, listener=window, say=say)
-        if own.searched is None or TWO_SUCCESSORS not in verdict.reason:
+        verdict = OwnTraceCheck(own, listener=window, say=say).check_steps(path)
+        if own.logs is None or verdict.fault is not Fault.TWO_SUCCESSORS:
             refuse_no_verdict(verdict)
             return _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context), context
-    if own.searched is None or (len(paths) > 1 and own.searched.mapping.files != "together"):
+    if own.logs is None or (len(paths) > 1 and own.logs.mapping.files != "together"):
         raise NothingToShowError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
-    verdict, found = explain_logs(paths, own.searched, say=say)
+    verdict, found = explain_logs(paths, own.logs, say=say)
     refuse_no_verdict(verdict)
     assert found is not None, "logs without a verdict were refused"
     steps = list(_explaining_steps(best_explanation(found), own.spec))

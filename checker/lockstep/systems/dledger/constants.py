@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockstep.systems.feature_constants import PUBLISHED, REPAIRED, FeatureConstants
+from lockstep.systems.feature_constants import FeatureConstants
 from lockstep.systems.node_picture import shown
-from lockstep.systems.system import Choice, Choices, Constants
+from lockstep.systems.system import Choice, Constants, HeaderChoices
 from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
+from raftref.choices import PUBLISHED, REPAIRED
 from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
 
 #: The feature that the reference always has.
@@ -17,10 +18,10 @@ CHOICES = FeatureConstants((STEPWISE_ELECTIONS, *map(str, Feature)), tuple(map(s
 header_constants = CHOICES.in_header
 
 #: A feature that a header does not name is off, a flaw as published in 0.2.7.
-DEFAULTS: Choices = {**dict.fromkeys(map(str, Feature), False), **CHOICES.forms(IN_0_2_7)}
+DEFAULTS: HeaderChoices = {**dict.fromkeys(map(str, Feature), False), **CHOICES.forms(IN_0_2_7)}
 
 
-def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
+def _values(nodes: Sequence[str], chosen: HeaderChoices) -> Mapping[str, Value]:
     """Return the constants of the spec for those of a header."""
     return {
         "Node": frozenset(nodes),

@@ -48,12 +48,12 @@ from lockstep.systems.dledger.recording_lines import (
 )
 from lockstep.systems.dledger.recording_reader import RECORDING
 from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
-from lockstep.systems.feature_constants import REPAIRED
 from lockstep.systems.recording_file import NodeLine, RecordingLine, line_uses
 from lockstep.trace import trace_format as trace
 from lockstep.trace.imported_trace import Imported, Summary
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import OBSERVE, Event
+from raftref.choices import REPAIRED
 from raftref.dledger.choices import Feature, Flaw
 
 SPEC = "DLedger"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockstep.systems.feature_constants import PUBLISHED, REPAIRED, FeatureConstants
+from lockstep.systems.feature_constants import FeatureConstants
 from lockstep.systems.node_picture import shown
-from lockstep.systems.system import Choice, Choices, Constants
+from lockstep.systems.system import Choice, Constants, HeaderChoices
 from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
+from raftref.choices import PUBLISHED, REPAIRED
 from raftref.hashicorp.choices import IN_V173, Feature, Flaw
 
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
@@ -18,7 +19,7 @@ CHOICES = FeatureConstants(tuple(map(str, Feature)), tuple(map(str, Flaw)))
 header_constants = CHOICES.in_header
 
 
-def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
+def _values(nodes: Sequence[str], chosen: HeaderChoices) -> Mapping[str, Value]:
     """Return the constants of the spec: the first nodes vote (0: all of them), those behind them only store the log."""
     voters, nonvoters = int(chosen["Voters"]) or len(nodes), int(chosen["Nonvoters"])
     bounds = ("Fifo", "MaxAppendEntries", "TrailingLogs", "RetainSnapshots")

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from lockstep.systems.feature_constants import PUBLISHED
 from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
 from lockstep.systems.plan_floors import RarePart, Unreachable, few_and_whole, parts, rare_parts, unreachable_parts
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
+from raftref.choices import PUBLISHED
 
 #: The actions that write, so that a write of them can fail or be the last.
 WRITING = (

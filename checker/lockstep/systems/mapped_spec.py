@@ -1,49 +1,23 @@
-"""Logs of the reader's own: the fit of a mapping and a spec, and the way in which logs are checked."""
+"""A spec of the reader's own with the mapping of its logs, and what the one must have for the other."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.progress import Say, silent
 from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
-from lockstep.base.verdict import Verdict
 from lockstep.conformance.spec_interface import Interface
-from lockstep.conformance.trace_verdict import TraceVerdict, failure, malformed
-from lockstep.logs.log_check import InterruptedAfterVerdict, LogSpec, check_logs
-from lockstep.logs.log_rotation import logs_of
+from lockstep.logs.log_check import LogSpec
 from lockstep.logs.mapping import FieldSource, Mapping, StepPattern, mapping_error, read_mapping
-from lockstep.systems.own_traces import as_own_mistake, load_own_spec, own_system, with_notes
+from lockstep.models.search_result import SpecFiles
+from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
 from lockstep.systems.system import System
-from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.trace.itf_reader import is_itf
-from lockstep.trace.json_lines import STDIN, source_name
-from lockstep.trace.trace_reader import Trace
-
-#: A text that stands where a number should, in the words of both engines.
-_QUOTED_NUMBER = re.compile(
-    r'"-?\d+" and -?\d+ cannot be compared|-?\d+ and "-?\d+" cannot be compared'
-    r'|"-?\d+" is in the integer interval|integer -?\d+ with non-integer: "-?\d+"'
-)
-
-#: Checks one log whose lines have one step each in full.
-Plain = Callable[[Path | Trace], TraceVerdict]
-
-
-class LogSearch(Protocol):
-    """Searches for the behaviours that explain the logs of one system."""
-
-    def __call__(
-        self, paths: Sequence[Path], subject: LogSpec, *, strict: bool = False, say: Say = silent
-    ) -> TraceVerdict:
-        """Return the verdict, as check_logs does."""
 
 
 def refuse_mapping(mapping: Mapping, spec: Spec, path: Path, observe: str) -> None:
@@ -159,109 +133,46 @@ def _leaves_open(step: StepPattern, spec: Spec) -> bool:
     return step.args.keys() != set(spec.actions[step.action or ""].params)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLogs:
-    """The check of logs of the reader's own.
-
-    `plain` checks a log whose lines have one step each in full; `searched` is there where lines leave more open,
-    and `always` says whether they all do. `search` is the engine. `notes` name what no trace is checked for.
-    """
-
-    plain: Plain
-    searched: LogSpec | None = None
-    always: bool = False
-    strict: bool = False
-    say: Say = silent
-    search: LogSearch = check_logs
-    notes: tuple[str, ...] = ()
-
-    @property
-    def together(self) -> bool:
-        """Whether several files are the logs of one system."""
-        return self.searched is not None and self.searched.mapping.files == "together"
-
-    def systems(self, paths: Sequence[Path]) -> list[Sequence[Path]]:
-        """Return the files of each system: of all logs, or of each one, which may be rotated.
-
-        Raises BadInputError where it is not known which of two rotated files is older.
-        """
-        if self.searched is None:
-            return [[path] for path in paths]
-        return [paths] if self.together else [log.paths for log in logs_of(paths)]
-
-    def __call__(self, given: Path | Trace) -> TraceVerdict:
-        """Check one log."""
-        if self.always and isinstance(given, Path) and not is_itf(given):
-            return self.all([given])
-        found = _hinting(with_notes(self.plain(given), self.notes))
-        if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
-            return self.all([given])
-        return found
-
-    def all(self, paths: Sequence[Path]) -> TraceVerdict:
-        """Check the logs of one system."""
-        assert self.searched is not None
-        try:
-            searched = self.search(paths, self.searched, strict=self.strict, say=self.say)
-            found = with_notes(as_own_mistake(searched), self.notes)
-        except InterruptedAfterVerdict as cut:
-            cut.verdict.sources = list(map(source_name, paths))
-            raise
-        except Exception as error:  # Whatever it is, it is these logs' alone.
-            source = ", ".join(map(source_name, paths))
-            if isinstance(error, BadInputError) and not isinstance(error, TlaError):
-                found = malformed(source, str(error))
-            else:
-                found = as_own_mistake(failure(error, source))
-        found = _hinting(found)
-        found.sources = list(map(source_name, paths))
-        if len(paths) > 1 and not self.together:
-            found.notes.append("note: these files are taken for one log that was rotated; give others one by one")
-        return found
-
-
-def _hinting(found: TraceVerdict) -> TraceVerdict:
-    """Add what the author of a mapping may have left out, where a line is malformed."""
-    if found.verdict is Verdict.MALFORMED and _QUOTED_NUMBER.search(found.reason):
-        found.notes.append('note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping')
-    return found
-
-
 # ---- The spec, with its mapping ----
 
 
 @dataclass(frozen=True, slots=True)
 class MappedSpec:
-    """A spec of the reader's own, where a trace meets it, and the mapping of its logs, if there is one.
+    """A spec of the reader's own, where a trace meets it.
 
-    `searched` is there for logs that leave something open, and `always` says whether they all do.
+    `unchecked` names what no trace is checked for. `logs` is the spec with the mapping of its logs, if there is one;
+    `needs_search` says whether their lines leave open what happened.
     """
 
     system: System
     spec: Spec
     interface: Interface
-    mapping: Mapping | None = None
-    searched: LogSpec | None = None
-    always: bool = False
+    unchecked: tuple[str, ...]
+    logs: LogSpec | None = None
+    needs_search: bool = False
+
+    @property
+    def mapping(self) -> Mapping | None:
+        """The mapping of the logs."""
+        return None if self.logs is None else self.logs.mapping
 
 
-def load_mapped_spec(
-    own: Path, cfg: Path, mapping: Path | None = None, *, search_path: Sequence[Path] = (), jar: Path | None = None
-) -> MappedSpec:
+def load_mapped_spec(files: SpecFiles) -> MappedSpec:
     """Compile a spec of the reader's own, and hold the mapping against it.
 
-    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
-    mapped = None if mapping is None else read_mapping(mapping)
-    system = own_system(own, cfg, mapped)
-    spec = load_own_spec(system, search_path, jar)
-    if mapping is None or mapped is None:
-        return MappedSpec(system, spec, system.interface(spec))
-    refuse_mapping(mapped, spec, mapping, system.observe)
-    interface = system.interface(spec)
-    start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
+    mapping = None if files.mapping is None else read_mapping(files.mapping)
+    system = own_system(files, mapping)
+    spec = load_own_spec(files, system)
+    if files.mapping is not None and mapping is not None:
+        refuse_mapping(mapping, spec, files.mapping, system.observe)
+    unchecked = not_checked(spec)
+    interface = replace(system.interface(spec), has_unchecked=bool(unchecked))
+    if mapping is None:
+        return MappedSpec(system, spec, interface, unchecked)
+    start = None if mapping.start is None else load_own_spec(files, system, mapping.start)
     if not spec.has_behaviour:
         raise BadInputError(f"{spec.name} has no initial predicate")
-    searched = LogSpec(spec, interface, mapped, start)
-    return MappedSpec(system, spec, interface, mapped, searched, needs_search(mapped, spec))
+    logs = LogSpec(spec, interface, mapping, start)
+    return MappedSpec(system, spec, interface, unchecked, logs, needs_search(mapping, spec))
