@@ -95,47 +95,52 @@ class Recorder:
         self._bootstrap()
         with patch.object(Server, "respond", noting(Server.respond, self.unheard)):
             for event in simulate(self.seed, self.plan):
+                count = len(self.lines)
                 try:
                     self._event(float(event["seq"]), event)
                 except Unrecordable:
+                    del self.lines[count:]
                     break
                 self.unheard.clear()
         self._sends()
+        self._finals()
         return self._numbered()
 
     # ---- Lines ----
 
-    def _line(self, at: float, kind: str, node: str | None = None, **fields: Any) -> None:
-        line: Tree = {"kind": kind}
-        if node is not None:
-            line |= {"node": node}
-        self.lines.append((at, len(self.lines), {**line, **fields}))
+    def _line(self, at: float, kind: str, node: str, **fields: Any) -> None:
+        self.lines.append((at, len(self.lines), {"kind": kind, "node": node, **fields}))
 
     def _numbered(self) -> list[Tree]:
         """Number the lines in the order of their time, with what each node holds by then."""
         body = []
+        atomics: dict[str, Tree] = {}
         for at, _, line in sorted(self.lines, key=lambda row: row[:2]):
-            node = line.get("node")
-            if node is not None:
-                line["inc"] = max(inc for when, inc in self.lives[node] if when <= at)
-            if node is not None and line["inc"] > 0 and line["kind"] not in ("start", "drop", "reply_drop"):
-                line["obs"] = self._seen(node, at, line)
+            node, kind = line["node"], line["kind"]
+            line["inc"] = max(inc for when, inc in self.lives[node] if when <= at)
+            if kind == "start":
+                atomics[node] = {"role": "Follower", "term": line["persisted"]["CurrentTerm"]}
+            elif kind == "state":
+                atomics[node]["role"] = line["state"]
+            if line["inc"] > 0 and kind not in ("start", "drop", "reply_drop"):
+                line["obs"] = {**atomics[node], **self._seen(node, at)}
+            if line["inc"] > 0 and kind == "stable_set" and line["key"] == "CurrentTerm":
+                atomics[node]["term"] = line["value"]  # set once the write is done
             body.append(line)
         whole = [self._header(), *body]
         whole.append({"kind": "end", "events": len(whole) + 1})
         return [{"seq": number, "t_ms": float(number), **line} for number, line in enumerate(whole)]
 
-    def _seen(self, node: str, at: float, line: Tree) -> Tree:
+    def _seen(self, node: str, at: float) -> Tree:
         shown = next((each for when, each in reversed(self.history[node]) if when <= at), self.history[node][0][1])
-        role = line["state"] if line["kind"] == "state" else shown["role"]
-        last, applied = shown["lastIndex"], shown["lastApplied"]
-        return {
-            "role": role,
-            "term": shown["currentTerm"],
-            "commit": shown["commitIndex"],
-            "last": last,
-            "applied": applied,
-        }
+        return {"commit": shown["commitIndex"], "last": shown["lastIndex"], "applied": shown["lastApplied"]}
+
+    def _finals(self) -> None:
+        """Write what each server that runs holds at the end."""
+        end = max(at for at, _, _ in self.lines) + 1
+        for node, shown in self.shown.items():
+            if shown["role"] != "Shutdown":
+                self._line(end, "final", node, persisted=persisted(shown), fsm=fsm_state(shown))
 
     def _header(self) -> Tree:
         timeouts = dict.fromkeys(("heartbeat_timeout_ms", "election_timeout_ms", "leader_lease_ms"), 100)

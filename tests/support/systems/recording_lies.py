@@ -1,4 +1,15 @@
-"""Lies that are planted in a recording of hashicorp/raft: each says what did not happen, or leaves out what did."""
+"""Lies that are planted in a recording of hashicorp/raft: each says what did not happen, or leaves out what did.
+
+A lie is planted only where it has a recorded consequence: where the lines, with it, describe no behaviour of the spec.
+Three events leave no trace, so that a recording without them, or with them changed, is that of another behaviour:
+
+- NewRaft writes the term that it has just read from the store. The write changes nothing, and is no step of the spec.
+- A command is applied, and its process ends before it applies another, reads its FSM, or restores a snapshot. Then the
+  command may as well have waited in the queue of the FSM, which is lost with the process.
+- A heartbeat has no commit index, so none can be one entry further.
+
+Whether a line is one of these follows from the recording alone, never from what a check says of the lie.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +37,21 @@ def _of_call(lines: Lines, line: dict[str, Any], *kinds: str) -> Lines:
 def _left_out(lines: Lines, place: int) -> bool:
     del lines[place]
     return True
+
+
+def _term_left_out(lines: Lines, place: int) -> bool:
+    return lines[place]["by"] != "NewRaft" and _left_out(lines, place)
+
+
+def _apply_left_out(lines: Lines, place: int) -> bool:
+    return _shows_fsm_later(lines, place) and _left_out(lines, place)
+
+
+def _shows_fsm_later(lines: Lines, place: int) -> bool:
+    """Return whether a line below shows the FSM of the same life of a server."""
+    life = lines[place]["node"], lines[place]["inc"]
+    later = [line for line in lines[place + 1 :] if (line.get("node"), line.get("inc")) == life]
+    return any(line["kind"] in ("fsm_apply", "fsm_snapshot", "fsm_restore", "final") for line in later)
 
 
 def _term(lines: Lines, place: int) -> bool:
@@ -87,7 +113,7 @@ def _applied_value(lines: Lines, place: int) -> bool:
 #: Each lie, and the lines that it can be planted in.
 LIES: dict[str, tuple[Callable[[dict[str, Any]], bool], Lie]] = {
     "a term is written one too high": (_kind_with("stable_set", key="CurrentTerm"), _term),
-    "a term is not written": (_kind_with("stable_set", key="CurrentTerm"), _left_out),
+    "a term is not written": (_kind_with("stable_set", key="CurrentTerm"), _term_left_out),
     "the term of a vote is not written": (_kind_with("stable_set", key="LastVoteTerm"), _left_out),
     "the candidate of a vote is not written": (_kind_with("stable_set", key="LastVoteCand"), _left_out),
     "a vote is written for another": (_kind_with("stable_set", key="LastVoteCand"), _voted_for_another),
@@ -101,7 +127,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], bool], Lie]] = {
     "a log is not compacted": (_kind_with("delete_range", why="compact"), _left_out),
     "a command is applied one place further": (_kind_with("fsm_apply"), _applied_elsewhere),
     "another command is applied": (_kind_with("fsm_apply"), _applied_value),
-    "a command is not applied": (_kind_with("fsm_apply"), _left_out),
+    "a command is not applied": (_kind_with("fsm_apply"), _apply_left_out),
     "a change of role is left out": (_kind_with("state"), _left_out),
     "a snapshot is not saved": (_kind_with("snapshot_saved"), _left_out),
 }

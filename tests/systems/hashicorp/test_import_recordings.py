@@ -99,29 +99,43 @@ def noticed(lines: Lines, violated: set[str]) -> bool:
     return found.deviation is not None or not found.violations.keys() <= violated
 
 
-#: The least share of each lie that is noticed, of those planted in 18 recordings. A lie that is not noticed has no
-#: consequence that is recorded: a call that nobody awaits is answered otherwise; a recording ends before the next use.
-#: Whether a log would have been compacted is not known where no later snapshot is begun.
-LEAST_SHARE = dict.fromkeys(LIES, 0.9) | {
-    "AppendEntries is answered the other way": 0.6,
-    "a refused vote is granted": 0.5,
-    "a request says that one entry more is committed": 0.8,
-    "a command is not applied": 0.7,
-    "a snapshot is not saved": 0.3,
-    "a log is not compacted": 0.0,
-}
+#: The least share of each kind of lie that is noticed, of those planted: each has a consequence that is recorded.
+LEAST_SHARE = 0.95
 
 
-def test_every_lie_has_its_share() -> None:
-    assert LEAST_SHARE.keys() == LIES.keys()
+#: Lies that only one thing contradicts, and what that is.
+LIES_TO_NOTICE = [
+    ("entries are stored one place further", "restless", 1),  # the log of the spec
+    ("AppendEntries is answered the other way", "restarts", 1),  # the spec's answer, which nobody awaits
+    ("a refused vote is granted", "restless", 1),  # the same
+    ("a request says that one entry more is committed", "torn votes", 2),  # the spec's request, which nobody awaits
+    ("the candidate of a vote is not written", "restarts", 2),  # the number of writes: the value was there before
+    ("a term is not written", "torn votes", 2),  # the same
+    ("a term is written one too high", "snapshots and chaos among five", 4),  # the term that NewRaft has read
+    ("entries are not stored", "transfers", 1),  # what the store holds at the end
+    ("a snapshot is not saved", "snapshots", 4),  # the same
+    ("a change of role is left out", "restless", 1),  # the role that a line shows
+]
 
 
-@pytest.mark.parametrize("kind", ["a term is not written", "entries are stored one place further"])
-def test_a_lie_is_noticed(kind: str) -> None:
-    lines = simulated("restless", 1, 120)
-    lied = with_lie(lines, kind, random.Random(1))
+@pytest.mark.parametrize(("kind", "plan", "seed"), LIES_TO_NOTICE)
+def test_a_lie_is_noticed(kind: str, plan: str, seed: int) -> None:
+    lines = simulated(plan, seed)
+    lied = with_lie(lines, kind, random.Random(seed))
     assert lied is not None
-    assert noticed(lied, set())
+    assert noticed(lied, set(checked(lines).violations))
+
+
+def test_another_goroutine_may_show_a_role_before_its_line() -> None:
+    lines = quiet()
+    place = next(k for k, line in enumerate(lines) if line["kind"] == "state" and line["state"] == "Leader")
+    before = next(k for k in range(place, 0, -1) if k < place and lines[k].get("node") == lines[place]["node"])
+    lines[before]["obs"]["role"] = "Leader"
+    assert checked(lines).deviation is None
+    lines[before]["obs"]["role"] = "Follower"
+    found = checked(lines).deviation
+    assert found is not None
+    assert (found.action, found.name) == ("Observe", "role")
 
 
 @pytest.mark.nightly
@@ -142,7 +156,7 @@ def test_most_lies_are_noticed() -> None:
 def too_few(tried: Counter[str], found: Counter[str]) -> dict[str, str]:
     """The lies that were noticed too seldom, or could not be planted, so that nothing is shown of them."""
     said = {kind: f"{found[kind]} of {tried[kind]}" for kind in LIES}
-    return {kind: said[kind] for kind in LIES if not tried[kind] or found[kind] < LEAST_SHARE[kind] * tried[kind]}
+    return {kind: said[kind] for kind in LIES if not tried[kind] or found[kind] < LEAST_SHARE * tried[kind]}
 
 
 def test_a_lie_that_was_never_planted_is_no_pass() -> None:

@@ -49,7 +49,9 @@ class Handlers:
         if self._changes_role(handler):
             self.leaders.lose(node)
         self.leaders.build_before_step(node, action, args)
-        sent = self._answer(handler, call, awaited=m["awaited"])
+        if args.get("outcome") == DONE:
+            args["outcome"] = self._outcome_by_writes(handler, action, args)
+        sent = self._answer(handler, call, action, args)
         self.replay.take(node, action, args, self._shows(handler, server), sent)
         if any(isinstance(part, FsmRestore) for part in handler.parts):
             self.replay.require_snapshot(node, snapshot_place(handler.recv.body))
@@ -71,14 +73,33 @@ class Handlers:
     def _changes_role(self, handler: HandledRequest) -> bool:
         return any(part.kind == "state" for part in handler.parts)
 
-    def _answer(self, handler: HandledRequest, call: RecordedCall, *, awaited: bool) -> tuple[Tree, ...] | None:
-        """Return the messages that the handler sends: its answer, if a caller waits for that, and if it came to it."""
+    def _outcome_by_writes(self, handler: HandledRequest, action: str, args: Tree) -> Tree:
+        """Return the outcome of a handler that came to its end: done, if it wrote as often as the spec's handler.
+
+        Another number of writes is only that of a process which died after them, and this one has answered.
+        """
+        node, count = handler.recv.node, sum(isinstance(part, WRITES) for part in handler.parts)
+        died, wrote_more = ({"result": "CRASH", "write": count + more} for more in (0, 1))
+
+        def is_step(outcome: Tree) -> bool:
+            return self.replay.trial(node, action, {**args, "outcome": outcome}) is not None
+
+        return DONE if (not count or is_step(died)) and not is_step(wrote_more) else died
+
+    def _answer(self, handler: HandledRequest, call: RecordedCall, action: str, args: Tree) -> tuple[Tree, ...] | None:
+        """Return the messages that the handler sends: its answer, if a caller waits for that, and if it came to it.
+
+        An answer that nobody waits for is one of them only where the spec's handler would have given another.
+        """
         respond = handler.respond
         if respond is None or is_error(respond):
             return ()
         tree = answer(call.dst, call.src, call.type, respond.body)
         call.answers[respond.copy] = tree
-        return (tree,) if awaited else ()
+        m = args["m"]
+        if m["awaited"] or self.replay.unawaited_answer(handler.recv.node, action, args) not in (None, tree):
+            return (tree,)
+        return ()
 
     def _shows(self, handler: HandledRequest, server: RecordedServer) -> Tree:
         if handler.respond is None:

@@ -140,11 +140,14 @@ class Leaders:
         return []
 
     def _zombie(self, line: Send) -> None:
-        """A routine of a leadership that is over sends. Its content shows when it is handled, or lost."""
+        """A routine of a leadership that is over sends; the trace has its request only where the spec's is another."""
         action, args = self._of_zombie(line)
         self.calls.begin_unawaited(line)
         self.sent.add(line.rpc)
-        self.replay.take(line.node, action, args, line=line)
+        tree = self._whole(request(line.node, line.to, line.msg, line.body), awaited=False)
+        after = self.replay.trial(line.node, action, args)
+        is_other = after is not None and self.replay.message(tree, after, awaited=False) is None
+        self.replay.take(line.node, action, args, sent=(tree,) if is_other else None, line=line)
 
     def _of_zombie(self, line: Send) -> tuple[str, Tree]:
         zombies = [self.replay.tree(each) for each in self.replay.server(line.node)["zombies"]]

@@ -14,6 +14,8 @@ from lockstep.systems.hashicorp.recording_lines import (
     FsmApply,
     FsmRestore,
     FsmSnapshot,
+    FsmState,
+    ServerLine,
     SnapshotSaved,
 )
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead
@@ -51,9 +53,7 @@ class Snapshots:
             "entry": {"term": line.t, "type": "Command", "value": line.v, "configuration": NO_CONFIGURATION},
         }
         server.applied.append(item)
-        if line.count != len(server.applied):
-            problem = f"field `count`: {line.count}: the lines above lead to {len(server.applied)}"
-            raise TraceError(self.source, line.number, problem)
+        self.require_count(line, "count", line)
         fsm: Tree = {"index": line.i, "term": line.t}
         queue = self.replay.server(line.node)["fsmQueue"]
         if queue and self.replay.tree(queue[0]) != item:
@@ -63,13 +63,22 @@ class Snapshots:
     def restores(self, line: FsmRestore) -> None:
         """The FSM has taken the state of a snapshot; the step that this is a part of was taken."""
         server = self.servers[line.node]
+        self.require_count(line, "before.count", line.before)
         server.applied = list(self.replay.tree(fields(self.replay.server(line.node)["fsm"])["applied"]))
         if line.state.count != len(server.applied):
             problem = f"field `state.count`: {line.state.count}: the snapshot has {len(server.applied)}"
             raise TraceError(self.source, line.number, problem)
 
+    def require_count(self, line: ServerLine, field: str, state: FsmState | FsmApply) -> None:
+        """Raise TraceError where an FSM has applied another number of commands than were recorded."""
+        count = len(self.servers[line.node].applied)
+        if state.count != count:
+            problem = f"field `{field}`: {state.count}: the lines above lead to {count}"
+            raise TraceError(self.source, line.number, problem)
+
     def reads(self, line: FsmSnapshot) -> None:
         """The FSM is read for a snapshot."""
+        self.require_count(line, "state.count", line.state)
         if line.seq in self.lookahead.saved:
             self.waiting[line.node] = line
             self.leaders.end_transfer(line.node)

@@ -14,7 +14,8 @@ from typing import Any
 from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.hashicorp import recording_lines as s
 from lockstep.systems.hashicorp import recording_messages as m
-from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, answer, snapshot_place
+from lockstep.systems.hashicorp.observed_roles import ObservedRoles
+from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Reply, answer, snapshot_place
 from lockstep.systems.hashicorp.recorded_elections import Elections
 from lockstep.systems.hashicorp.recorded_handlers import Handlers
 from lockstep.systems.hashicorp.recorded_leaders import Leaders
@@ -101,6 +102,7 @@ class Reader:
             self.replay, self.calls, lookahead, self.leaders, self.servers, prevote=header.prevote
         )
         self.snapshots = Snapshots(self.replay, lookahead, self.leaders, self.servers, source)
+        self.roles = ObservedRoles(self.replay)
         self.observed: set[int] = set()
 
     def read(self, lines: list[RecordingLine], say: Say = silent) -> RecordingLine | None:
@@ -113,11 +115,13 @@ class Reader:
                 self._line(line)
             except NotAStepError:
                 return line
+        self.roles.end()
         return None
 
     def _line(self, line: RecordingLine) -> None:
         if not isinstance(line, ServerLine):
             return
+        self.roles.read(line)
         if line.obs is not None:
             self.leaders.commit(line.node, line.obs.commit)
         handler = self.lookahead.steps.get(line.seq)
@@ -176,14 +180,18 @@ class Reader:
         call = self._call(line)
         if line.err is not None or line.body.err is not None:
             self._gives_up(call)
-        elif self.calls.is_current(call):
-            tree = answer(call.dst, call.src, call.type, line.body)
-            if tree not in call.answers.values():
-                raise self._problem(line, "body", "no line above gives this answer")
+        else:
+            self._answered(line, call)
+        self.observed.add(line.number)
+
+    def _answered(self, line: m.ReplyRecv, call: RecordedCall) -> None:
+        tree = answer(call.dst, call.src, call.type, line.body)
+        if tree not in call.answers.values():
+            raise self._problem(line, "body", "no line above gives this answer")
+        if self.calls.is_current(call):
             reply = self.calls.replies[call.routine] = Reply(call, tree)
             if call.type == "TimeoutNow":
                 self.leaders.act_on(reply)  # whose flag is cleared from then on
-        self.observed.add(line.number)
 
     def _rpc_error(self, line: m.RpcError) -> None:
         self._gives_up(self._call(line))
@@ -211,7 +219,10 @@ class Reader:
         elif line.function == "runCandidate" and isinstance(line, s.StableSet):
             self.elections.follow_higher_term(line)
         elif line.function in ("BootstrapCluster", "NewRaft") and isinstance(line, s.StableSet):
-            self.servers[line.node].write(line)
+            server = self.servers[line.node]
+            if line.function == "NewRaft" and server.keys[line.key] != line.value:
+                self.replay.observe(line.node, {"currentTerm": line.value})  # it writes what it has read
+            server.write(line)
             self._part(line)
         else:
             raise self._problem(line, "by", f"{line.by!r} is not known to write {line.key}")
@@ -295,12 +306,28 @@ class Reader:
         self.calls.forget(node)
         self.snapshots.waiting.pop(node, None)
         self.leaders.noops.pop(node, None)
+        self._compare_stores(line)
         if self.replay.server(node)["role"] == "Shutdown":
             self.replay.observe(node, persisted_shown(line.persisted))
         else:
             self.replay.take(node, "Crash", shows=persisted_shown(line.persisted))
 
+    def _compare_stores(self, line: s.StoppedLine | s.FinalLine) -> None:
+        """Show what the stores hold where the lines above, or the spec, have led to something else.
+
+        Of two logs that differ, the one by the lines above and the one that was read, the spec's is one at most.
+        """
+        recorded, newest = self.servers[line.node].log, line.persisted.snapshot
+        if recorded != {each.i: each for each in line.persisted.log}:
+            self.replay.observe(line.node, log_shown(recorded))
+        saved = self.replay.tree(self.replay.server(line.node)["snapshots"])[:1]
+        shown = [] if newest is None else [snapshot_place(newest)]
+        if [{name: each[name] for name in ("index", "term")} for each in saved] != shown:
+            self.replay.observe(line.node, {"snapshots": shown})
+
     def _final(self, line: s.FinalLine) -> None:
+        self._compare_stores(line)
+        self.snapshots.require_count(line, "fsm.count", line.fsm)
         shows = persisted_shown(line.persisted)
         if line.obs is not None:
             shows |= {"commitIndex": line.obs.commit, "lastIndex": line.obs.last, "role": line.obs.role}

@@ -15,7 +15,7 @@ from lockstep.systems.hashicorp.recorded_calls import Tree
 from lockstep.systems.recording_file import RecordingLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import ArgumentError, Fcn, Value
+from lockstep.tla.values.kinds import ArgumentError, Fcn, Value, as_fcn
 from lockstep.trace.trace_format import OBSERVE, Event
 
 DONE: Tree = {"result": "DONE", "write": 0}
@@ -121,6 +121,25 @@ class RecordingReplay:
             return self.state
         finally:
             self.state = present
+
+    def unawaited_answer(self, node: str, action: str, args: Mapping[str, Any]) -> Tree | None:
+        """Return the answer that a node would have given to a request if its caller had waited for it, if any."""
+        m = args["m"]
+        found = self.message(m, awaited=False)
+        if found is None:
+            return None
+        src, present = m["src"], self.state
+        awaited = as_fcn({**fields(found), "awaited": True})
+        network = dict(fields(present["network"]))
+        network[src] = as_fcn({**fields(network[src]), node: as_fcn({awaited: 1})})
+        network[node] = as_fcn({**fields(network[node]), src: as_fcn({})})
+        try:
+            self.state = present.replace(network=as_fcn(network))
+            after = self.trial(node, action, {**args, "m": {**m, "awaited": True}})
+            answers = [] if after is None else list(self.under_way(node, src, after))
+        finally:
+            self.state = present
+        return self.tree(answers[0]) if answers else None
 
     # ---- The spec's state ----
 
