@@ -7,7 +7,7 @@
 (* read the others; spec/hashicorp/README.md has the flaws, the properties *)
 (* and what the spec leaves out.                                           *)
 (***************************************************************************)
-EXTENDS Votes, Follower, Replication, Snapshots, Membership, Leadership, Failures, Properties
+EXTENDS Failures, Snapshots, Membership, Leadership, Replication, Follower, Votes, Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
