@@ -158,12 +158,12 @@ RARE_PARTS: tuple[RarePart, ...] = (
     RarePart(
         parts("answer", "Heartbeat refused"),
         ("raft_five",),
-        "the same for heartbeats, which are a quarter of what is sent",
+        "a heartbeat, a quarter of the messages, must come to a server in a later term",
     ),
     RarePart(
         parts("answer", "InstallSnapshot refused"),
         tuple(PLANS),
-        "the same for the few requests that have a snapshot",
+        "one of the few requests with a snapshot must come to a server in a later term",
     ),
     RarePart(
         (*actions(*OF_INSTALLING), *answers("InstallSnapshot")),
