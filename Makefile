@@ -46,9 +46,11 @@ nightly: java $(READY) ## Run the tests that take longer: larger graphs beside T
 
 # A test that fails in the sample counts if it fails once more: many of these tests depend on how busy the machine is.
 sample: java $(READY) ## Run nightly tests for MINUTES (15), drawn by the commit; those that fail are run once more.
-	@$(PYTEST) --dist worksteal -m nightly -rfE --minutes $(MINUTES) --draw "$$(git rev-parse HEAD)" $(ARGS) || { \
-		echo "lockstep: running what failed once more"; \
-		$(PYTEST) -m nightly -rfE --last-failed --last-failed-no-failures none $(ARGS); }
+	@status=0; $(PYTEST) -p tests.support.nightly_sample --dist worksteal -m nightly -rfE --minutes $(MINUTES) \
+		--draw "$$(git rev-parse HEAD)" $(ARGS) || status=$$?; \
+	[ $$status -eq 1 ] || exit $$status; \
+	echo "lockstep: running what failed once more"; \
+	$(PYTEST) -m nightly -rfE --last-failed --last-failed-no-failures none $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/ruff check .

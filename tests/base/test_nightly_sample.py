@@ -65,3 +65,12 @@ def test_a_run_without_the_options_is_no_sample(tmp_path: Path) -> None:
     done = sample(tmp_path, QUICK)
     assert order(done.stdout) == [f"test_quick_{number}" for number in range(30)]
     assert "sample:" not in done.stdout
+
+
+def test_make_sample_knows_the_options_of_a_sample() -> None:
+    arguments = f"ARGS={TESTS / 'tla' / 'test_systems_equal_tlc.py'} --collect-only -q"
+    made = ["make", "--no-print-directory", "sample", "MINUTES=1", arguments]
+    done = subprocess.run(made, cwd=TESTS.parent, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^\d+/\d+ tests collected", done.stdout, re.M)
+    assert "once more" not in done.stdout
