@@ -71,6 +71,4 @@ def test_make_sample_knows_the_options_of_a_sample() -> None:
     arguments = f"ARGS={TESTS / 'tla' / 'test_systems_equal_tlc.py'} --collect-only -q"
     made = ["make", "--no-print-directory", "sample", "MINUTES=1", arguments]
     done = subprocess.run(made, cwd=TESTS.parent, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^\d+/\d+ tests collected", done.stdout, re.M)
-    assert "once more" not in done.stdout
+    assert "sample: 0 tests came to their end" in done.stdout, done.stdout + done.stderr
