@@ -19,6 +19,7 @@ from lockstep.tla.tables import table_search
 from lockstep.tla.tables.compiled_search import explore_compiled
 from lockstep.tla.tables.table_search import TableExploration
 from tests.support.places import SPECS
+from tests.support.tla.tables import spec_of_one_part
 
 POST = SPECS / "tables" / "Post.tla"
 COUNTS = ("distinct", "generated", "depth", "complete", "violation", "unchecked", "levels")
@@ -143,14 +144,8 @@ def test_a_search_without_numpy_goes_on_state_by_state(cache: Path, monkeypatch:
 def test_every_state_is_found_one_by_one_where_tables_gain_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, config = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"
-    module.write_text(
-        "---- MODULE Bits ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
-        "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
-    )
-    config.write_text("INIT Init NEXT Next\n")
     monkeypatch.setattr(table_search, "_GAIN_CHECK", 1_000)
-    found = explore_spec(SpecFiles(module, config), Engine.COMPILED, SearchOptions(states_before_tables=5))
+    found = explore_spec(spec_of_one_part(tmp_path), Engine.COMPILED, SearchOptions(states_before_tables=5))
     assert (found.distinct, found.generated) == (256, 2049)
     (note,) = found.notes
     assert note.startswith(

@@ -32,7 +32,7 @@ from lockstep.tla.tables.unread import Unread
 from lockstep.tla.tables.written_steps import IntLists
 from tests.support.places import SPECS
 from tests.support.sampling import SEED
-from tests.support.tla.tables import differences, literally
+from tests.support.tla.tables import differences, literally, spec_of_one_part
 from tests.support.tla.tla_models import Maker
 from tests.support.tla.tla_richer_models import RicherMaker
 
@@ -240,14 +240,8 @@ def test_a_spec_that_tables_cannot_explore_is_explored_state_by_state_and_a_note
 def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, cfg = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"
-    module.write_text(
-        "---- MODULE Bits ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
-        "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
-    )
-    cfg.write_text("INIT Init NEXT Next\n")
     monkeypatch.setattr(table_search, "_GAIN_CHECK", 1_000)
-    found = explore_spec(SpecFiles(module, cfg), Engine.TABLES)
+    found = explore_spec(spec_of_one_part(tmp_path), Engine.TABLES)
     assert (found.distinct, found.generated, found.verdict) == (256, 2049, Verdict.HOLDS)
     assert any("state by state, not by tables: its actions" in note for note in found.notes)
 

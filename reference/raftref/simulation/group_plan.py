@@ -6,6 +6,7 @@ of range is an error that names the field.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -67,7 +68,7 @@ def read_names(field_name: str, data: Any, kind: type[E]) -> frozenset[E]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPlan:
+class GroupPlan(ABC):
     """The part that the plans of all systems share.
 
     `events` is how many steps are taken, `fifo` whether channels keep order. Probabilities for each message whose turn
@@ -86,18 +87,18 @@ class GroupPlan:
     max_down: int = 1
 
     @property
+    @abstractmethod
     def node_ids(self) -> tuple[str, ...]:
         """The names of the nodes: n1, n2, ..."""
-        raise NotImplementedError
 
+    @abstractmethod
     def constants(self) -> dict[str, bool | str | int]:
         """Return the spec's constants, as the header of a trace of this plan has them."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def from_constants(cls, nodes: Sequence[str], constants: Mapping[str, Any]) -> Self:
         """Return the plan of a group as the header of a trace describes it; raises PlanError where there is none."""
-        raise NotImplementedError
 
     def __post_init__(self) -> None:
         """Raise PlanError where a field is out of range or of another type."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+from lockstep.models.search_result import SpecFiles
 from lockstep.tla.exploration import Exploration
 from lockstep.tla.explore import explore
 from lockstep.tla.search_options import SearchOptions
@@ -59,3 +61,14 @@ def _of_graph(ours: TableExploration, theirs: Exploration) -> list[str]:
     other = Counter((theirs.states[each.source], each.action, theirs.states[each.target]) for each in theirs.edges)
     found = [] if states == theirs.states else ["the states, or their order"]
     return found + [f"steps: {mine - other} by tables, {other - mine} state by state"] * (mine != other)
+
+
+def spec_of_one_part(folder: Path) -> SpecFiles:
+    """Write a spec whose only variable changes as a whole, so that nearly every lookup of a table is new."""
+    files = SpecFiles(folder / "Bits.tla", folder / "Bits.cfg")
+    files.module.write_text(
+        "---- MODULE Bits ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
+        "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
+    )
+    files.cfg.write_text("INIT Init NEXT Next\n")
+    return files

@@ -411,5 +411,5 @@ class StepRows:
         return value
 
     def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
-        """Refuse: no derived column is asked for of steps."""
-        raise NotImplementedError
+        """Refuse: a tree of steps has no derived column."""
+        raise AssertionError("a tree of steps has no derived column")
