@@ -113,19 +113,20 @@ def test_a_search_that_died_is_inconclusive(monkeypatch: pytest.MonkeyPatch, pro
 def test_a_result_that_is_written_by_a_worker_that_fails_afterwards_does_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    program = "import os; from lockstep.models import search_worker; search_worker.main(); os._exit(4)"
+    written = "assert os.path.getsize(sys.argv[2])"
+    program = f"import os, sys; from lockstep.models import search_worker; search_worker.main(); {written}; os._exit(4)"
 
     def command(*files: Path) -> Sequence[str]:
         return [sys.executable, "-c", program, *map(str, files)]
 
     monkeypatch.setattr("lockstep.models.search_worker._command", command)
-    assert "the search by tables died" in outcome(manifest().model("ordered")).found
+    assert "the search by tables died: exit status 4" in outcome(manifest().model("ordered")).found
 
 
 def test_a_budget_that_is_spent_and_a_cancelled_search_are_inconclusive() -> None:
+    spent = outcome(msgspec.structs.replace(manifest().model("prior_term_commit"), budget_seconds=1))
+    assert (spent.verdict, spent.result.cause) == (Verdict.INCONCLUSIVE, Cause.TIMED_OUT)
     files = files_of(manifest(), manifest().model("prior_term_commit"))
-    spent = explore_in_worker(files, Engine.TABLES, SearchOptions(), Budget(cpu_seconds=1))
-    assert (spent.verdict, spent.cause) == (Verdict.INCONCLUSIVE, Cause.TIMED_OUT)
     cancel = threading.Event()
     cancel.set()
     cancelled = explore_in_worker(files, Engine.TABLES, SearchOptions(), Budget(cpu_seconds=60), cancel)

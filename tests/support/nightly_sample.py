@@ -71,11 +71,11 @@ def _cut_off(_number: int, _frame: FrameType | None) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a sample in which too few tests came to their end."""
+    """Fail a sample in which too few tests came to their end, otherwise than one in which a test failed."""
     if _END in session.config.stash and not hasattr(session.config, "workerinput"):
         ended, _, _ = _counts(session.config)
         if session.exitstatus == pytest.ExitCode.OK and ended < MIN_ENDED:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

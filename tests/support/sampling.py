@@ -13,8 +13,9 @@ SEED = int(os.environ.get("LOCKSTEP_SEED", "0"))
 
 
 def sampled(parameters: Iterable[Any], sample: Collection[Any]) -> list[Any]:
-    """Mark as nightly all parameters but those of a sample; what the sample names must be there."""
+    """Mark as nightly all parameters but those of a sample; the sample has some, and its names must be there."""
     everything = list(parameters)
+    assert sample, "the sample is empty: no run but the nightly one would test anything"
     assert all(each in everything for each in sample), "the sample names what is not there"
     return [
         each if each in sample else pytest.param(*_arguments(each), marks=pytest.mark.nightly) for each in everything

@@ -19,7 +19,6 @@ from tests.scripts.sensitivity import (
     search,
 )
 from tests.support.places import ROOT
-from tests.support.sampling import sampled
 
 SYSTEM = "HashicorpRaft"
 PAGE = (ROOT / "docs" / "measured" / "sensitivity.md").read_text(encoding="utf-8")
@@ -58,7 +57,8 @@ def affordable() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", sampled(affordable(), ()))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", affordable())
 def test_a_search_of_both_graphs_finds_what_the_page_has(name: str) -> None:
     entry, (rows, cells) = MODELS[name], matrix()
     assert entry.twin is not None

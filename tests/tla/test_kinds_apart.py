@@ -146,6 +146,12 @@ def test_states_that_differ_in_kind_only_are_two_as_for_tlc(name: str, tmp_path:
         assert counts(explore_spec(SpecFiles(*files), engine)) == COUNTS[name]
 
 
+def test_every_pinned_search_meets_values_of_two_kinds() -> None:
+    """A search of one state would keep nothing apart."""
+    assert COUNTS.keys() == APART.keys()
+    assert all(isinstance(count[1], int) and count[1] >= 2 for count in COUNTS.values())
+
+
 @pytest.mark.parametrize("name", sampled(APART, CONFIRMED))
 def test_the_counts_of_states_that_differ_in_kind_only_are_those_of_tlc(name: str, tmp_path: Path) -> None:
     text, cfg = APART[name]
