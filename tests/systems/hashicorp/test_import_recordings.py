@@ -17,7 +17,10 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
 from lockstep.systems.hashicorp.recording_reader import RECORDING
+from lockstep.systems.hashicorp.recording_replay import RecordingReplay, fields
 from lockstep.systems.trace_specs import trace_spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Fcn
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import trace_lines
@@ -136,6 +139,45 @@ def test_another_goroutine_may_show_a_role_before_its_line() -> None:
     found = checked(lines).deviation
     assert found is not None
     assert (found.action, found.name) == ("Observe", "role")
+
+
+def test_a_role_that_a_line_shows_and_a_later_one_does_not_must_have_been_recorded_between_them() -> None:
+    lines = quiet()
+    place = next(k for k, line in enumerate(lines) if line["kind"] == "state" and line["state"] == "Leader")
+    node = lines[place]["node"]
+    *_, early, later = (k for k in range(place) if lines[k].get("node") == node and "obs" in lines[k])
+    assert {lines[k]["obs"]["role"] for k in (early, later)} == {"Candidate"}
+    lines[early]["obs"]["role"] = "Leader"
+    found = checked(lines).deviation
+    assert found is not None
+    assert (found.action, found.name) == ("Observe", "role")
+
+
+def test_the_first_write_of_a_process_is_compared_by_its_key() -> None:
+    lines = quiet()
+    start = next(line for line in lines if line.get("by") == "NewRaft")
+    start |= {"key": "LastVoteTerm", "value": 7}
+    found = checked(lines).deviation
+    assert found is not None
+    assert (found.action, found.name) == ("Observe", "lastVoteTerm")
+
+
+@pytest.mark.parametrize(("before", "after", "sends"), [(0, 1, True), (1, 1, False), (1, 2, True)])
+def test_a_step_has_sent_a_message_if_one_copy_more_is_under_way(before: int, after: int, sends: bool) -> None:
+    spec = trace_spec(imported(quiet()).header, "r")
+    replay = RecordingReplay(spec, lambda _node: None)
+    first, second = sorted(fields(replay.state["node"]))[:2]
+    tree = {"kind": "request", "type": "Heartbeat", "src": first, "dst": second, "term": 1}
+    message = Fcn({**tree, "awaited": False})
+    empty = replay.state
+
+    def with_copies(count: int) -> State:
+        network = fields(empty["network"])
+        channels = Fcn({**fields(network[first]), second: Fcn({message: count} if count else {})})
+        return empty.replace(network=Fcn({**network, first: channels}))
+
+    replay.state = with_copies(before)
+    assert replay.sends(tree, with_copies(after)) is sends
 
 
 @pytest.mark.nightly

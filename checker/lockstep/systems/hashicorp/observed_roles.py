@@ -28,10 +28,11 @@ class ObservedRoles:
             return
         if isinstance(line, StateLine):
             self._change(node, line.state)
-        if line.obs is not None and node in self.recorded and line.obs.role != self.recorded[node]:
+        if line.obs is not None and node in self.recorded:
             if self.early.get(node, line.obs.role) != line.obs.role:
-                self._contradict(node)
-            self.early[node] = line.obs.role
+                self._contradict(node)  # the role shown before has gone, and no line recorded it
+            if line.obs.role != self.recorded[node]:
+                self.early[node] = line.obs.role
         if isinstance(line, StoppedLine):
             self._contradict(node)
 

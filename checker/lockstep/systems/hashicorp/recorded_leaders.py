@@ -146,7 +146,7 @@ class Leaders:
         self.sent.add(line.rpc)
         tree = self._whole(request(line.node, line.to, line.msg, line.body), awaited=False)
         after = self.replay.trial(line.node, action, args)
-        is_other = after is not None and self.replay.message(tree, after, awaited=False) is None
+        is_other = after is not None and not self.replay.sends(tree, after)
         self.replay.take(line.node, action, args, sent=(tree,) if is_other else None, line=line)
 
     def _of_zombie(self, line: Send) -> tuple[str, Tree]:

@@ -220,9 +220,10 @@ class Reader:
             self.elections.follow_higher_term(line)
         elif line.function in ("BootstrapCluster", "NewRaft") and isinstance(line, s.StableSet):
             server = self.servers[line.node]
-            if line.function == "NewRaft" and server.keys[line.key] != line.value:
-                self.replay.observe(line.node, {"currentTerm": line.value})  # it writes what it has read
+            is_other = server.keys[line.key] != line.value
             server.write(line)
+            if line.function == "NewRaft" and is_other:  # it writes what it has read
+                self.replay.observe(line.node, server.keys_shown())
             self._part(line)
         else:
             raise self._problem(line, "by", f"{line.by!r} is not known to write {line.key}")

@@ -61,7 +61,6 @@ class HandledRequest:
     recv: Recv
     parts: list[Part] = field(default_factory=list)
     respond: Respond | None = None
-    is_over: bool = False
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.

@@ -1,8 +1,8 @@
 """The spec's behaviour so far: its state, and the events that led there.
 
 The steps and the values that they show are the recording's; the spec's state decides which message a line means, and
-what a routine waits for. The state is only read: the values of the recording go into the events, which the check
-holds against the spec by itself.
+what a routine waits for. Values of the recording never go into it: they go into the events, which the check compares
+with the spec by itself. A trial takes a step from a state, this one or another, and leaves the behaviour as it is.
 """
 
 from __future__ import annotations
@@ -159,6 +159,20 @@ class RecordingReplay:
 
     def message(self, tree: Tree, state: State | None = None, *, awaited: bool | None = None) -> Value | None:
         """Return the message under way that has all fields of a tree; those that the tree lacks may be anything."""
+        return next(self._messages(tree, state, awaited), None)
+
+    def sends(self, tree: Tree, after: State) -> bool:
+        """Return whether a step to a state has sent an unawaited message with all fields of a tree: one copy more."""
+        before = self._copies(tree, self.state)
+        return any(
+            self._copies(tree, after)[each] > before.get(each, 0) for each in self._messages(tree, after, awaited=False)
+        )
+
+    def _copies(self, tree: Tree, state: State) -> dict[Value, int]:
+        bag = fields(fields(state["network"])[tree["src"]])[tree["dst"]]
+        return dict(bag.d) if isinstance(bag, Fcn) else {}
+
+    def _messages(self, tree: Tree, state: State | None, awaited: bool | None) -> Iterator[Value]:
         wanted = {name: to_value(part, self.words) for name, part in tree.items() if name != "snapshot"}
         if awaited is not None:
             wanted["awaited"] = awaited
@@ -168,8 +182,7 @@ class RecordingReplay:
             if all(parts.get(name) == value for name, value in wanted.items()) and all(
                 fields(parts["snapshot"]).get(name) == value for name, value in snapshot.items()
             ):
-                return found
-        return None
+                yield found
 
     def tree(self, value: Value) -> Any:
         """Return a value as a trace has it."""
