@@ -146,10 +146,10 @@ def cfg_notes(files: SpecFiles) -> list[str]:
         words = {word for text in modules.values() for word in re.findall(r"\w+", without_comments(text))}
         if not read_cfg(files.cfg, {})[1].unknown_names(words):
             return []
-        spec = files.load()
     except (BadInputError, GaveUpError):
         return []
-    return [f"{files.cfg.name}:{each}" for each in spec.undeclared_names.values()]
+    spec = files.load_if_possible()
+    return [] if spec is None else [f"{files.cfg.name}:{each}" for each in spec.undeclared_names.values()]
 
 
 def tlc_mistake_reason(result: TlcResult) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.models.search_result import SpecFiles
 from lockstep.tla.behaviour import Behaviour, BehaviourStep
 from lockstep.tla.exploration import SearchStep, Violation
@@ -53,7 +52,7 @@ def with_arguments(behaviour: Behaviour, files: SpecFiles) -> Behaviour:
     They are left out where there is no such step, as where the spec is outside the language that is compiled. The
     variables come in the order of the spec, which is not that of TLC.
     """
-    spec = _compiled(files)
+    spec = files.load_if_possible()
     if spec is None:
         return behaviour
     first, *others = (_in_order(step, spec.variables) for step in behaviour.steps)
@@ -78,13 +77,6 @@ def _back_by(
         return None
     known = None if spec is None else _taken(spec, action, steps[-1].state, steps[back_to].state)
     return known or (None if action is None else BehaviourStep(action, None, "", steps[back_to].state))
-
-
-def _compiled(files: SpecFiles) -> Spec | None:
-    try:
-        return files.load()
-    except (BadInputError, GaveUpError, EnvironmentFailedError, TlaError, RecursionError):
-        return None  # TLC's verdict stands, whatever keeps the arguments unknown
 
 
 def _state(step: TlcStep) -> dict[str, Value]:

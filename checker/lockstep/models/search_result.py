@@ -7,11 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import Cause
 
 
@@ -50,6 +51,13 @@ class SpecFiles:
     def load(self) -> Spec:
         """Compile the spec; see :func:`lockstep.tla.loading.load_spec.load_spec`."""
         return load_spec(self.module, self.cfg, search_path=self.library, jar=self.jar)
+
+    def load_if_possible(self) -> Spec | None:
+        """Compile the spec to add to TLC's result; return None where that fails, since the result stands without it."""
+        try:
+            return self.load()
+        except (BadInputError, GaveUpError, EnvironmentFailedError, TlaError, RecursionError):
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError
+from lockstep.base.errors import WRONG_CFG
 from lockstep.base.verdict import Verdict
 from lockstep.models.author_mistakes import cfg_notes, find_in_spec, tlc_mistake_reason
 from lockstep.models.counterexample import behaviour_of_tlc, with_arguments
@@ -127,11 +127,8 @@ def assumptions_text(spec: Spec) -> str:
 
 def _spec_of_assumptions(files: SpecFiles) -> Spec | None:
     """Return the spec where it has ASSUMEs and no behaviour."""
-    try:
-        spec = files.load()
-    except (BadInputError, GaveUpError):
-        return None
-    return spec if spec.assumptions and not spec.has_behaviour else None
+    spec = files.load_if_possible()
+    return spec if spec is not None and spec.assumptions and not spec.has_behaviour else None
 
 
 def _in_words_of_the_spec(files: SpecFiles, tlc: TlcResult, result: SearchResult, *, is_mistake: bool) -> SearchResult:
@@ -180,11 +177,11 @@ def _liveness_obstacle(files: SpecFiles, tlc: TlcResult, result: SearchResult) -
     text = files.cfg.read_text(encoding="utf-8", errors="replace") if judged else ""
     if not cfg_section(text, "SYMMETRY", "VIEW") or not cfg_section(text, "PROPERTY", "PROPERTIES"):
         return None
-    try:
-        return liveness_obstacle(files.load())
-    except (BadInputError, GaveUpError):  # outside the subset: whatever the properties are, they may be temporal
+    spec = files.load_if_possible()
+    if spec is None:  # whatever the properties are, they may be temporal
         problem = "under SYMMETRY or VIEW too few behaviours may be left to check temporal properties; remove it"
         return str(files.cfg), problem
+    return liveness_obstacle(spec)
 
 
 def _except_notes(tlc: TlcResult) -> Iterator[str]:

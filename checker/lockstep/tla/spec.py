@@ -142,7 +142,6 @@ class Spec:
         self.cfg_places: dict[str, str] = meta["cfg_places"]
         self.registers: Registers = self._module["_registers"]
         self.has_registers: bool = meta["has_registers"]
-        self.state_class: type[State] = self._module["State"]
         self._params = {name: action.params for name, action in self.actions.items()}
         self._step = {name: self._module[a["step"]] for name, a in meta["actions"].items()}
         self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
