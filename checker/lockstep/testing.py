@@ -258,18 +258,19 @@ class _SpecTestCase(TestCaseProperty):
 
     def __get__(self, obj: Any, typ: Any = None) -> Any:
         machine: type[SpecMachine] = typ or type(obj)
-        known: type[unittest.TestCase] | None = machine.__dict__.get("_test_case")
+        known: type[unittest.TestCase] | None = machine.__dict__.get("_hunt_class")
         if known is None:
-            known = machine._test_case = _test_case(machine, super().__get__(obj, typ))
+            known = machine._hunt_class = _hunt_class(machine, super().__get__(obj, typ))
         return known
 
 
-def _test_case(machine: type[SpecMachine], by_hypothesis: Any) -> type[unittest.TestCase]:
+def _hunt_class(machine: type[SpecMachine], by_hypothesis: Any) -> type[unittest.TestCase]:
     class Hunt(by_hypothesis):  # type: ignore[misc]  # made by Hypothesis for each machine
         @functools.wraps(by_hypothesis.runTest)
         def runTest(self) -> None:  # noqa: N802 - unittest's name
+            _load.cache_clear()  # the files may have changed, as in a notebook
             machine.loaded()  # before Hypothesis begins: compiling it may take a while
-            machine._taken, machine._compared = Counter(), 0
+            machine._taken_actions, machine._compared_count = Counter(), 0
             super().runTest()
             machine._refuse_empty_hunt()
 
@@ -301,14 +302,14 @@ class SpecMachine(RuleBasedStateMachine):
     trace: ClassVar[str | Path | None] = None
     TestCase = _SpecTestCase()
 
-    _test_case: ClassVar[type[unittest.TestCase]]
-    _taken: ClassVar[Counter[str]] = Counter()
-    _compared: ClassVar[int] = 0
+    _hunt_class: ClassVar[type[unittest.TestCase]]
+    _taken_actions: ClassVar[Counter[str]] = Counter()
+    _compared_count: ClassVar[int] = 0
 
     def __init__(self) -> None:
         super().__init__()
-        self._run = _SpecRun(self.loaded(), self.null)
-        self._violated(self._initially_violated(), "the initial state")
+        self._spec_run = _SpecRun(self.loaded(), self.null)
+        self._fail_if_violated(self._initially_violated(), "the initial state")
 
     @classmethod
     def loaded(cls) -> MappedSpec:
@@ -351,16 +352,18 @@ class SpecMachine(RuleBasedStateMachine):
             AdapterError: the spec has no such action, or other parameters.
         """
         __tracebackhide__ = True
-        tree, values = self._run.arguments(action, args)
-        after = self._run.next_state(action, values)
-        violated = self._run.take(action, tree, values, after)
+        tree, values = self._spec_run.arguments(action, args)
+        after = self._spec_run.next_state(action, values)
+        violated = self._spec_run.take(action, tree, values, after)
         if after is None:
-            why = self._run.spec.explain(self._run.state, action, values).branches
-            self._fail(f"{_title(action, values)} is not a step that {self._run.spec.name} allows here", _reasons(why))
-        type(self)._taken[action] += 1
+            why = self._spec_run.spec.explain(self._spec_run.state, action, values).branches
+            self._fail_hunt(
+                f"{_title(action, values)} is not a step that {self._spec_run.spec.name} allows here", _reasons(why)
+            )
+        type(self)._taken_actions[action] += 1
         if currently_in_test_context():
             count_event(f"took {action}")
-        self._violated(violated, _title(action, values))
+        self._fail_if_violated(violated, _title(action, values))
 
     def refused(self, action: str, /, **args: Any) -> None:
         """Check that the spec does not allow a step that the implementation has just refused to take.
@@ -368,21 +371,21 @@ class SpecMachine(RuleBasedStateMachine):
         Args and AdapterError are those of `took`; raises OutOfStep where the spec allows it.
         """
         __tracebackhide__ = True
-        _, values = self._run.arguments(action, args)
-        if self._run.next_state(action, values) is not None:
-            name = self._run.spec.name
+        _, values = self._spec_run.arguments(action, args)
+        if self._spec_run.next_state(action, values) is not None:
+            name = self._spec_run.spec.name
             title = f"{name} allows {_title(action, values)} here, and the implementation refuses it"
-            self._fail(title, [], in_trace=False)
+            self._fail_hunt(title, [], in_trace=False)
 
     def allowed(self, *actions: str) -> list[tuple[str, dict[str, Any]]]:
         """Return the steps that the spec allows now, to draw from: names and arguments, of all actions or of these.
 
         Raises TlaError where they cannot be listed.
         """
-        words = self._run.loaded.interface.words
+        words = self._spec_run.loaded.interface.words
         return [
             (action, {name: to_tree(value, words) for name, value in args.items()})
-            for action, args in self._run.allowed()
+            for action, args in self._spec_run.allowed()
             if not actions or action in actions
         ]
 
@@ -390,36 +393,36 @@ class SpecMachine(RuleBasedStateMachine):
     def shows_what_the_spec_says(self) -> None:
         """Compare what the implementation shows with the spec's state."""
         __tracebackhide__ = True
-        shown = self._shown()
-        record, run = self._run.record, self._run
+        shown = self._shown_now()
+        record, run = self._spec_run.record, self._spec_run
         snapshots = [each for each in record if not isinstance(each, _ReportedStep)]
         if not record or isinstance(record[-1], _ReportedStep) or snapshots[-1] != shown:
             record.append(shown)
         count, differences = run.compare(shown)
-        type(self)._compared += count
+        type(self)._compared_count += count
         if differences:
             last = run.steps[-1].title if run.steps else "the initial state"
-            self._fail(f"after {last} the implementation shows something else than {run.spec.name}", differences)
+            self._fail_hunt(f"after {last} the implementation shows something else than {run.spec.name}", differences)
 
     # ---- Failures ----
 
-    def _shown(self) -> Mapping[str, Any]:
+    def _shown_now(self) -> Mapping[str, Any]:
         shown: Mapping[str, Any] = _json(self.shows(), self.null, "shows()")
         return shown
 
     def _initially_violated(self) -> list[str]:
-        spec, state = self._run.spec, self._run.state
+        spec, state = self._spec_run.spec, self._spec_run.state
         tests = [*spec.invariants.items(), *spec.initial_properties.items()]
         return list(dict.fromkeys(name for name, holds in tests if not holds(state)))
 
-    def _violated(self, names: Sequence[str], by: str) -> None:
+    def _fail_if_violated(self, names: Sequence[str], by: str) -> None:
         __tracebackhide__ = True
         if names:
-            run, name = self._run, names[0]
+            run, name = self._spec_run, names[0]
             why = _reasons(run.spec.explain_property(name, run.before, run.state))
-            self._fail(f"{name} is violated by {by}", why or [place_of_property(run.spec, name)])
+            self._fail_hunt(f"{name} is violated by {by}", why or [place_of_property(run.spec, name)])
 
-    def _fail(self, title: str, why: Sequence[str], *, in_trace: bool = True) -> NoReturn:
+    def _fail_hunt(self, title: str, why: Sequence[str], *, in_trace: bool = True) -> NoReturn:
         """Raise OutOfStep with the steps and both sides, and write the trace where one is asked for and can show it."""
         __tracebackhide__ = True
         lines = [title, *(f"    {line}" for line in why), "", *self._steps_taken(), *self._both_sides()]
@@ -428,15 +431,15 @@ class SpecMachine(RuleBasedStateMachine):
         raise OutOfStep("\n".join(lines))
 
     def _steps_taken(self) -> list[str]:
-        rows = [(str(number), each.title, each.changed) for number, each in enumerate(self._run.steps, start=1)]
+        rows = [(str(number), each.title, each.changed) for number, each in enumerate(self._spec_run.steps, start=1)]
         return [table(["step", "action", "changes in the spec"], rows)] if rows else ["no step was taken"]
 
     def _both_sides(self) -> Iterator[str]:
         yield "the spec is in the state"
-        yield from (f"    {line}" for line in str(self._run.state).splitlines())
+        yield from (f"    {line}" for line in str(self._spec_run.state).splitlines())
         yield f"and allows {self._listed_steps()}"
         try:
-            shown = self._shown()
+            shown = self._shown_now()
         except Exception as error:  # the implementation may be amid a step
             yield f"the implementation shows nothing: {error!r}"
             return
@@ -445,14 +448,14 @@ class SpecMachine(RuleBasedStateMachine):
 
     def _listed_steps(self) -> str:
         try:
-            found = [_title(action, args) for action, args in islice(self._run.allowed(), MAX_LISTED_STEPS + 1)]
+            found = [_title(action, args) for action, args in islice(self._spec_run.allowed(), MAX_LISTED_STEPS + 1)]
         except TlaError as error:
             return f"steps that cannot be listed: {error}"
         more = ", and more" if len(found) > MAX_LISTED_STEPS else ""
         return ", ".join(found[:MAX_LISTED_STEPS]) + more if found else "no step"
 
     def _written_trace(self, path: Path) -> str:
-        self._run.write_trace(path, type(self).__name__)
+        self._spec_run.write_trace(path, type(self).__name__)
         return f"trace: lockstep check {shlex.join(['--spec', str(self.loaded().system.module), str(path)])}"
 
     @classmethod
@@ -462,11 +465,13 @@ class SpecMachine(RuleBasedStateMachine):
         for name in cls.untested:
             if name not in spec.actions:
                 raise AdapterError(f"{cls.__name__}.untested: {spec.name} has no action {name}")
-        missed = [name for name in spec.actions if not cls._taken[name] and name not in {*cls.untested, *spec.never}]
+        missed = [
+            name for name in spec.actions if not cls._taken_actions[name] and name not in {*cls.untested, *spec.never}
+        ]
         if missed:
             advice = "let a rule lead to it, raise max_examples, or name it in `untested`"
             raise UntestedError(f"nothing was found, but no example took {', '.join(missed)} of {spec.name}: {advice}")
-        if not cls._compared:
+        if not cls._compared_count:
             raise UntestedError(f"nothing was found, but shows() of {cls.__name__} showed nothing to compare")
 
 

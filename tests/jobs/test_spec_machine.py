@@ -209,8 +209,8 @@ def with_mistake(what: str, **attributes: Any) -> type[BufferMachine]:
 
 def test_a_right_buffer_stays_in_step() -> None:
     hunt(BufferMachine)
-    assert BufferMachine._taken["Clear"] > 10
-    assert BufferMachine._compared > 500
+    assert BufferMachine._taken_actions["Clear"] > 10
+    assert BufferMachine._compared_count > 500
 
 
 def test_a_buffer_that_takes_one_item_too_many_does_a_step_that_is_not_allowed() -> None:
@@ -283,6 +283,8 @@ def test_a_machine_is_one_of_hypothesis_and_runs_as_one() -> None:
     assert issubclass(SpecMachine, RuleBasedStateMachine)
     with pytest.raises(OutOfStep):
         run_state_machine_as_test(with_mistake("one too many"), settings=QUICK)
+    few = settings(QUICK, max_examples=3)(with_mistake("one too many"))
+    assert few.TestCase.settings.max_examples == 3
     assert BufferMachine.TestCase is BufferMachine.TestCase
     assert BufferMachine.TestCase is not with_mistake("").TestCase
 
@@ -337,6 +339,42 @@ def test_a_field_that_the_spec_does_not_show_is_an_error_that_names_it(
     monkeypatch.setattr(Adapter, "shows", lambda self: shown)
     with pytest.raises(AdapterError, match=problem):
         Adapter().shows_what_the_spec_says()
+
+
+def test_none_stands_for_the_constant_that_the_machine_names() -> None:
+    class Lock(Idle):
+        spec = ROOT / "docs" / "lock_service" / "LockService.tla"
+        null = "NoClient"
+        owner: str | None = None
+
+        def shows(self) -> Mapping[str, Any]:
+            return {"owner": self.owner, "waiting": ()}
+
+    machine = Lock()
+    machine.shows_what_the_spec_says()
+    machine.took("Lock", c="a")
+    with pytest.raises(OutOfStep, match="owner: the implementation shows NoClient, the spec says a"):
+        machine.shows_what_the_spec_says()
+    machine.owner = "a"
+    machine.shows_what_the_spec_says()
+
+
+def test_a_node_that_shows_no_change_where_there_is_one_is_in_the_trace(tmp_path: Path) -> None:
+    class Stuck(Idle):
+        spec = EXAMPLE / "PrimaryBackup.tla"
+        trace = tmp_path / "stuck.trace.ndjson"
+
+        def shows(self) -> Mapping[str, Any]:
+            return {"b1": {"entries": 0}, "p": {"entries": 0}}
+
+    machine = Stuck()
+    machine.shows_what_the_spec_says()
+    machine.took("Put")
+    with pytest.raises(OutOfStep, match=r"p\.entries: the implementation shows 0, the spec says 1"):
+        machine.shows_what_the_spec_says()
+    verdict = lockstep.check(Stuck.trace, spec=Stuck.spec)
+    assert verdict.deviation is not None
+    assert (verdict.deviation.node, verdict.deviation.name) == ("p", "entries")
 
 
 def test_a_dataclass_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
