@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 import lockstep
 from lockstep.base.verdict import Verdict
+from lockstep.cli.command_line import cli
 from lockstep.testing import AdapterError, OutOfStep, SpecMachine, UntestedError
 from tests.support.places import ROOT
 from tests.support.programs.inner_runs import prepare
@@ -110,6 +112,10 @@ def test_the_hasty_service_fails_with_the_shortest_run_and_the_other_one_passes(
     verdict = lockstep.check(path, spec=project.path / "PrimaryBackup.tla")
     assert verdict.deviation is not None
     assert (verdict.events, verdict.steps, verdict.deviation.action) == (7, 3, "Commit")
+    spec, page = project.path / "PrimaryBackup.tla", project.path / "hasty.html"
+    viewed = CliRunner().invoke(cli, ["view", "--spec", str(spec), str(path), "-o", str(page)])
+    assert "5 of 5 states" in viewed.stdout
+    assert "Commit" in page.read_text(encoding="utf-8")
     ran.stdout.fnmatch_lines(["*%, took Commit"])
 
 
