@@ -138,7 +138,7 @@ def test_with_any_seed_the_run_of_the_hasty_service_is_short(project: pytest.Pyt
 
 def test_the_page_shows_the_machines_as_they_are() -> None:
     shown = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert (EXAMPLE / "test_service.py").read_text(encoding="utf-8").endswith(f"\n\n\n{shown[0]}")
+    assert (EXAMPLE / "test_service.py").read_text(encoding="utf-8").endswith(f'"""\n\n{shown[0]}')
 
 
 # ---- A second example, written from the page ----
