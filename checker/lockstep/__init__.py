@@ -1,15 +1,16 @@
 """lockstep keeps implementations of replicated logs in step with their TLA+ spec.
 
-`load_spec`, `explore`, `check` and `draw` are what the commands use, too; docs/api.md has an example of each. A name is
-imported when it is first asked for, so `import lockstep` is fast.
+`load_spec`, `explore`, `graph`, `check` and `draw` are what the commands use, too; docs/api.md has an example of each.
+A name is imported when it is first asked for, so `import lockstep` is fast.
 """
 
 from typing import TYPE_CHECKING
 
-__all__ = ["__version__", "check", "draw", "explore", "load_spec"]
+__all__ = ["__version__", "check", "draw", "explore", "graph", "load_spec"]
 
 if TYPE_CHECKING:
     from lockstep.models.counterexample_picture import draw
+    from lockstep.models.spec_graph import graph
     from lockstep.systems.file_check import check
     from lockstep.tla.explore import explore
     from lockstep.tla.loading.load_spec import load_spec
@@ -20,6 +21,7 @@ else:  # so that a type checker still sees a name that is misspelt
         "check": "lockstep.systems.file_check",
         "draw": "lockstep.models.counterexample_picture",
         "explore": "lockstep.tla.explore",
+        "graph": "lockstep.models.spec_graph",
         "load_spec": "lockstep.tla.loading.load_spec",
     }
 

@@ -1,6 +1,7 @@
 """A primary and two backups, simulated: each writes a log of its own, stamped by a clock of its own."""
 
 import argparse
+import contextlib
 import heapq
 import itertools
 import json
@@ -8,16 +9,17 @@ import random
 from pathlib import Path
 
 BACKUPS = ("b1", "b2")
+NODES = ("p", *BACKUPS)
 
 
 class Service:
     """The primary commits what both backups have; a `hasty` one, what one of them has."""
 
-    def __init__(self, seed, hasty, folder):
+    def __init__(self, seed, hasty, logs):
         self.random, self.hasty, self.now = random.Random(seed), hasty, 0.0
         self.events, self.numbers = [], itertools.count()
-        self.ahead = {node: self.random.uniform(-2, 2) for node in ("p", *BACKUPS)}  # milliseconds
-        self.logs = {node: (folder / f"{node}.log").open("w") for node in self.ahead}
+        self.ahead = {node: self.random.uniform(-2, 2) for node in NODES}  # milliseconds
+        self.logs = logs  # of each node, the file that it writes
         self.written = self.committed = 0
         self.stored, self.acked = dict.fromkeys(BACKUPS, 0), dict.fromkeys(BACKUPS, 0)
 
@@ -61,15 +63,20 @@ class Service:
         while self.events:
             self.now, _, what, args = heapq.heappop(self.events)
             what(*args)
-        for file in self.logs.values():
-            file.close()
 
 
-options = argparse.ArgumentParser(description=__doc__)
-options.add_argument("folder", type=Path)
-options.add_argument("--seed", type=int, default=1)
-options.add_argument("--puts", type=int, default=40)
-options.add_argument("--hasty", action="store_true")
-chosen = options.parse_args()
-chosen.folder.mkdir(exist_ok=True)
-Service(chosen.seed, chosen.hasty, chosen.folder).run(chosen.puts)
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("folder", type=Path)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--puts", type=int, default=40)
+    options.add_argument("--hasty", action="store_true")
+    chosen = options.parse_args()
+    chosen.folder.mkdir(exist_ok=True)
+    with contextlib.ExitStack() as files:
+        logs = {node: files.enter_context((chosen.folder / f"{node}.log").open("w")) for node in NODES}
+        Service(chosen.seed, chosen.hasty, logs).run(chosen.puts)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,3 +114,21 @@ def declared_at(owner: object, name: str) -> str:
     """Return FILE:LINE of the function of a class or module that is an action, or "" where there is none."""
     found = actions_of(owner).get(name)
     return "" if found is None else found.location
+
+
+def definition_in(folder: Path, name: str) -> str:
+    """Return FILE:LINE of the definition of an action in a folder of TLA+ modules.
+
+    Args:
+        folder: The spec's modules, a folder below `spec` in a checkout.
+        name: The action, by the spec's name.
+
+    Raises:
+        LookupError: No module of the folder defines it.
+    """
+    begins = re.compile(rf"{re.escape(name)}(\([^)]*\))?\s*==")
+    for module in sorted(folder.glob("*.tla")):
+        for number, line in enumerate(module.read_text(encoding="utf-8").splitlines(), start=1):
+            if begins.match(line):
+                return f"{module.name}:{number}"
+    raise LookupError(f"no module in {folder} defines {name}")

@@ -45,11 +45,13 @@ def test_importing_lockstep_imports_nothing_else_of_it_and_no_package() -> None:
 
 def test_every_name_is_what_the_commands_use() -> None:
     from lockstep.models.counterexample_picture import draw
+    from lockstep.models.spec_graph import graph
     from lockstep.systems.file_check import check
     from lockstep.tla.explore import explore
     from lockstep.tla.loading.load_spec import load_spec
 
     assert (lockstep.draw, lockstep.check, lockstep.explore, lockstep.load_spec) == (draw, check, explore, load_spec)
+    assert lockstep.graph is graph
     assert lockstep.__version__ == version("lockstep-raft")
 
 
@@ -124,7 +126,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_page_shows_what_its_examples_print(service: Path) -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert [language for language, _ in blocks] == ["python", "text"] * 5
+    assert [language for language, _ in blocks] == ["python", "text"] * 6
     names: dict[str, Any] = {}
     for (_, program), (_, shown) in zip(blocks[::2], blocks[1::2], strict=True):
         said = io.StringIO()

@@ -108,6 +108,7 @@ def test_an_event_of_another_node_is_refused() -> None:
         ({"action": "DoNothing"}, "field `action`: the spec has no action 'DoNothing'"),
         ({"args": {}}, "field `args.value`: AppendAsLeader needs it"),
         ({"args": {"value": "v", "peer": "n2"}}, "field `args.peer`: AppendAsLeader has none such"),
+        ({"args": {"value": "v", "n": "n2"}}, "field `args.n`: AppendAsLeader has none such"),
         (
             {"shows": {"currentTerm": 1}},
             "field `shows.currentTerm`: the spec shows no such field: did you mean currTerm or currVoteFor?",

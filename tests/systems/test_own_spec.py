@@ -183,6 +183,25 @@ def test_a_trace_in_our_format_needs_no_mapping_and_its_node_may_be_a_model_valu
     assert finding["details"] == ["token: the trace shows 1, the spec says 2"]
 
 
+@pytest.mark.parametrize(("engine", "upto"), [("compiled", 1), ("compiled", 2), ("tlc", 1), ("tlc", 2)])
+def test_arguments_may_name_the_first_parameter_where_that_is_no_node(engine: str, upto: int, tmp_path: Path) -> None:
+    head = {"kind": "header", "format": "lockstep-trace/1", "system": "s", "version": "1", "spec": "PrimaryBackup"}
+    steps = [
+        {"node": "p", "action": "Put", "shows": {"entries": 1}},
+        *({"node": backup, "action": "Store", "shows": {"entries": 1}} for backup in ("b1", "b2")),
+        *({"node": "p", "action": "Acknowledge", "args": {"b": backup, "n": 1}} for backup in ("b1", "b2")),
+        {"node": "p", "action": "Commit", "args": {"n": upto}, "shows": {"entries": 1, "committed": upto}},
+    ]
+    events = [{"kind": "event", "seq": seq, **step} for seq, step in enumerate(steps)]
+    lines = [{**head, "nodes": ["p", "b1", "b2"], "constants": {}}, *events, {"kind": "end", "events": len(events)}]
+    trace = tmp_path / "commit.trace.ndjson"
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    spec = LOCK_SERVICE.parent / "own_logs" / "PrimaryBackup.tla"
+    found = run("check", "--engine", engine, "--spec", spec, "--format", "json", trace)
+    (verdict,) = json.loads(found.stdout)
+    assert (verdict["verdict"], verdict["steps"]) == (("holds", 6) if upto == 1 else ("violated", 5))
+
+
 def test_an_observation_of_no_node_is_malformed_where_the_spec_observes_nodes(tmp_path: Path) -> None:
     spec = tmp_path / "LockService.tla"
     spec.write_text(SPEC.read_text().replace("Observe ==", "Observe(n) =="))

@@ -15,6 +15,7 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
         "prove": frozenset({"z3"}),
         "draw": frozenset({"jinja2"}),
         "tables": frozenset({"numpy"}),
+        "hunt": frozenset({"hypothesis"}),
     }
 )
 

@@ -36,12 +36,15 @@ class EventReader:
         self._comparisons = ComparisonCache(self.words)
 
     def arguments(self, line: int, event: Event) -> dict[str, Value]:
-        """Return the arguments of the event's action, by the spec's names; its node is the first."""
+        """Return the arguments of the event's action, by the spec's names; its node is the first, or it names all."""
         action = self.actions.get(event.action)
         if action is None:
             near = spelling_hint(event.action, self.actions)
             raise self.malformed(line, "action", f"the spec has no action {event.action!r}{near}")
-        bound = {action.params[0]: self.node(event)} if event.node and action.params else {}
+        first = action.params[:1] if event.node else ()
+        if self.interface.args_name_all and event.args.keys() >= set(first):
+            first = ()
+        bound = {name: self.node(event) for name in first}
         others = [name for name in action.params if name not in bound]
         for name in others:
             if name not in event.args:

@@ -39,7 +39,8 @@ class Interface:
     define it, a trace shows the variables by name. `outbox` gives what a node has sent, if the spec has that. `words`
     are what null and strings of the trace stand for. `codes` are the codes of the properties by name. `locate`
     returns where a reference implements an action, as FILE:LINE, or "". `has_unchecked` says whether the cfg has a
-    property that no trace is checked for.
+    property that no trace is checked for. An event's node is the first parameter of its action; where `args_name_all`,
+    its arguments may name that parameter, too, and then the node is no more than the one that shows something.
     """
 
     observe: str = "Observe"
@@ -48,6 +49,7 @@ class Interface:
     codes: Mapping[str, str] = field(default_factory=dict)
     locate: Callable[[str], str] = no_location
     has_unchecked: bool = False
+    args_name_all: bool = False
 
     def code_of(self, name: str) -> str:
         """Return the code of a property that is violated."""

@@ -223,7 +223,9 @@ def _events(run: CandidateRun[RecordedStep], check: TraceCheck, nodes: frozenset
     words = check.reading.words
     for number, step in enumerate(run.steps):
         before, after = run.states[number : number + 2]
-        params = check.spec.actions[step.action].params[1:] if step.node else tuple(step.args)
+        params = check.spec.actions[step.action].params
+        if step.node and params and step.args[params[0]] == words.strings.get(step.node, step.node):
+            params = params[1:]  # the node is the first
         shows: dict[str, object] = {}
         if step.shows:
             observed = _observed(check, after, step)

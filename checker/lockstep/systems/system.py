@@ -190,4 +190,6 @@ class System:
         """Return where a trace meets the spec, once that is compiled; raises KeyError where `null` is no constant."""
         null = None if self.null is None else {**spec.model_values, **spec.constants}[self.null]
         strings = spec.model_values if self.names_model_values else {}
-        return Interface(self.observe, self.outbox, Words(null, strings), self.codes, self.locate)
+        words = Words(null, strings)
+        is_own = self.names_model_values
+        return Interface(self.observe, self.outbox, words, self.codes, self.locate, args_name_all=is_own)

@@ -5,13 +5,16 @@ It holds no rule of the protocol: the servers decide whether an action may be ta
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from raftref.action import Action, NotEnabled
 from raftref.records import from_record, record
 from raftref.simulation.channels import Addressed
+from raftref.simulation.group_plan import GroupPlan
 from raftref.simulation.network import Channels
 
 #: One event of a trace, by the trace format's names.
@@ -156,3 +159,32 @@ class Group(ABC, Generic[S, M, E]):
             self.network.take(m)
         else:
             self.network.duplicate(m)
+
+
+# ---- The trace ----
+
+
+def trace_lines(plan: GroupPlan, events: Iterable[Event], *, scenario: str = "") -> Iterator[str]:
+    """Yield the lines of the trace of a group: header, events, end line; `lockstep check` reads it.
+
+    Args:
+        plan: The group's plan, whose nodes and constants are the header's.
+        events: What the group returned of each step, from its start on.
+        scenario: Free text in the header: which run this is.
+    """
+    header = {
+        "kind": "header",
+        "format": "lockstep-trace/1",
+        "system": "raftref",
+        "version": importlib.metadata.version("lockstep-raft"),
+        "spec": plan.spec_name,
+        "nodes": list(plan.node_ids),
+        "constants": plan.constants(),
+        "scenario": scenario,
+    }
+    count = 0
+    yield json.dumps(header) + "\n"
+    for event in events:
+        count += 1
+        yield json.dumps({"kind": "event", **event}) + "\n"
+    yield json.dumps({"kind": "end", "events": count}) + "\n"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from raftref.limits import MAX_EVENTS
 from raftref.simulation.plans import (
@@ -75,8 +75,10 @@ class GroupPlan(ABC):
     has come: `loss`, `duplicate`, and `delay`, which holds its channel for up to `delay_events` events. In a channel
     without order any message is next with probability `reorder`, and the oldest otherwise. `max_down` is how many nodes
     may be down at once.
+    `spec_name` is the spec's name in the header of a trace.
     """
 
+    spec_name: ClassVar[str]
     events: int = integer(2000, 0, MAX_EVENTS)
     fifo: bool = boolean(False)
     loss: float = probability(0.03, MESSAGE)

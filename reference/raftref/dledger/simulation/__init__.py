@@ -3,10 +3,10 @@
 from raftref.dledger.simulation.cluster import Cluster
 from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.simulation.network import Network
-from raftref.dledger.simulation.scenarios import SCENARIOS, figure8, scenario_plan, truncated_tail
+from raftref.dledger.simulation.scenarios import SCENARIOS, Script, figure8, scenario_plan, truncated_tail
 from raftref.dledger.simulation.schedule import Schedule, simulate
 from raftref.dledger.simulation.trial import Trial
-from raftref.simulation.group import Event
+from raftref.simulation.group import Event, trace_lines
 from raftref.simulation.plans import PlanError
 
 __all__ = [
@@ -17,9 +17,11 @@ __all__ = [
     "Network",
     "PlanError",
     "Schedule",
+    "Script",
     "Trial",
     "figure8",
     "scenario_plan",
     "simulate",
+    "trace_lines",
     "truncated_tail",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from raftref.choices import features_in, flaws_in
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
@@ -33,6 +33,7 @@ class FaultPlan(GroupPlan):
     of a leadership.
     """
 
+    spec_name: ClassVar[str] = "DLedger"
     nodes: int = integer(3, MIN_NODES, MAX_NODES)
     late: float = probability(0.0)
     client: float = probability(0.05, EVENT)

@@ -17,6 +17,9 @@ from raftref.simulation.group import Event
 
 A, B, C = "n1", "n2", "n3"
 
+#: What a dispatcher pushes to bring a peer in line; at most one of them is enabled.
+PUSHES = ("DoCompare", "DoTruncate", "DoAppend")
+
 
 def scenario_plan(config: Config = PUBLISHED) -> FaultPlan:
     """Return the plan of scenarios: three nodes, ordered channels."""
@@ -57,6 +60,11 @@ class Script:
         self.deliver(leader, peer)
         self.deliver(peer, leader)
 
+    def bring_in_line(self, leader: NodeId, peer: NodeId) -> None:
+        """Let a dispatcher compare, truncate and append until the peer holds what the leader holds."""
+        while to_do := [each for each in PUSHES if self.cluster.enabled(leader, each, peer)]:
+            self.ask(leader, to_do[0], peer)
+
     def commit_at(self, leader: NodeId, peer: NodeId) -> None:
         """Let the peer learn the committed index."""
         self.take(leader, "DoCommit", peer)
@@ -72,6 +80,13 @@ class Script:
         self.take(leader, "ChangeToLeader")
         for node in voters:
             self.take(node, "ChangeToFollower", leader)
+
+    def follow(self, node: NodeId, leader: NodeId) -> None:
+        """Let a node that hears of the leader's term go to it, and follow."""
+        term = self.cluster.servers[leader].member_state.curr_term
+        if self.cluster.servers[node].member_state.curr_term < term:
+            self.stand(node, term)
+        self.take(node, "ChangeToFollower", leader)
 
     def stand(self, node: NodeId, term: int) -> None:
         """Let a node be a candidate and raise its term up to this one, one by one."""

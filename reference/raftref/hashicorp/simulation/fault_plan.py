@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from raftref.choices import features_in, flaws_in
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Config, Feature, Flaw
@@ -34,6 +34,7 @@ class FaultPlan(GroupPlan):
     leadership, `end_transfer`, `verify` of one, `crash` of a process, `restart`, `partition` and `heal`.
     """
 
+    spec_name: ClassVar[str] = "HashicorpRaft"
     voters: int = integer(3, 1, MAX_NODES)
     nonvoters: int = integer(0, 0, MAX_NODES)
     spares: int = integer(0, 0, MAX_NODES)
