@@ -6,7 +6,7 @@ A name is imported when it is first asked for, so `import lockstep` is fast.
 
 from typing import TYPE_CHECKING
 
-__all__ = ["__version__", "check", "draw", "explore", "graph", "load_spec"]
+__all__ = ["SearchOptions", "__version__", "check", "draw", "explore", "graph", "load_spec"]
 
 if TYPE_CHECKING:
     from lockstep.models.counterexample_picture import draw
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from lockstep.systems.file_check import check
     from lockstep.tla.explore import explore
     from lockstep.tla.loading.load_spec import load_spec
+    from lockstep.tla.search_options import SearchOptions
 
     __version__: str
 else:  # so that a type checker still sees a name that is misspelt
     _HOMES = {
+        "SearchOptions": "lockstep.tla.search_options",
         "check": "lockstep.systems.file_check",
         "draw": "lockstep.models.counterexample_picture",
         "explore": "lockstep.tla.explore",

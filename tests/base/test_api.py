@@ -126,7 +126,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_page_shows_what_its_examples_print(service: Path) -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert [language for language, _ in blocks] == ["python", "text"] * 6
+    assert [language for language, _ in blocks] == ["python", "text"] * 7
     names: dict[str, Any] = {}
     for (_, program), (_, shown) in zip(blocks[::2], blocks[1::2], strict=True):
         said = io.StringIO()
