@@ -128,7 +128,11 @@ def definition_in(folder: Path, name: str) -> str:
     """
     begins = re.compile(rf"{re.escape(name)}(\([^)]*\))?\s*==")
     for module in sorted(folder.glob("*.tla")):
-        for number, line in enumerate(module.read_text(encoding="utf-8").splitlines(), start=1):
+        text = module.read_text(encoding="utf-8")
+        # A module that abstracts from the protocol defines actions of the same names.
+        if f"\\* ACTION {name}:" not in text:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
             if begins.match(line):
                 return f"{module.name}:{number}"
     raise LookupError(f"no module in {folder} defines {name}")
