@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
@@ -27,6 +30,7 @@ from lockstep.pipeline.trace_store import TraceStore
 from lockstep.systems.file_check import check
 from tests.support.pipeline.given_session import given_session
 from tests.support.places import ROOT
+from tests.support.programs.processes import wait_until
 
 FLAWED = "counterexamples/dledger/commit/ack_by_quorum_index.trace.ndjson"
 
@@ -98,6 +102,43 @@ def test_the_stages_run_on_a_given_session_which_runs_on(spark: SparkSession, tm
     assert dict(spark.conf.getAll) == before
     stored = spark.read.parquet(str(tmp_path / "store" / "verdicts"))
     assert ls.violations(stored).select("run", "variant", "trace").first() == ("run", "declared", Path(FLAWED).name)
+
+
+@pytest.mark.nightly
+def test_an_interrupt_ends_the_jobs_of_the_guest_and_no_other(spark: SparkSession) -> None:
+    def sleep(session: SparkSession, seconds: float) -> str:
+        def slow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                time.sleep(seconds)
+                yield batch
+
+        try:
+            session.range(0, 1, 1, 1).mapInArrow(slow, "id long").collect()
+        except Exception as error:
+            return str(error)
+        return "finished"
+
+    running = spark.sparkContext.statusTracker().getActiveJobsIds
+    with ThreadPoolExecutor() as pool:
+        with pytest.raises(KeyboardInterrupt), pipeline_session() as guest:
+            own, other = pool.submit(sleep, guest, 300), pool.submit(sleep, spark, 10)
+            assert wait_until(lambda: len(running()) == 2)
+            raise KeyboardInterrupt
+        assert "cancel" in own.result(timeout=60).lower()
+        assert other.result(timeout=60) == "finished"
+
+
+@pytest.mark.nightly
+def test_the_lines_that_begin_the_page_run_in_the_session_that_is_there(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "traces" / "pipeline.md").read_text(encoding="utf-8")
+    program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    assert names["spark"] is spark
+    assert re.search(r"\| +LeaderCompleteness\| +ChangeToLeader\| +[1-9]", capsys.readouterr().out)
 
 
 # ---- What is refused ----
