@@ -88,6 +88,20 @@ def test_java_is_tuned_to_start_unless_a_setting_says_otherwise() -> None:
     assert [each for each in options if "Tiered" in each] == ["-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"]
 
 
+@pytest.mark.parametrize(
+    ("cores", "given", "collectors"),
+    [(2, "", ["-XX:+UseSerialGC"]), (16, "", []), (2, "-XX:+UseG1GC", ["-XX:+UseG1GC"])],
+)
+def test_java_collects_its_garbage_as_the_settings_choose_and_else_simply_on_few_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, given: str, collectors: list[str]
+) -> None:
+    """Java does not start where two collectors are chosen ("Conflicting collector combinations in option list")."""
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", given)
+    options = str(_for_java(conf).get("spark.driver.extraJavaOptions")).split()
+    assert [each for each in options if each.endswith("GC")] == collectors
+
+
 def test_a_damaged_file_is_named_as_it_is_called() -> None:
     message = (
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///my%20store/%2541.parquet. SQLSTATE: K"

@@ -35,6 +35,9 @@ SPARK_ERRORS = (Py4JError, PySparkException, ConnectionError)
 #: The exit code of Java where a task needed more memory than there is (Spark's SparkExitCode.OOM).
 _OUT_OF_MEMORY = 52
 
+#: Cores up to which one thread collects Java's garbage: it was measured on two.
+MAX_CORES_SERIAL = 4
+
 #: The error of a job that ends because Java does, and how long Java takes for that at most.
 _SHUT_DOWN, _PATIENCE_SECONDS = "SparkContext was shut down", 10.0
 
@@ -193,10 +196,13 @@ def task_slots(spark: SparkSession) -> int:
 def _for_java(conf: SparkConf) -> SparkConf:
     """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process.
 
-    It compiles as for a short run: most of the work is that of Python, and of the rest most is the start.
+    It compiles as for a short run: most of the work is that of Python, and of the rest most is the start. On few cores
+    it collects its garbage as for a small heap, unless the settings choose how.
     """
     options = conf.get("spark.driver.extraJavaOptions", "") or ""
-    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData -XX:TieredStopAtLevel=1 {options}".strip()
+    few = (os.cpu_count() or 1) <= MAX_CORES_SERIAL and not re.search(r"-XX:\+Use\w*GC", options)
+    tuned = f"-XX:TieredStopAtLevel=1{' -XX:+UseSerialGC' if few else ''}"
+    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned} {options}".strip()
     return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
 
 
