@@ -1,4 +1,5 @@
 """Measure what Spark costs: python bench/pipeline.py [--events 100000 1000000] [--plan ordered] [--long 200000]
+Or the fixed cost of a small run, stage by stage: python bench/pipeline.py --stages traces
 
 The same lines are checked by one process, by a pool of processes, and by the stage `check` of the pipeline with one
 core and with all, one after the other, with the same checker; the run ends where their verdicts differ. The start
@@ -8,6 +9,11 @@ of Spark's Java process, and of the Python processes together.
 
 With --long a trace of that many events is put among the short ones, and the time of the stage is compared with its
 lower bound: the time of that trace alone, or of all of them divided by the cores, whichever is longer.
+
+With --stages, `lockstep pipeline run` reads, checks and reports on the files of a folder. A row has the seconds of one
+stage, and the processor time of Java, of the driver's Python, and of the Python workers. The last row is the work
+itself: what one process without Spark takes to read and check the same files, and to minimise the counterexamples. The
+rest is the fixed cost.
 """
 
 from __future__ import annotations
@@ -31,17 +37,26 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from lockstep.base.deadline import Deadline
+from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_check import check_lines
 from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.counterexample_stage import MAX_SECONDS, counterexamples
+from lockstep.pipeline.coverage_stage import cover
 from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.report_stage import report
+from lockstep.pipeline.source_files import SourceFile
+from lockstep.pipeline.spec_choice import AS_DECLARED
 from lockstep.pipeline.task_traces import in_order
 from lockstep.pipeline.trace_store import TraceStore
 from lockstep.report.text_table import table
 from lockstep.systems.trace_files import opened
-from lockstep.systems.trace_specs import spec_key, trace_spec
+from lockstep.systems.trace_specs import spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
+from lockstep.trace.trace_format import end_line
 
 #: Events of a short trace.
 SHORT = 500
@@ -288,6 +303,79 @@ def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> s
     return f"{table(heads, cells)}\n\n{said} {spent / CORES:.1f} s\n"
 
 
+def by_stage(folder: Path, top: Path, master: str | None) -> str:
+    """Run all stages on the files of a folder, and lay out what each takes, beside the work alone."""
+    rows: list[tuple[str, float, dict[str, float]]] = []
+    at, used = time.perf_counter(), by_kind()
+
+    def mark(stage: str) -> None:
+        nonlocal at, used
+        now, spent = time.perf_counter(), by_kind()
+        rows.append((stage, now - at, {kind: max(0.0, spent[kind] - used[kind]) for kind in used}))
+        at, used = time.perf_counter(), by_kind()
+
+    store = TraceStore.open(str(folder), create=True)
+    with pipeline_session(master) as spark:
+        mark("start of Spark")
+        ingest(spark, store, "small", InputFiles([str(top)]))
+        mark("ingest")
+        check(spark, store, "small")
+        mark("check")
+        cover(spark, store, "small")
+        mark("coverage")
+        counterexamples(spark, store, "small", AS_DECLARED)
+        mark("counterexamples")
+        found = report(spark, store, "small")
+        mark("report")
+        violated = store.read(spark, "counterexamples", "small", store.batches("counterexamples", "small"))
+        signatures = violated.select("trace", "name", "action", "line").collect()
+    begin, used_alone = time.perf_counter(), time.process_time()
+    verdicts = work_alone(top, {(row[0], row[3]): (row[1], row[2]) for row in signatures})
+    alone = time.perf_counter() - begin, time.process_time() - used_alone
+    if verdicts != found.traces or not verdicts:
+        raise SystemExit(f"the pipeline gave {found.traces} verdicts, one process {verdicts}")
+    kinds = list(used)
+    total = "all", sum(row[1] for row in rows), {kind: sum(row[2][kind] for row in rows) for kind in kinds}
+    cells = [
+        (name, f"{seconds:.1f}", *(f"{spent[kind]:.1f}" for kind in kinds), f"{sum(spent.values()):.1f}")
+        for name, seconds, spent in [*rows, total]
+    ]
+    cells.append(("the work in one process", f"{alone[0]:.1f}", *("" for _ in kinds), f"{alone[1]:.1f}"))
+    fixed = sum(total[2].values()) - alone[1]
+    heads = ("stage", "seconds", *(f"s of {kind}" for kind in kinds), "s of processor")
+    return f"{table(heads, cells)}\n\n{verdicts} traces; fixed cost: {fixed:.1f} s of processor\n"
+
+
+def by_kind() -> dict[str, float]:
+    """Return the seconds of processor time so far of Java, of this process, and of the Python workers."""
+    spent = {"Java": 0.0, "driver": 0.0, "workers": 0.0}
+    for pid, name, seconds in processes_below(os.getpid()):
+        kind = "Java" if name == "java" else "driver" if pid == os.getpid() else "workers"
+        spent[kind] += seconds
+    return spent
+
+
+def work_alone(top: Path, signatures: Mapping[tuple[str, int], tuple[str, str]]) -> int:
+    """Read and check all files, and minimise the traces of these signatures; return how many traces there are."""
+    specs: dict[tuple[object, ...], Spec] = {}
+    count = 0
+    for file in InputFiles([str(top)]).listed():
+        lines = [row.bytes for row in SourceFile(file.uri, file.uri, file.trace).rows() if row.reason is None]
+        header = opened(lines, file.trace).header
+        key = spec_key(header, file.trace, {})
+        if key not in specs:
+            specs[key] = trace_spec(header, file.trace, {})
+        verdict = check_lines(lines, file.trace, specs.__getitem__, {})
+        count += 1
+        for (trace, line), (name, action) in signatures.items():
+            if trace == file.trace:
+                only = name if name in verdict.violations else None
+                short = opened([*lines[: line - 1], lines[line - 1], end_line(line - 1)], trace)
+                system = system_of(header, trace)
+                minimise(short, specs[key], system, only=only, action=action, deadline=Deadline(MAX_SECONDS))
+    return count
+
+
 def laid_out(rows: Sequence[Row]) -> str:
     """Lay out the ways beside each other."""
     pool: Mapping[int, Row] = {row.events: row for row in rows if row.way.startswith("pool")}
@@ -329,7 +417,12 @@ def main() -> None:
     parser.add_argument("--master", nargs="*", default=["local[1,4]", f"local[{CORES},4]"])
     parser.add_argument("--loop-most", type=int, default=1_000_000, help="one process checks no more events than these")
     parser.add_argument("--long", type=int, default=0, help="events of a long trace among short ones")
+    parser.add_argument("--stages", type=Path, help="the folder of a small run, whose stages are measured")
     args = parser.parse_args()
+    if args.stages:
+        with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
+            print(by_stage(Path(folder), args.stages.absolute(), None))
+        return
     with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
         for events in args.events:
             print(laid_out(compare(Path(folder) / "short", args.plan, events, args.master, args.loop_most)), flush=True)

@@ -51,8 +51,6 @@ def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(
         spark.range(3).write.saveAsTable("numbers")
         assert (warehouse / "numbers").is_dir()
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
-        with pytest.raises(RuntimeError, match="already running"), spark_session("local[1]"):
-            pass
 
     assert {row.python for row in rows} == {sys.executable}
     assert sum(row.total for row in rows) == sum(range(1000))
@@ -83,15 +81,25 @@ def test_the_error_that_ended_a_stream_is_reported_in_a_line() -> None:
         )
 
 
-def test_a_short_session_is_tuned_to_start_unless_a_setting_says_otherwise() -> None:
+def test_java_is_tuned_to_start_unless_a_setting_says_otherwise() -> None:
     conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=4")
-    short, long = (
-        str(_for_java(conf, is_short=is_short).get("spark.driver.extraJavaOptions")).split()
-        for is_short in (True, False)
-    )
+    options = str(_for_java(conf).get("spark.driver.extraJavaOptions")).split()
     # Java takes the last of two.
-    assert [each for each in short if "Tiered" in each] == ["-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"]
-    assert [each for each in long if "Tiered" in each] == ["-XX:TieredStopAtLevel=4"]
+    assert [each for each in options if "Tiered" in each] == ["-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"]
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "collectors"),
+    [(2, "", ["-XX:+UseSerialGC"]), (16, "", []), (2, "-XX:+UseG1GC", ["-XX:+UseG1GC"])],
+)
+def test_java_collects_its_garbage_as_the_settings_choose_and_else_simply_on_few_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, given: str, collectors: list[str]
+) -> None:
+    """Java does not start where two collectors are chosen ("Conflicting collector combinations in option list")."""
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", given)
+    options = str(_for_java(conf).get("spark.driver.extraJavaOptions")).split()
+    assert [each for each in options if each.endswith("GC")] == collectors
 
 
 def test_a_damaged_file_is_named_as_it_is_called() -> None:

@@ -12,7 +12,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.pipeline.generate_stage import DECLARED, Clusters
-from lockstep.pipeline.stored_traces import SimulatedCluster, replay_command, simulated_cluster
+from lockstep.pipeline.stored_traces import SimulatedCluster, StoredRun, replay_command, simulated_cluster
 from lockstep.pipeline.trace_store import TraceStore, checked_name
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_files import cluster_trace
@@ -73,14 +73,14 @@ def test_the_source_of_a_cluster_is_the_command_that_simulates_it(variant: str) 
     assert cluster is not None
     assert tuple(cluster) == ("five", 7, 60, variant)
     file = "five-repaired-7.trace.ndjson" if variant else "five-7.trace.ndjson"
-    assert replay_command("file:///s", "r", "t", source, ("--switch", "repaired")) == (
+    assert replay_command(StoredRun("file:///s", "r"), "t", source, ("--switch", "repaired")) == (
         f"{source} -o . && lockstep check --switch repaired {file}"
     )
     assert simulated_cluster("/logs/lockstep simulate.ndjson") is None
 
 
 def test_the_command_that_replays_a_stored_trace_quotes_what_a_shell_would_read() -> None:
-    command = replay_command("file:///my store", "r", "a/b c.ndjson.gz", "/in/b c", ())
+    command = replay_command(StoredRun("file:///my store", "r"), "a/b c.ndjson.gz", "/in/b c", ())
     first, _, second = command.partition(" && ")
     words = shlex.split(first)
     assert words[:6] == ["lockstep", "pipeline", "trace", "/my store", "r", "a/b c.ndjson.gz"]

@@ -33,7 +33,7 @@ with pipeline_session("local[2,4]", {"spark.driver.memory": "1g", **chosen}) as 
     rows.write.parquet(path)
     stored = spark.read.parquet(path)
     known = survey(stored)
-    read = whole_traces(spark, stored, known).mapInArrow(lengths, "length bigint").agg(sql.sum("length")).first()
+    read = whole_traces(stored, known).mapInArrow(lengths, "length bigint").agg(sql.sum("length")).first()
     print(known["t"].lines, len(known["t"].header), read[0])
 """
 

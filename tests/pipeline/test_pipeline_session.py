@@ -68,7 +68,7 @@ def test_a_shuffle_on_a_cluster_has_partitions_for_its_cores_unless_they_are_giv
         yield SimpleNamespace(version="none", sparkContext=context, conf=SimpleNamespace(set=conf.__setitem__))
 
     monkeypatch.setattr(pipeline, "spark_session", cluster)
-    monkeypatch.setattr(pipeline, "refuse_other_workers", lambda _: None)
+    monkeypatch.setattr(pipeline, "refuse_unfit", lambda _: None)
     settings = {} if given is None else {"spark.sql.shuffle.partitions": given}
     with pipeline.pipeline_session("spark://there:7077", settings):
         assert conf.get("spark.sql.shuffle.partitions") == partitions

@@ -145,7 +145,7 @@ class Job:
 
     def _traces(self) -> None:
         self.progress("Spark: starting")
-        with scratch("verify") as folder, spark_session(self.master, is_short=True) as spark:
+        with scratch("verify") as folder, spark_session(self.master) as spark:
             self._fleet(spark, folder)
             self._recordings(spark, folder)
 

@@ -25,7 +25,7 @@ from lockstep.pipeline.part_tasks import verdicts_in_parts
 from lockstep.pipeline.source_files import TOGETHER
 from lockstep.pipeline.spec_choice import AS_DECLARED, HeaderChecker, HeaderSpecs, SpecChoice, TraceChecker
 from lockstep.pipeline.store_tables import TABLES, StoredVerdict
-from lockstep.pipeline.stored_traces import replay_command, simulated_cluster
+from lockstep.pipeline.stored_traces import StoredRun, replay_command, simulated_cluster
 from lockstep.pipeline.task_traces import TraceSummary, traces_of, whole_traces
 from lockstep.pipeline.trace_cutting import TraceCutter, cuts_of, states_for
 from lockstep.pipeline.trace_store import Batch, TraceStore
@@ -63,13 +63,28 @@ def check(
         states = store.read(spark, "states", run, states_for(store, run, batch))
 
         def attempt(isolation: Isolation) -> None:
-            together = against.logs == TOGETHER
-            task = _CheckTask(checker, store.location.uri, run, against.options, together, isolation)
+            place = StoredRun(store.location.uri, run, is_together=against.logs == TOGETHER)
+            task = _CheckTask(checker, isolation, against.options, place)
             table.write(_verdicts(spark, lines, states, task, traces), batch)
 
         retry_isolated(attempt, seconds)
 
     table.make("check", work, say)
+
+
+def checked(
+    lines: DataFrame, traces: Mapping[str, TraceSummary], against: SpecChoice, isolation: Isolation
+) -> DataFrame:
+    """Return the verdicts on these traces, with the columns of the table, whether or not their lines are in a store.
+
+    Raises BadInputError where a spec of the reader's own cannot be used.
+    """
+    checker = against.checkers(lines.sparkSession)((trace, each.header) for trace, each in traces.items())
+    return _whole(lines, traces, _CheckTask(checker, isolation, against.options))
+
+
+def _whole(lines: DataFrame, traces: Mapping[str, TraceSummary], task: _CheckTask) -> DataFrame:
+    return whole_traces(lines, traces).mapInArrow(task, TABLES["verdicts"].ddl)
 
 
 def _verdicts(
@@ -79,7 +94,7 @@ def _verdicts(
     checker = task.checker
     cuts = cuts_of(states, traces) if isinstance(checker, HeaderChecker) else {}
     whole = {trace: each for trace, each in traces.items() if trace not in cuts}
-    verdicts = whole_traces(spark, lines, whole).mapInArrow(task, TABLES["verdicts"].ddl)
+    verdicts = _whole(lines, whole, task)
     if not cuts or not isinstance(checker, HeaderChecker):
         return verdicts
     return verdicts.union(
@@ -89,14 +104,15 @@ def _verdicts(
 
 @dataclass(frozen=True, slots=True)
 class _CheckTask:
-    """Checks the traces of a partition in a task: rows of lines -> rows of verdicts."""
+    """Checks the traces of a partition in a task: rows of lines -> rows of verdicts.
+
+    `options` are those of `lockstep check` that choose the spec; `place`, where the lines are stored, if they are.
+    """
 
     checker: TraceChecker
-    uri: str
-    run: str
-    options: tuple[str, ...]
-    together: bool
     isolation: Isolation
+    options: tuple[str, ...]
+    place: StoredRun | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
@@ -111,7 +127,7 @@ class _CheckTask:
     def stored_verdict(self, verdict: TraceVerdict, source: str, digest: str) -> StoredVerdict:
         """Return a verdict to store; `source` is where the trace came from, `digest` the hash of its spec."""
         trace = verdict.source
-        replay = replay_command(self.uri, self.run, trace, source, self.options, together=self.together)
+        replay = replay_command(self.place, trace, source, self.options)
         judged = _judged(source, verdict)
         return extended(StoredVerdict, verdict, source=source, trace=trace, spec=digest, judged=judged, replay=replay)
 

@@ -20,14 +20,13 @@ from lockstep.base.characters import counted
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.trace_verdict import Finding
 from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError, retry_isolated
-from lockstep.jobs.spark.record_tables import RecordTable, column_rows
+from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.shipped_specs import ShippedSpecs
 from lockstep.pipeline.spec_choice import HeaderSpecs
 from lockstep.pipeline.stage_batches import BatchCounts, StageFailed, StageProgress, batches_of_lines
-from lockstep.pipeline.store_tables import TABLES, StoredCounterexample
+from lockstep.pipeline.store_tables import TABLES, StoredCounterexample, findings
 from lockstep.pipeline.stored_traces import counterexample_command
 from lockstep.pipeline.task_traces import in_order, survey
 from lockstep.pipeline.trace_store import Batch, TraceStore, short_hash
@@ -37,9 +36,6 @@ from lockstep.trace.trace_format import end_line, trace_lines
 
 #: Seconds that one minimisation may take.
 MAX_SECONDS = 60.0
-
-#: The type of the column `findings`, once it is read.
-FINDINGS = RecordTable(Finding).list_ddl
 
 _TABLE = TABLES["counterexamples"]
 
@@ -112,16 +108,13 @@ def counterexamples(
 
 def _soonest(verdicts: DataFrame) -> list[_Violation]:
     """Return for each signature the trace that has it soonest; there are few, as properties and actions are few."""
-    found = verdicts.where("verdict = 'violated'").select(
-        "trace", "batch", sql.posexplode(sql.from_json("findings", FINDINGS)).alias("at", "found")
-    )
-    is_property = sql.col("found.kind") == "property"
-    signatures = found.select(
+    is_property = sql.col("kind") == "property"
+    signatures = findings(verdicts.where("verdict = 'violated'")).select(
         "trace",
         "batch",
-        sql.when(is_property, sql.col("found.name")).otherwise(sql.col("found.code")).alias("name"),
-        sql.col("found.action").alias("action"),
-        sql.col("found.line").alias("line"),
+        sql.when(is_property, sql.col("name")).otherwise(sql.col("code")).alias("name"),
+        "action",
+        "line",
         is_property.alias("is_property"),
         # Where a trace leaves the spec, it can be minimised only if that comes first.
         (is_property | (sql.col("at") == 0)).alias("can"),

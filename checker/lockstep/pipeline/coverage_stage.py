@@ -41,10 +41,14 @@ def cover(spark: SparkSession, store: TraceStore, run: str, say: Say = silent) -
     table = DerivedTable(spark, store, run, "reached", short_hash(version("lockstep-raft")))
 
     def work(batch: Batch, lines: DataFrame, traces: Mapping[str, TraceSummary]) -> None:
-        whole, columns = whole_traces(spark, lines, traces), TABLES["reached"].ddl
-        retry_isolated(lambda isolation: table.write(whole.mapInArrow(_Count(isolation), columns), batch))
+        retry_isolated(lambda isolation: table.write(reached(lines, traces, isolation), batch))
 
     table.make("coverage", work, say)
+
+
+def reached(lines: DataFrame, traces: Mapping[str, TraceSummary], isolation: Isolation) -> DataFrame:
+    """Return what each of these traces reaches, with the columns of the table."""
+    return whole_traces(lines, traces).mapInArrow(_Count(isolation), TABLES["reached"].ddl)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_session import task_slots
 from lockstep.pipeline.stage_batches import BatchCounts, StageProgress, concurrent_batches, take_turns
 from lockstep.pipeline.store_tables import TABLES
@@ -94,11 +95,9 @@ def generate(spark: SparkSession, store: TraceStore, run: str, clusters: Cluster
     def simulate(batch: Batch) -> BatchCounts:
         take_turns(spark)
         variant = "" if batch.variant == DECLARED else batch.variant
-        rows = [(plan, seed, clusters.events, variant) for plan, seed in batches[batch]]
-        spread = spark.sparkContext.parallelize(rows, min(len(rows), PARTITIONS_PER_SLOT * task_slots(spark)))
-        frame = spark.createDataFrame(spread, "plan string, seed bigint, events bigint, variant string")
-        store.write(frame.mapInArrow(_simulate, TABLES["lines"].ddl), "lines", run, batch)
-        return BatchCounts(len(rows), len(rows) * clusters.events)
+        chosen = [SimulatedCluster(plan, seed, clusters.events, variant) for plan, seed in batches[batch]]
+        store.write(simulated(spark, chosen), "lines", run, batch)
+        return BatchCounts(len(chosen), len(chosen) * clusters.events)
 
     progress = StageProgress("generate", len(batches), len(batches) - len(todo), say)
     progress.run(todo, simulate, concurrent_batches(spark))
@@ -117,11 +116,21 @@ def _refuse_overlap(store: TraceStore, run: str, clusters: Clusters) -> None:
             raise BadInputError(f"the run {run!r} has some of these clusters already: give --run another name")
 
 
-def _simulate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Simulate clusters in a task: rows (plan, seed, events, variant) -> rows of lines."""
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield from _cluster_rows(SimulatedCluster(**row))
+def simulated(spark: SparkSession, clusters: Sequence[SimulatedCluster]) -> DataFrame:
+    """Return the lines of the traces of clusters, with the columns of the table; the tasks simulate them."""
+    parts = max(1, min(len(clusters), PARTITIONS_PER_SLOT * task_slots(spark)))
+    return spark.range(0, len(clusters), 1, parts).mapInArrow(_Simulator(clusters), TABLES["lines"].ddl)
+
+
+@dataclass(frozen=True, slots=True)
+class _Simulator:
+    """Simulates clusters in a task: rows with their numbers (id) -> rows of lines."""
+
+    clusters: Sequence[SimulatedCluster]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for (number,) in column_rows(batches, "id"):
+            yield from _cluster_rows(self.clusters[number])
 
 
 def _cluster_rows(cluster: SimulatedCluster) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.isolated_work import Isolation, retry_isolated
+from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_session import task_slots
 from lockstep.logs.log_rotation import is_log, logs_of
 from lockstep.pipeline.file_locations import location, refuse_not_utf8
@@ -168,7 +169,7 @@ def _write(
     isolation: Isolation,
 ) -> BatchCounts:
     """Write a batch of files; raises StageFailed where they change meanwhile."""
-    rows = _read(spark, files, listed, isolation)
+    rows = lines_of_files(spark, files, listed, isolation)
     observation, again = Observation(), Observation()
     observed = rows.observe(observation, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
     store.write(observed.where("reason is null").drop("reason"), "lines", run, batch)
@@ -256,34 +257,40 @@ def _cut(files: Iterable[ListedFile]) -> Iterator[list[ListedFile]]:
         yield cut
 
 
-def _read(spark: SparkSession, files: InputFiles, listed: Sequence[ListedFile], isolation: Isolation) -> DataFrame:
-    """Return what the files of a batch hold, with the columns of READ."""
+def lines_of_files(
+    spark: SparkSession, files: InputFiles, listed: Sequence[ListedFile], isolation: Isolation
+) -> DataFrame:
+    """Return what some of the files hold, with the columns of READ; the tasks read them."""
     weights: Counter[str] = Counter()
     for file in listed:
         weights[file.trace] += file.weight
     assigned = partitions(weights, PARTITIONS_PER_SLOT * task_slots(spark))
-    rows = [(file.uri, file.uri.removeprefix("file://"), file.trace, assigned[file.trace]) for file in listed]
-    frame = spark.createDataFrame(rows, "uri string, source string, trace string, partition int")
-    placed = frame.repartitionById(max(assigned.values()) + 1, "partition").drop("partition")
-    in_order = placed.sortWithinPartitions("trace", "uri")
-    return in_order.mapInArrow(_FileReader(bool(files.logs), files.version, isolation), READ.ddl)
+    parts: list[list[ListedFile]] = [[] for _ in range(1 + max(assigned.values()))]
+    for file in sorted(listed):
+        parts[assigned[file.trace]].append(file)
+    reader = _FileReader(parts, bool(files.logs), files.version, isolation)
+    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(reader, READ.ddl)
 
 
 @dataclass(frozen=True, slots=True)
 class _FileReader:
-    """Reads files in a task: rows (uri, source, trace) -> rows of READ."""
+    """Reads files in a task: rows with the numbers of `parts` (id) -> rows of READ."""
 
+    parts: Sequence[Sequence[ListedFile]]
     is_log: bool
     version: str | None
     isolation: Isolation
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in batch.to_pylist())
-        for _, group in itertools.groupby(rows, key=lambda row: row["trace"]):
+        listed = (file for (number,) in column_rows(batches, "id") for file in self.parts[number])
+        for _, group in itertools.groupby(listed, key=lambda file: file.trace):
             before = 0  # lines of the files before
-            for row in group:
-                file = SourceFile(**row, is_log=self.is_log, version=self.version, isolation=self.isolation)
-                before += yield from self._read(file, before)
+            for file in group:
+                before += yield from self._read(self._source(file), before)
+
+    def _source(self, file: ListedFile) -> SourceFile:
+        name = file.uri.removeprefix("file://")
+        return SourceFile(file.uri, name, file.trace, self.is_log, self.version, self.isolation)
 
     def _read(self, file: SourceFile, before: int) -> Generator[pa.RecordBatch, None, int]:
         """Yield what a file holds, and return how many lines that is; `before` are those of the trace before it."""

@@ -16,8 +16,11 @@ from pyspark.sql import SparkSession
 from lockstep.base.errors import OUT_OF_RESOURCES, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.spark_session import (
+    NO_CONNECT,
     SPARK_ERRORS,
+    SparkStartError,
     describe_failure,
+    is_running,
     spark_session,
     submitted_settings,
     task_slots,
@@ -53,22 +56,28 @@ def pipeline_session(
 ) -> Iterator[SparkSession]:
     """Run Spark for the pipeline as long as the block lasts; arguments and exceptions are those of spark_session.
 
+    Where Spark runs in this process already, as in a notebook, that one does the work, and runs on.
     Arguments: `master`, where Spark runs, None for that of spark-submit, or else MASTER; `say`, given when it starts
     and how long that took.
     Raises UnfitWorkersError where workers on other machines lack lockstep, or have another version; GaveUpError where
     the block ends because Spark, or a worker, dies, or the machine has no more space.
     """
-    given = submitted_settings()
+    is_guest = is_running()
+    given = {} if is_guest else submitted_settings()
     where = master or given.get("spark.master") or MASTER
-    say(f"Spark on {where}: starting")
+    if not is_guest:
+        say(f"Spark on {where}: starting")
     begin = time.perf_counter()
     chosen = {**SETTINGS, **given, "spark.master": where, **(settings or {})}
     with spark_session(where, "lockstep pipeline", settings=chosen) as spark:
-        if not where.startswith("local"):
-            refuse_other_workers(spark)
-            if _SHUFFLE not in chosen:  # Spark's 200 take a batch longer than its work on a few cores
-                spark.conf.set(_SHUFFLE, str(max(4, 2 * task_slots(spark))))
-        say(f"Spark {spark.version} on {where}: started in {time.perf_counter() - begin:.1f} s")
+        where = str(spark.sparkContext.master) if is_guest else where
+        is_local = where.startswith("local")
+        if is_guest or not is_local:
+            refuse_unfit(spark)
+        if (is_guest or not is_local) and _SHUFFLE not in chosen:  # Spark's 200 take longer than the work of a batch
+            spark.conf.set(_SHUFFLE, str(max(4, 2 * task_slots(spark))))
+        how = "runs already" if is_guest else f"started in {time.perf_counter() - begin:.1f} s"
+        say(f"Spark {spark.version} on {where}: {how}")
         try:
             yield spark
         except SPARK_ERRORS as error:
@@ -84,10 +93,24 @@ def pipeline_session(
 _DISTRIBUTION = "lockstep-raft"
 _PACKAGES = ("lockstep", "raftref")
 _REMEDY = "give them the archive that `make archive` packs, and spark.pyspark.python within it"
+_LOCAL_REMEDY = f"set PYSPARK_PYTHON to {sys.executable} before Spark starts"
+
+#: The applications whose workers were found to be fit.
+_fit: set[str] = set()
 
 
 class UnfitWorkersError(GaveUpError):
     """The Python workers of a cluster cannot do the work; the message says why, and what to do."""
+
+
+def refuse_unfit(spark: SparkSession) -> None:
+    """Raise SparkStartError where a session is one of Spark Connect; else as refuse_other_workers, which runs once."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise SparkStartError(NO_CONNECT)
+    application = spark.sparkContext.applicationId
+    if application not in _fit:
+        refuse_other_workers(spark)
+        _fit.add(application)
 
 
 def refuse_other_workers(spark: SparkSession) -> None:
@@ -96,14 +119,15 @@ def refuse_other_workers(spark: SparkSession) -> None:
     Raises UnfitWorkersError where they have no lockstep, or another one, or another Python, than the driver.
     """
     context = spark.sparkContext
+    remedy = _LOCAL_REMEDY if str(context.master).startswith("local") else _REMEDY
     count = max(2, task_slots(spark))
     try:
         found = set(context.parallelize(range(count), count).mapPartitions(_running_code).collect())
     except SPARK_ERRORS as error:
-        raise UnfitWorkersError(f"Spark's workers cannot run lockstep: {describe_failure(error)}; {_REMEDY}") from error
+        raise UnfitWorkersError(f"Spark's workers cannot run lockstep: {describe_failure(error)}; {remedy}") from error
     (mine,) = _running_code(())
     if other := sorted(found - {mine}):
-        raise UnfitWorkersError(f"Spark's workers run {' and '.join(other)}, the driver {mine}; {_REMEDY}")
+        raise UnfitWorkersError(f"Spark's workers run {' and '.join(other)}, the driver {mine}; {remedy}")
 
 
 def _running_code(_: object) -> Iterator[str]:

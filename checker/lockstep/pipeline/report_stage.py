@@ -13,7 +13,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
 from lockstep.jobs.fleet_coverage import NOT_COUNTED
-from lockstep.pipeline.counterexample_stage import FINDINGS, list_counterexamples
+from lockstep.pipeline.counterexample_stage import list_counterexamples
 from lockstep.pipeline.coverage_stage import (
     EVENTS,
     coverage_rows,
@@ -23,6 +23,7 @@ from lockstep.pipeline.coverage_stage import (
 )
 from lockstep.pipeline.missing_data import gaps
 from lockstep.pipeline.run_report import RunReport, as_markdown, pictures
+from lockstep.pipeline.store_tables import findings
 from lockstep.pipeline.trace_store import TraceStore
 
 #: Failing traces, and dead letters, that are listed one by one.
@@ -54,9 +55,8 @@ def _sum_up(found: RunReport, verdicts: DataFrame) -> None:
         verdicts.groupBy("variant", "verdict", "judged").agg(sql.count(sql.lit(1)).alias("traces"), *sums).collect()
     ):
         _add(found, row.asDict())
-    findings = verdicts.select("variant", sql.explode(sql.from_json("findings", FINDINGS)).alias("finding"))
-    certain = findings.where("finding.kind = 'property' and not coalesce(finding.disputed, false)")
-    failed = certain.groupBy("variant", sql.col("finding.name").alias("property"))
+    certain = findings(verdicts).where("kind = 'property' and not disputed")
+    failed = certain.groupBy("variant", sql.col("name").alias("property"))
     found.properties = [
         row.asDict()
         for row in failed.agg(sql.count(sql.lit(1)).alias("traces")).orderBy("variant", "property").collect()

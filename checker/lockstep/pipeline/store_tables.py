@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.spark.record_tables import RecordTable
 
 #: The format in STORE/_lockstep.json; a store with other tables, or other columns, has another number.
@@ -115,3 +118,16 @@ TABLES: Mapping[str, RecordTable[Any]] = MappingProxyType(
 
 #: The rows that are read from files: those of `lines`, and with a `reason` those of `dead_letters`.
 READ = RecordTable(ReadRow)
+
+#: The rows that `findings` makes: those of Finding.
+FINDINGS = RecordTable(Finding)
+
+
+def findings(verdicts: DataFrame) -> DataFrame:
+    """Return a row for each finding of some verdicts: the trace, its number in the verdict (`at`), and its fields.
+
+    Where the verdicts are those of a store, their run, variant and batch come with it.
+    """
+    names = [name for name in ("run", "variant", "batch", "trace") if name in verdicts.columns]
+    found = sql.posexplode(sql.from_json("findings", FINDINGS.list_ddl)).alias("at", "finding")
+    return verdicts.select(*names, found).select(*names, "at", "finding.*").na.fill(False, ["disputed"])

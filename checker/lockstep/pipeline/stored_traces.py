@@ -5,21 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.jobs.spark.spark_session import CANNOT_BE_READ
 from lockstep.pipeline.stage_batches import HOW_TO_REPAIR
 from lockstep.pipeline.trace_store import Batch, TraceStore
 from lockstep.systems.trace_files import cluster_file
-
-#: A byte that has changed is an error.
-_PARQUET = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-)
 
 #: The source of a simulated cluster begins with this: it is the command that simulates it.
 _SIMULATE = "lockstep simulate "
@@ -47,29 +41,37 @@ def simulated_cluster(source: str) -> SimulatedCluster | None:
     return SimulatedCluster(plan, int(seed), int(events), *variant[1:])
 
 
-def replay_command(
-    uri: str, run: str, trace: str, source: str, options: Sequence[str], *, together: bool = False
-) -> str:
-    """Return the command line that gets a trace again and checks it.
+class StoredRun(NamedTuple):
+    """A run of the store at `uri`; `is_together`: each of its traces may have several files."""
 
-    Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `options`, those of
-    `lockstep check` that choose what it is checked against; `together`, whether it may have several files.
+    uri: str
+    run: str
+    is_together: bool = False
+
+
+def replay_command(place: StoredRun | None, trace: str, source: str, options: Sequence[str]) -> str:
+    """Return the command line that gets a trace again and checks it, empty where it is neither stored nor simulated.
+
+    Arguments: `place`, where the trace is stored; `source`, where it came from; `options`, those of `lockstep check`
+    that choose what it is checked against.
     """
     check = shlex.join(["lockstep", "check", *options])
     if (cluster := simulated_cluster(source)) is not None:
         return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed, cluster.variant))}"
+    if place is None:
+        return ""
     name = PurePosixPath(trace).name
-    if together:
+    if place.is_together:
         name = f"{name}-logs"
     elif "--mapping" not in options:
         name = f"{name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson"
     file = shlex.quote(name)
-    words = [shlex.quote(each) for each in (uri.removeprefix("file://"), run, trace)]
+    words = [shlex.quote(each) for each in (place.uri.removeprefix("file://"), place.run, trace)]
     return f"lockstep pipeline trace {' '.join(words)} -o {file} && {check} {file}"
 
 
 def counterexample_command(uri: str, run: str, variant: str, signature: str, options: Sequence[str]) -> str:
-    """Return the command line that gets a counterexample out of a store and checks it; arguments as there."""
+    """Return the command line that gets a counterexample out of a store and checks it."""
     file = f"{signature}.trace.ndjson"
     get = ["lockstep", "pipeline", "counterexample", uri.removeprefix("file://"), run, signature]
     check = shlex.join(["lockstep", "check", *options, file])
@@ -109,7 +111,7 @@ def stored_lines(store: TraceStore, run: str, trace: str) -> Iterator[tuple[byte
     """
     columns = ["seq", "bytes", "source"]
     for batch in store.batches("lines", run):
-        table = _table(store, "lines", run, batch, columns, ds.field("trace") == trace)
+        table = _table(store, "lines", run, batch, columns, trace)
         rows = sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
         for expected, (seq, line, source) in enumerate(rows):
             if seq != expected:
@@ -129,12 +131,17 @@ def _refuse_damaged(store: TraceStore, table: str, run: str) -> None:
 
 
 def _table(
-    store: TraceStore, table: str, run: str, batch: Batch, columns: list[str], condition: Any = None
+    store: TraceStore, table: str, run: str, batch: Batch, columns: list[str], trace: str | None = None
 ) -> pa.Table:
+    """Return columns of a batch, of one trace or of all; a byte that has changed is an error."""
+    import pyarrow.dataset as ds  # it imports pandas, which takes the workers longer than all else
+
     folder = store.folder(table, run, batch)
+    checked = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     try:
-        data = ds.dataset(folder.path, filesystem=folder.files, format=_PARQUET)
-        return data.to_table(columns=columns, filter=condition)
+        parquet = ds.ParquetFileFormat(default_fragment_scan_options=checked)
+        data = ds.dataset(folder.path, filesystem=folder.files, format=parquet)
+        return data.to_table(columns=columns, filter=None if trace is None else ds.field("trace") == trace)
     except (pa.ArrowException, OSError) as error:
         why = str(error).strip().partition("\n")[0]
         raise GaveUpError(f"a file in {folder.path} {CANNOT_BE_READ}: {why}; {HOW_TO_REPAIR}") from error

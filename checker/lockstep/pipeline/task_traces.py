@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_session import task_slots
 from lockstep.trace.json_lines import TraceError
 
@@ -39,14 +38,10 @@ class TraceSummary:
 
 
 def survey(lines: DataFrame) -> dict[str, TraceSummary]:
-    """Return the traces of some lines; the driver holds the first line of each, so a batch must be bounded.
-
-    No other line is read for it, as far as Parquet knows which part of a file has which lines.
-    """
-    first = lines.where("seq = 0").groupBy("trace").agg(sql.max("bytes").alias("header")).collect()
-    headers = {row["trace"]: row["header"] for row in first}
-    counts = lines.groupBy("trace").agg(sql.count(sql.lit(1)).alias("lines")).collect()
-    return {row["trace"]: TraceSummary(row["lines"], headers.get(row["trace"])) for row in counts}
+    """Return the traces of some lines; the driver holds the first line of each, so a batch must be bounded."""
+    header = sql.max(sql.when(sql.col("seq") == 0, sql.col("bytes"))).alias("header")
+    found = lines.groupBy("trace").agg(sql.count(sql.lit(1)).alias("lines"), header).collect()
+    return {row["trace"]: TraceSummary(row["lines"], row["header"]) for row in found}
 
 
 def partitions(sizes: Mapping[str, int], most: int) -> dict[str, int]:
@@ -65,8 +60,9 @@ def partitions(sizes: Mapping[str, int], most: int) -> dict[str, int]:
     return {trace: rank[number] for trace, number in assigned.items()}
 
 
-def whole_traces(spark: SparkSession, lines: DataFrame, traces: Mapping[str, TraceSummary]) -> DataFrame:
+def whole_traces(lines: DataFrame, traces: Mapping[str, TraceSummary]) -> DataFrame:
     """Return the lines of these traces, those of one in one partition and in order."""
+    spark = lines.sparkSession
     sizes = {trace: each.lines for trace, each in traces.items()}
     assigned = partitions(sizes, PARTITIONS_PER_SLOT * task_slots(spark))
     placed = spark.createDataFrame(list(assigned.items()), "trace string, partition int")
@@ -79,12 +75,14 @@ def whole_traces(spark: SparkSession, lines: DataFrame, traces: Mapping[str, Tra
 class TraceLines:
     """The lines of one trace in a task, in order, which can be read once: `trace` is its name, `source` its first file.
 
-    Iterating yields the bytes of each line, and raises TraceError where one is missing or there twice.
+    Iterating yields the bytes of each line, and raises TraceError where one is missing or there twice. `dead` is raised
+    instead, which stands for the first dead letter of the trace if it has one.
     """
 
     trace: str
     source: str
     rows: Iterator[tuple[int, bytes, str]]
+    dead: TraceError | None = None
 
     def hold(self) -> None:
         """Read all lines now, for a process that is started next: it cannot read on where this one is."""
@@ -96,6 +94,8 @@ class TraceLines:
 
     def with_sources(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes of each line with the file that it came from; raises as iterating does."""
+        if self.dead is not None:
+            raise self.dead
         return ((line, source) for _, line, source in in_order(self.trace, self.rows, 0))
 
 
@@ -119,7 +119,17 @@ def missing_line(trace: str, seq: int) -> TraceError:
 
 def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
     """Yield the traces of a partition that whole_traces made; lines that the caller does not read are skipped."""
-    rows = column_rows(batches, "trace", "seq", "bytes", "source")
-    for trace, group in itertools.groupby(rows, key=lambda row: row[0]):
+    for trace, group in itertools.groupby(_line_rows(batches), key=lambda row: row[0]):
         first = next(group)
-        yield TraceLines(trace, first[3], (row[1:] for row in itertools.chain([first], group)))
+        _, seq, _, source, line, reason = first
+        dead = TraceError(source, max(line, 1), reason) if seq < 0 else None  # these come first
+        yield TraceLines(trace, source, (row[1:4] for row in itertools.chain([first], group)), dead)
+
+
+def _line_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, bytes, str, int, str]]:
+    """Yield trace, seq, bytes, source, line and reason of each row; lines out of a store have no reason."""
+    for batch in batches:
+        names = ["trace", "seq", "bytes", "source", "line"]
+        columns = [batch.column(name).to_pylist() for name in names]
+        reasons = batch.column("reason").to_pylist() if "reason" in batch.schema.names else itertools.repeat("")
+        yield from zip(*columns, reasons, strict=False)

@@ -90,10 +90,9 @@ class TraceCutter:
     def _states(
         self, rows: DataFrame, traces: Mapping[str, TraceSummary], every: Mapping[str, int], isolation: Isolation
     ) -> DataFrame:
-        spark, columns = self.table.spark, TABLES["states"].ddl
         long = {trace: traces[trace] for trace in every}
         shipped = self._shipper.ship((trace, each.header) for trace, each in long.items())
-        return whole_traces(spark, rows, long).mapInArrow(_StateFinder(shipped, every, isolation), columns)
+        return whole_traces(rows, long).mapInArrow(_StateFinder(shipped, every, isolation), TABLES["states"].ddl)
 
     def _part_sizes(self, batch: Batch, traces: Mapping[str, TraceSummary]) -> dict[str, int]:
         """Return the traces of a batch that are to be cut, each with the number of events of a part."""

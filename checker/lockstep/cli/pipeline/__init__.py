@@ -11,6 +11,7 @@ from lockstep.cli.pipeline.stage_commands import (
     coverage_command,
     generate_command,
     ingest_command,
+    job_command,
     report_command,
     run_command,
 )
@@ -46,5 +47,6 @@ for each in (
     report_command,
     trace_command,
     counterexample_command,
+    job_command,
 ):
     command.add_command(each)

@@ -225,6 +225,19 @@ def show(found: RunReport, form: str) -> int:
     return found.verdict.exit_code
 
 
+@click.command("job")
+def job_command() -> int:
+    """Print the path of the job for spark-submit, which runs the commands of `lockstep pipeline`.
+
+    \b
+    spark-submit "$(lockstep pipeline job)" run STORE traces/
+    """
+    from lockstep.cli.pipeline import spark_job
+
+    click.echo(spark_job.__file__)
+    return 0
+
+
 @click.command("run")
 @STORE
 @click.argument("paths", nargs=-1)

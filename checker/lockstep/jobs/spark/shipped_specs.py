@@ -9,10 +9,12 @@ task.
 from __future__ import annotations
 
 import hashlib
+import marshal
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from importlib.util import MAGIC_NUMBER
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -32,6 +34,26 @@ MAX_LOADED_SPECS = 64
 
 #: The specs of this worker by hash.
 _loaded: dict[str, Spec] = {}
+
+
+class ShippedText(NamedTuple):
+    """The text of a compiled spec, and what Python makes of it, which takes longer than all else that loads it.
+
+    `python` is the driver's: another one makes the code anew.
+    """
+
+    source: str
+    code: bytes
+    python: bytes
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> ShippedText:
+        """Return what is to be shipped of a spec."""
+        return cls(spec.source, marshal.dumps(spec.code), MAGIC_NUMBER)
+
+    def spec(self) -> Spec:
+        """Return the spec."""
+        return Spec(self.source, marshal.loads(self.code) if self.python == MAGIC_NUMBER else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +76,7 @@ class ShippedSpecs:
         if digest not in _loaded:
             while len(_loaded) >= MAX_LOADED_SPECS:
                 _loaded.pop(next(iter(_loaded)))
-            _loaded[digest] = Spec.from_source(self.texts[digest].value)
+            _loaded[digest] = self.texts[digest].value.spec()
         return _loaded[digest]
 
     def hash(self, key: Key) -> str:
@@ -98,12 +120,12 @@ class SpecShipper:
             return None
         if key not in self._compiled:
             try:
-                text = trace_spec(header, name, self.switches).source
+                text = ShippedText.from_spec(trace_spec(header, name, self.switches))
             except self.fatal:
                 raise
             except Exception as error:
                 self._compiled[key] = error
             else:
-                digest = self._compiled[key] = hashlib.sha256(text.encode()).hexdigest()
+                digest = self._compiled[key] = hashlib.sha256(text.source.encode()).hexdigest()
                 self._texts[digest] = self.spark.sparkContext.broadcast(text)
         return key

@@ -35,11 +35,16 @@ SPARK_ERRORS = (Py4JError, PySparkException, ConnectionError)
 #: The exit code of Java where a task needed more memory than there is (Spark's SparkExitCode.OOM).
 _OUT_OF_MEMORY = 52
 
+#: Cores up to which one thread collects Java's garbage: it was measured on two.
+MAX_CORES_SERIAL = 4
+
 #: The error of a job that ends because Java does, and how long Java takes for that at most.
 _SHUT_DOWN, _PATIENCE_SECONDS = "SparkContext was shut down", 10.0
 
 #: Set where this process has ended the session itself: jobs then report that it was shut down, and Java lives on.
 _stopped = threading.Event()
+
+_HADOOP = "spark.hadoop."
 
 #: The words for a file of a table that is damaged.
 CANNOT_BE_READ = "cannot be read"
@@ -56,7 +61,6 @@ def spark_session(
     *,
     driver_memory: str = "1g",
     settings: Mapping[str, str] | None = None,
-    is_short: bool = False,
 ) -> Iterator[SparkSession]:
     """Run Spark for as long as the `with` block lasts.
 
@@ -68,34 +72,38 @@ def spark_session(
     Spark's Java process lives on until Python ends, so that the next session starts in a second; what it
     writes to its standard error is kept from the terminal.
 
+    Where Spark runs in this process already, as in a notebook, the session is another one of that Spark, with
+    settings of its own, and Spark runs on when the block ends.
+
     Args:
         master: Where Spark runs, as Spark writes it: `local[2]` for two threads here, `local[*]` for all
             cores.
         app: The name under which Spark lists the work.
         driver_memory: The heap of the Java process, with its unit, as `512m` or `1g`. It counts for the first
             session of a Python process only.
-        settings: Further Spark settings by name; they win over those made here.
-        is_short: Tune the Java process to start, for a run of a minute. It counts for the first session of a Python
-            process only.
+        settings: Further Spark settings by name; they win over those made here. Of a Spark that runs already, only
+            those that a session can change count, and `master`, `app` and `driver_memory` do not.
 
     Yields:
         The session.
 
     Raises:
         SparkStartError: Java is missing or too old, a setting is wrong, or Spark did not start for another
-            reason.
-        RuntimeError: A session is already running in this process.
+            reason; or what runs in this process is a client of Spark Connect.
     """
-    if SparkSession.getActiveSession() is not None:
-        raise RuntimeError("a Spark session is already running in this process; use that one")
+    if is_running():
+        with _guest_session(settings or {}) as guest:
+            yield guest
+        return
     is_local = master.startswith("local")
     with scratch("spark") as folder:
         chosen = {
             "spark.driver.memory": driver_memory,
             "spark.sql.session.timeZone": "UTC",
-            "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
+        if not is_submitted():  # there it is where the user of the cluster looks for it
+            chosen["spark.ui.enabled"] = "false"
         if is_local:
             chosen["spark.sql.shuffle.partitions"] = "4"
             chosen["spark.driver.bindAddress"] = "127.0.0.1"
@@ -104,14 +112,58 @@ def spark_session(
             chosen["spark.local.dir"] = str(folder / "local")
         chosen |= settings or {}
         with _workers_interpreter(chosen, is_forced=is_local), _killed_on_interrupt():
-            session = _start(master, app, chosen, is_short=is_short)
+            session = _start(master, app, chosen)
             try:
                 yield session
             finally:
                 _stop(session)
 
 
-def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool) -> SparkSession:
+# ---- A Spark that runs already ----
+
+
+def is_running() -> bool:
+    """Return whether Spark runs in this process already.
+
+    Raises SparkStartError where it is a client of Spark Connect.
+    """
+    if "SPARK_CONNECT_MODE_ENABLED" in os.environ or "SPARK_REMOTE" in os.environ:
+        raise SparkStartError(NO_CONNECT)
+    return SparkContext._active_spark_context is not None
+
+
+#: The reason why a session of Spark Connect is refused.
+NO_CONNECT = (
+    "this is a session of Spark Connect, which cannot broadcast the compiled specs: use a classic one, as of "
+    "SparkSession.builder.master(...), spark-submit, or compute that is dedicated to one user"
+)
+
+
+@contextmanager
+def _guest_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Yield another session of the Spark that runs; where an interrupt ends the block, its jobs are ended."""
+    running = SparkSession.builder.getOrCreate()
+    session = running.newSession()
+    known = session.conf.getAll
+    changed = {name: value for name, value in running.conf.getAll.items() if known.get(name) != value}
+    for name, value in changed.items():
+        session.conf.set(name, value)
+    for name, value in settings.items():
+        if name.startswith(_HADOOP):  # a session passes all that it has on to Hadoop
+            session.conf.set(name.removeprefix(_HADOOP), value)
+        elif session.conf.isModifiable(name):
+            session.conf.set(name, value)
+    try:
+        yield session
+    except Exception:
+        raise
+    except BaseException:
+        with suppress(*SPARK_ERRORS):
+            session.interruptAll()
+        raise
+
+
+def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
     conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
     _stopped.clear()
     with tempfile.TemporaryFile() as log:
@@ -121,7 +173,7 @@ def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool
             # with its standard error in a file. A process that is there already goes on as it was started.
             if getattr(SparkContext, "_gateway", None) is None:
                 with deferred_interrupts():  # else it would not be known which process to end
-                    gateway = launch_gateway(_for_java(conf, is_short=is_short), {"stderr": log})  # type: ignore[no-untyped-call]
+                    gateway = launch_gateway(_for_java(conf), {"stderr": log})  # type: ignore[no-untyped-call]
                     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
             with kept_handlers():  # Spark would make a KeyboardInterrupt of Ctrl-C, after asking Java about it
                 context = SparkContext(conf=conf)
@@ -141,11 +193,16 @@ def task_slots(spark: SparkSession) -> int:
     return max(1, spark.sparkContext.defaultParallelism)
 
 
-def _for_java(conf: SparkConf, *, is_short: bool) -> SparkConf:
-    """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process."""
+def _for_java(conf: SparkConf) -> SparkConf:
+    """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process.
+
+    It compiles as for a short run: most of the work is that of Python, and of the rest most is the start. On few cores
+    it collects its garbage as for a small heap, unless the settings choose how.
+    """
     options = conf.get("spark.driver.extraJavaOptions", "") or ""
-    tuned = "-XX:TieredStopAtLevel=1 " if is_short else ""
-    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned}{options}".strip()
+    few = (os.cpu_count() or 1) <= MAX_CORES_SERIAL and not re.search(r"-XX:\+Use\w*GC", options)
+    tuned = f"-XX:TieredStopAtLevel=1{' -XX:+UseSerialGC' if few else ''}"
+    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned} {options}".strip()
     return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
 
 
@@ -267,9 +324,14 @@ def _workers_interpreter(settings: Mapping[str, str], is_forced: bool) -> Iterat
                 os.environ[name] = value
 
 
+def is_submitted() -> bool:
+    """Return whether spark-submit started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def submitted_settings() -> dict[str, str]:
     """Return the settings that spark-submit has, where it started this process; nothing where it did not."""
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not is_submitted():
         return {}
     if getattr(SparkContext, "_gateway", None) is None:
         SparkContext._ensure_initialized()
