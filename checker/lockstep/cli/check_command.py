@@ -79,7 +79,7 @@ def command(
     """Check traces against the spec, step by step.
 
     TRACES are files, folders (every .ndjson in them; with --mapping every .log, too), patterns, or - for standard
-    input.
+    input. A recording, or a log of a system that lockstep knows, is imported first, as by `lockstep import`.
 
     The verdict names the first event that the spec does not allow: its line, its action, the condition that is
     false with the values of both sides, and the lines of spec and reference. Each finding has a code
@@ -259,7 +259,8 @@ def _print_reached(verdicts: Sequence[TraceVerdict]) -> None:
     click.echo(f"\nreached by {len(counted)} of {len(verdicts)} traces:\n")
     if counted:
         click.echo(found.text())
-        click.echo("\n" + found.never_text(frozenset().union(*(verdict.reachable for verdict in counted))))
+        never = found.never_text(frozenset().union(*(verdict.reachable for verdict in counted)))
+        click.echo("\n" + (never or "every part is reached"))
 
 
 def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: SpecFiles | None) -> None:

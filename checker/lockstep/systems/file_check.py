@@ -24,7 +24,7 @@ from lockstep.models.search_result import SpecFiles
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
-from lockstep.systems.trace_files import open_trace, watched
+from lockstep.systems.trace_files import open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.values.kinds import TlaError
@@ -73,10 +73,10 @@ def check(
 class KnownTraceCheck:
     """The check of traces whose header names a system that lockstep knows.
 
-    `switches` are constants that replace the header's; `jar` is the tla2tools that the spec is parsed with. A trace may
-    take `timeout_seconds`. TLC takes the steps if they are `by_tlc`; where the compiled spec takes them, `say` is
-    called with the progress, and `listener` after each event, and the verdict has what the trace reaches if it
-    `covers` that.
+    A recording, or a log of such a system, is imported first. `switches` are constants that replace the header's; `jar`
+    is the tla2tools that the spec is parsed with. A trace may take `timeout_seconds`. TLC takes the steps if they are
+    `by_tlc`; where the compiled spec takes them, `say` is called with the progress, and `listener` after each event,
+    and the verdict has what the trace reaches if it `covers` that.
     """
 
     switches: Switches
@@ -98,7 +98,7 @@ class KnownTraceCheck:
             return failure(error, source)
 
     def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
-        trace = given if isinstance(given, Trace) else open_trace(given)
+        trace, notes = (given, ()) if isinstance(given, Trace) else open_or_import(given, self.say)
         header = trace.header
         system = system_of(header, source)
         if not self.by_tlc:
@@ -112,7 +112,7 @@ class KnownTraceCheck:
 
             spec_for_tlc = tlc_spec(system, header, source, self.switches, self.jar)
             found = check_with_tlc(trace, spec_for_tlc, timeout_seconds=self.timeout_seconds, jar=self.jar)
-        found.notes.extend(notes_on(header, system, source))
+        found.notes += [*notes, *notes_on(header, system, source)]
         return found
 
     def _check_states(self, given: Path, source: str) -> TraceVerdict:
