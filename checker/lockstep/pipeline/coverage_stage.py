@@ -47,8 +47,8 @@ def cover(
 
     A trace is followed through the spec that its header declares, or one of the reader's own (`against`), up to where
     it leaves that. A malformed trace has no row; one that workers die of, or that leaves a definition of coverage
-    without a value, has a row NOT_COUNTED. Raises StageFailed where a batch cannot be finished, BadInputError where a spec of the
-    reader's own cannot be used.
+    without a value, has a row NOT_COUNTED. Raises StageFailed where a batch cannot be finished, BadInputError where a
+    spec of the reader's own cannot be used.
     """
     table = DerivedTable(spark, store, run, "reached", _derivation(against))
     counter_for = _counters(spark, against)
