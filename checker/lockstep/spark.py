@@ -19,6 +19,7 @@ with extra("spark"):
 
     from lockstep.jobs.spark.isolated_work import Isolation
     from lockstep.pipeline.check_stage import checked
+    from lockstep.pipeline.coverage_stage import counters
     from lockstep.pipeline.coverage_stage import reached as reached_lines
     from lockstep.pipeline.generate_stage import DECLARED, simulated
     from lockstep.pipeline.ingest_stage import InputFiles, lines_of_files
@@ -140,13 +141,25 @@ def violations(verdicts: DataFrame) -> DataFrame:
     return findings(verdicts).where("not disputed")
 
 
-def reached(lines: DataFrame, *, timeout: float | None = None, isolated: bool = False) -> DataFrame:
-    """Return how often each trace reaches what there is to reach; a malformed trace has no row.
+def reached(
+    lines: DataFrame,
+    *,
+    spec: str | Path | None = None,
+    cfg: str | Path | None = None,
+    mapping: str | Path | None = None,
+    strict: bool = False,
+    timeout: float | None = None,
+    isolated: bool = False,
+) -> DataFrame:
+    """Return how often each trace reaches each part that its spec defines as Reachable; a malformed trace has no row.
 
     As for check, the first lines are collected now. Arguments and exceptions are those of check.
     """
+    against = _spec_choice({}, spec, cfg, mapping, strict)
     _refuse_unfit(lines)
-    return reached_lines(lines, survey(lines), Isolation(timeout, isolated))
+    traces = survey(lines)
+    counter = counters(lines.sparkSession, against)((trace, each.header) for trace, each in traces.items())
+    return reached_lines(lines, traces, counter, Isolation(timeout, isolated))
 
 
 def _refuse_unfit(lines: DataFrame) -> None:

@@ -56,4 +56,17 @@ CommittedIsStored == \A b \in Backup : committed <= stored[b]
 
 \* PROP NeverBackProp: nothing that is committed, or stored, is taken back.
 NeverBackProp == [][committed' >= committed /\ \A b \in Backup : stored'[b] >= stored[b]]_vars
+
+\* What a step reaches, for `lockstep check --reached` (docs/measured/coverage.md).
+Reachable == {<<"store", "the last entry">>, <<"store", "an earlier entry">>, <<"acknowledge", "several entries">>,
+              <<"commit", "one entry">>, <<"commit", "several entries">>}
+
+Reached(action, args) ==
+    CASE action = "Store" ->
+             {<<"store", IF stored'[args.b] = written THEN "the last entry" ELSE "an earlier entry">>}
+      [] action = "Acknowledge" ->
+             IF args.n > acked[args.b] + 1 THEN {<<"acknowledge", "several entries">>} ELSE {}
+      [] action = "Commit" ->
+             {<<"commit", IF committed' > committed + 1 THEN "several entries" ELSE "one entry">>}
+      [] OTHER -> {}
 =============================================================================

@@ -179,10 +179,10 @@ def test_a_spec_that_cannot_be_compiled_is_the_verdict_of_the_traces_that_need_i
     five = write_cluster(tmp_path, "five", 4, 50)
     compiled = trace_spec
 
-    def without_five(header: Header, source: str, switches: Switches | None = None) -> Spec:
+    def without_five(header: Header, source: str, switches: Switches | None = None, *, covers: bool = False) -> Spec:
         if len(header.nodes) == 5:
             raise CompileError("outside the language")
-        return compiled(header, source, switches)
+        return compiled(header, source, switches, covers=covers)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", without_five)
@@ -196,7 +196,7 @@ def test_a_spec_that_the_header_makes_impossible_is_reported_for_each_trace_by_i
 ) -> None:
     traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2)]
 
-    def refusing(header: Header, source: str, switches: Switches | None = None) -> Spec:
+    def refusing(header: Header, source: str, switches: Switches | None = None, **_: bool) -> Spec:
         raise TraceError(source, 1, "field `constants`: ASSUME Quorums is false")
 
     with pytest.MonkeyPatch.context() as patched:

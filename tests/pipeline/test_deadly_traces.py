@@ -11,11 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lockstep.base.package_data import traces_dir
-from lockstep.jobs.fleet_coverage import NOT_COUNTED
 from lockstep.models.search_result import SpecFiles
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.counterexample_stage import counterexamples
-from lockstep.pipeline.coverage_stage import EVENTS, cover
+from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, cover
 from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.source_files import EACH

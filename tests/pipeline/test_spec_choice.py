@@ -74,7 +74,7 @@ def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict_and_ends_th
 ) -> None:
     """As a verdict it would stay: a batch that is there is not checked again."""
 
-    def failing(*_: object) -> None:
+    def failing(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", failing)
@@ -94,7 +94,7 @@ def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict_and_ends_th
 
 
 def test_a_header_that_the_spec_excludes_is_the_verdict_of_its_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusing(*_: object) -> None:
+    def refusing(*_: object, **__: object) -> None:
         raise TraceError("t", 1, "field `constants`: excluded")
 
     monkeypatch.setattr("lockstep.jobs.spark.shipped_specs.trace_spec", refusing)

@@ -190,8 +190,18 @@ TRACES = [
     event("a message without an address", sent=[{"kind": "request"}]),
     event("an observation with parameters", action="Observe"),
     trace("a line of 17 million bytes", HEADER, b" " * 17_000_000),
-    trace("a recording, not yet imported", (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()),
-    trace("a log of DLedger, not yet imported", (CAPTURED / "dledger-0.2.7-figure8.log").read_bytes()),
+    *(
+        Case(
+            "Traces",
+            f"{kind}, which only `check` imports itself",
+            {file: (CAPTURED / file).read_bytes()},
+            ("view", file),
+        )
+        for kind, file in (
+            ("a recording", "dledger-0.2.7-figure8.ndjson"),
+            ("a log of DLedger", "dledger-0.2.7-figure8.log"),
+        )
+    ),
     trace("a header without a system", without(HEADER, "system"), EVENT, END),
     header("a constant that must be there", constants={"StepwiseElections": True}),
     constants("a number for a boolean", Fifo=1),

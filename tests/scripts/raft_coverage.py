@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 
+from lockstep.conformance.step_coverage import Reached, all_parts
 from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.report.text_table import table
-from lockstep.systems.hashicorp.floors import RARE_PARTS, all_parts, unreachable
-from lockstep.systems.hashicorp.plans import PLANS, SIMULATOR
-from lockstep.systems.hashicorp.reached import reached
+from lockstep.systems.hashicorp.floors import RARE_PARTS, unreachable
+from lockstep.systems.hashicorp.plans import PLANS
 from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, rare_parts
-from lockstep.systems.system import Reached
-from tests.scripts.hashicorp_traces import spec_of
+from tests.support.systems.fleets import covered, covering_spec
 
 
-def everything() -> set[Reached]:
+def everything() -> frozenset[Reached]:
     """All that a trace can reach, whether constants and plans allow it or not."""
-    return set(all_parts(spec_of("raft_whole")))
+    return all_parts(covering_spec("raft_whole"))
 
 
 def coverage() -> Coverage:
@@ -26,14 +24,13 @@ def coverage() -> Coverage:
     found = Coverage()
     for plan in PLANS:
         for seed in range(1, FEW_CLUSTERS + 1):
-            events = list(SIMULATOR.cluster(plan, seed, FEW_EVENTS)[1])
-            found.add(Counter(reached(events)), len(events))
+            found.add_verdict(covered(plan, seed, FEW_EVENTS))
     return found
 
 
 def why_not(what: Reached) -> str:
     """Return why no cluster reached something: every plan rules it out, or it is seldom in those that do not."""
-    ruled_out = [unreachable(plan, spec_of(plan)).get(what) for plan in PLANS]
+    ruled_out = [unreachable(plan, covering_spec(plan)).get(what) for plan in PLANS]
     if None not in ruled_out:
         return f"unreachable: {ruled_out[0]}"
     rare = [rare_parts(plan, RARE_PARTS).get(what) for plan, why in zip(PLANS, ruled_out, strict=True) if why is None]

@@ -47,6 +47,13 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
     help="With --mapping: no pass where some explanation of the logs violates a property (exit code 3).",
 )
 @click.option(
+    "--reached",
+    "covers",
+    is_flag=True,
+    help="Also print which parts of the protocol the traces reach, and which none does: their actions, and what the "
+    "spec's definition Reached has (docs/measured/coverage.md).",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "jsonl", "junit", "github"]),
@@ -64,6 +71,7 @@ def command(
     engine: str,
     timeout: float | None,
     strict: bool,
+    covers: bool,
     form: str,
     sarif: Path | None,
     spec_options: SpecOptions,
@@ -71,7 +79,7 @@ def command(
     """Check traces against the spec, step by step.
 
     TRACES are files, folders (every .ndjson in them; with --mapping every .log, too), patterns, or - for standard
-    input.
+    input. A recording, or a log of a system that lockstep knows, is imported first, as by `lockstep import`.
 
     The verdict names the first event that the spec does not allow: its line, its action, the condition that is
     false with the values of both sides, and the lines of spec and reference. Each finding has a code
@@ -98,13 +106,18 @@ def command(
     lockstep check --engine tlc --timeout 300 trace.ndjson
     lockstep check --spec My.tla --mapping my.toml my.log
     lockstep check --spec My.tla counterexample.itf.json
+    lockstep check --reached my-traces/
     """
     from lockstep.base.verdict import worst
 
+    if covers:
+        _refuse_coverage(engine, form)
     paths = _open(traces, spec_options, strict, sarif)
-    check = _load_check(spec_options, engine == "tlc", timeout, strict)
+    check = _load_check(spec_options, engine == "tlc", timeout, strict, covers)
     verdicts, stopped = _print_each(check(paths), form)
     _print_all(verdicts, form)
+    if covers and form == "text":
+        _print_reached(verdicts)
     if sarif is not None:
         _write_sarif(sarif, verdicts, spec_options.own)
     if stopped is not None:
@@ -140,16 +153,24 @@ def _refuse_to_overwrite(sarif: Path | None, paths: Sequence[Path | MissingTrace
         raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
 
 
-def _load_check(options: SpecOptions, by_tlc: bool, timeout: float | None, strict: bool) -> Check:
+def _refuse_coverage(engine: str, form: str) -> None:
+    """Raise UsageError where there is nobody to count what traces reach, or no place to print it."""
+    if engine == "tlc":
+        raise click.UsageError("--reached needs the compiled spec; leave --engine out")
+    if form in ("junit", "github"):
+        raise click.UsageError(f"--reached goes with --format text, json or jsonl, not {form}")
+
+
+def _load_check(options: SpecOptions, by_tlc: bool, timeout: float | None, strict: bool, covers: bool) -> Check:
     """Load the spec that the options choose, if they choose one, and return the check of traces against it."""
     from lockstep.systems.file_check import KnownTraceCheck, own_check
 
     own = options.own
     if own is None:
-        known = KnownTraceCheck(options.switches, by_tlc, progress, options.jar, timeout)
+        known = KnownTraceCheck(options.switches, by_tlc, progress, options.jar, timeout, covers=covers)
         return lambda paths: _check_known(paths, known)
     note_translation(own.module, own.jar)
-    check = own_check(own, by_tlc=by_tlc, timeout_seconds=timeout, strict=strict, say=progress)
+    check = own_check(own, by_tlc=by_tlc, timeout_seconds=timeout, strict=strict, say=progress, covers=covers)
     return lambda paths: _check_own(paths, check)
 
 
@@ -225,6 +246,21 @@ def _print_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
         click.echo(junit_xml(verdicts))
     elif form == "github":
         _for_github(verdicts)
+
+
+def _print_reached(verdicts: Sequence[TraceVerdict]) -> None:
+    """Print what the traces reach together, and what none does."""
+    from lockstep.jobs.fleet_coverage import Coverage
+
+    found = Coverage()
+    counted = [verdict for verdict in verdicts if verdict.reached]
+    for verdict in counted:
+        found.add_verdict(verdict)
+    click.echo(f"\nreached by {len(counted)} of {len(verdicts)} traces:\n")
+    if counted:
+        click.echo(found.text())
+        never = found.never_text(frozenset().union(*(verdict.reachable for verdict in counted)))
+        click.echo("\n" + (never or "every part is reached"))
 
 
 def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: SpecFiles | None) -> None:

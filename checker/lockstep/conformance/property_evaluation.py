@@ -43,6 +43,23 @@ class LiteralEvaluation:
         return list(dict.fromkeys(found))  # a name may stand for one of each
 
 
+class NoEvaluation:
+    """Evaluation of no property, where the steps alone are wanted."""
+
+    def __init__(self, spec: Spec) -> None:
+        """Take a spec as every evaluation does."""
+
+    def begin(self, state: State) -> None:
+        """Begin in a state."""
+
+    def drop(self, name: str) -> None:
+        """Drop a property, which is not evaluated anyway."""
+
+    def violated(self, state: State, after: State) -> list[str]:
+        """Return no property."""
+        return []
+
+
 class IncrementalEvaluation:
     """Evaluation of what a step can have changed, after each step of one behaviour."""
 
@@ -91,8 +108,8 @@ class IncrementalEvaluation:
         ]
 
 
-#: The two ways to evaluate properties.
-Evaluation: TypeAlias = LiteralEvaluation | IncrementalEvaluation
+#: The two ways to evaluate properties, and that of evaluating none.
+Evaluation: TypeAlias = LiteralEvaluation | IncrementalEvaluation | NoEvaluation
 
 
 class Standing(NamedTuple):

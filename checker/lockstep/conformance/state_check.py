@@ -19,6 +19,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import NO_STEP
 from lockstep.conformance.property_evaluation import IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.step_coverage import StepCoverage
 from lockstep.conformance.trace_verdict import (
     INIT,
     Finding,
@@ -67,23 +68,28 @@ class SpecStep:
         return f"{self.action}({args})" if args else self.action
 
 
-def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER) -> TraceVerdict:
+def check_states(
+    trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER, *, covers: bool = False
+) -> TraceVerdict:
     """Check a behaviour whose states all have every variable.
 
     Arguments: `trace`, the behaviour; `interface` has the strings that stand for model values, and codes of properties;
-    `deadline`, after which the verdict is left open.
+    `deadline`, after which the verdict is left open; `covers`, whether the verdict is to have what the steps reach.
     Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
     """
-    return follow_states(trace, spec, interface, deadline)[0]
+    return follow_states(trace, spec, interface, deadline, covers=covers)[0]
 
 
 def follow_states(
-    trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER
+    trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER, *, covers: bool = False
 ) -> tuple[TraceVerdict, list[SpecStep]]:
     """Check a behaviour as check_states does, and return the steps that the spec takes besides: one for each state."""
     begin = time.perf_counter()
     check = _StateCheck(trace, spec, interface, deadline)
     try:
+        if covers:
+            check.coverage = StepCoverage(spec)
+            check.result.note_reached(check.coverage.times, check.coverage.parts)
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
         check.result.fail(failure(with_place(error, spec.source), trace.source, check.place))
@@ -99,6 +105,7 @@ class _StateCheck:
         self.place = "states[0]"
         self.stuttering = 0
         self.taken: list[SpecStep] = []
+        self.coverage: StepCoverage | None = None
 
     def run(self) -> None:
         self._refuse_names()
@@ -173,6 +180,8 @@ class _StateCheck:
                 return
             self.result.events += 1
             self.result.steps += found.action != ""
+            if self.coverage is not None and found.action:
+                self.coverage.count(state, found.action, found.args, found.state)
             for name in properties.violated(state, found.state):
                 self._violated(name, index, found.action or _STUTTERS)
                 properties.drop(name)

@@ -22,6 +22,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.event_reader import EventReader
 from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface, copies
+from lockstep.conformance.step_coverage import StepCoverage
 from lockstep.conformance.trace_verdict import (
     INIT,
     TraceVerdict,
@@ -67,6 +68,8 @@ def check_trace(
     interface: Interface,
     evaluation: Callable[[Spec], Evaluation] = IncrementalEvaluation,
     listener: EventListener = ignore_event,
+    *,
+    covers: bool = False,
 ) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
 
@@ -76,13 +79,15 @@ def check_trace(
 
     Arguments: `trace`, opened; `spec`, compiled with the constants of the trace; `interface`, where a trace
     meets this spec; `evaluation`, of the properties: IncrementalEvaluation, or LiteralEvaluation with the same
-    results; `listener`, called after each event.
+    results; `listener`, called after each event; `covers`, whether the verdict is to have what the trace reaches.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
     is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
     check = TraceCheck(trace, spec, interface, evaluation, listener)
     try:
+        if covers:
+            check.cover()
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
         check.result.fail(failure(with_place(error, spec.source), trace.source, check.place))
@@ -107,8 +112,15 @@ class TraceCheck:
         self.reading = EventReader(trace.source, spec.actions, interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
+        self.coverage: StepCoverage | None = None
+        self._arguments: dict[str, Value] = {}
         self._outboxes: dict[Value, tuple[State, Counter[Value]]] = {}
         self.place = "the initial state"
+
+    def cover(self) -> None:
+        """Count what the steps to come reach; raises TlaError where the spec's definitions of that are none."""
+        self.coverage = StepCoverage(self.spec)
+        self.result.note_reached(self.coverage.times, self.coverage.parts)
 
     def run(self) -> None:
         """Check the trace from its begin to its end, or to where it leaves the spec."""
@@ -170,13 +182,17 @@ class TraceCheck:
         Raises TraceError where it cannot be compared with the spec.
         """
         after = self._step(state, line, event)
-        return after if after is not None and self._agrees(state, after, line, event) else None
+        if after is None or not self._agrees(state, after, line, event):
+            return None
+        if self.coverage is not None and not self.reading.is_observation(event):
+            self.coverage.count(state, event.action, self._arguments, after)
+        return after
 
     def _step(self, state: State, line: int, event: Event) -> State | None:
         if self.reading.is_observation(event):
             self.reading.refuse_arguments(line, event)
             return state
-        args = self.reading.arguments(line, event)
+        args = self._arguments = self.reading.arguments(line, event)
         try:
             after = self.spec.step(state, event.action, args)
         except ArgumentError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -11,6 +11,7 @@ from lockstep.base.errors import INCOMPLETE_STEP, EnvironmentFailedError, GaveUp
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.step_coverage import Reached
 from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.spec import AmbiguousStep, Spec
 from lockstep.tla.values.html_table import table
@@ -73,16 +74,32 @@ class Fault(Enum):
     TWO_SUCCESSORS = auto()
 
 
-class SpecBlame:
-    """The part of a verdict that is in no table and no JSON: the fault of the spec, where the reason is one."""
+#: No part of the protocol.
+NOTHING: frozenset[Reached] = frozenset()
 
-    __slots__ = ("fault",)
+
+class Unwritten:
+    """The parts of a verdict that are no columns of a table.
+
+    `fault` is that of the spec, where the reason is one. Where coverage was asked for, `reached` are the parts of the
+    protocol that the trace reaches up to where it leaves the spec, each with the number of steps that reach it, and
+    `reachable` all parts that the spec has.
+    """
+
+    __slots__ = ("fault", "reachable", "reached")
 
     fault: Fault | None
+    reached: Mapping[Reached, int] | None
+    reachable: frozenset[Reached]
 
     def __post_init__(self) -> None:
-        """Begin without a fault."""
-        self.fault = None
+        """Begin without a fault, and with nothing asked for."""
+        self.fault = self.reached = None
+        self.reachable = NOTHING
+
+    def note_reached(self, reached: Mapping[Reached, int] | None, reachable: frozenset[Reached] = NOTHING) -> None:
+        """Set what the trace reaches, and all that there is to reach."""
+        self.reached, self.reachable = reached, reachable
 
     def blame_spec(self, fault: Fault | None) -> None:
         """Set the fault."""
@@ -90,7 +107,7 @@ class SpecBlame:
 
 
 @dataclass(slots=True)
-class TraceVerdict(SpecBlame):
+class TraceVerdict(Unwritten):
     """The verdict on one trace, with what was found.
 
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of

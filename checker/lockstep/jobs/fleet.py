@@ -16,7 +16,7 @@ from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.fleet_both_ways import BOTH_WAYS_HEADS, PlanBothWays, by_plan, check_both_ways_with_spark
-from lockstep.jobs.fleet_coverage import Coverage, reached_by
+from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.spark.spark_check import check_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
@@ -106,14 +106,12 @@ class Fleet:
 
     def _check(self, spark: SparkSession, folder: Path, batch: Sequence[tuple[str, int]]) -> None:
         paths = [write_cluster(folder, plan, seed, self.events) for plan, seed in batch]
-        for (plan, _), path in zip(batch, paths, strict=True):
-            trace = open_trace(path)
-            self.actions |= trace_spec(trace.header, str(path)).actions.keys()
-            reached, events = reached_by(trace)
-            self.coverage.add(reached, events)
-            self.plan_coverage.setdefault(plan, Coverage()).add(reached, events)
-        checked = check_with_spark(spark, paths, seconds=self.seconds)
+        for path in paths:
+            self.actions |= trace_spec(open_trace(path).header, str(path), covers=True).actions.keys()
+        checked = check_with_spark(spark, paths, seconds=self.seconds, covers=True)
         for (plan, seed), path, found in zip(batch, paths, checked, strict=True):
+            for coverage in (self.coverage, self.plan_coverage.setdefault(plan, Coverage())):
+                coverage.add_verdict(found)
             judged, line = judge_cluster(plan, found, self.events)
             self.verdicts.append(judged)
             self.failed.update((plan, name) for name in found.violations)

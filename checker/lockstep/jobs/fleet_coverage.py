@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from lockstep.base.errors import BadInputError
+from lockstep.conformance.property_evaluation import NoEvaluation
+from lockstep.conformance.step_coverage import Reached
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text_table import table
-from lockstep.systems.system import Reached
 from lockstep.systems.trace_specs import system_of
-from lockstep.trace.trace_format import REFERENCE, Event
+from lockstep.tla.spec import Spec
 from lockstep.trace.trace_reader import Trace
-
-#: The kind of a thing reached by a trace whose actions alone could be counted; its name is the reason.
-NOT_COUNTED = "not counted"
 
 
 @dataclass(slots=True)
 class Coverage:
-    """Coverage of a protocol: `traces` counts the traces that reach a thing, `times` how often it is reached."""
+    """Coverage of a protocol: `traces` counts the traces that reach a part, `times` the steps that do."""
 
     events: list[int] = field(default_factory=list)
     traces: Counter[Reached] = field(default_factory=Counter)
@@ -34,6 +33,10 @@ class Coverage:
         self.events.append(event_count)
         self.times.update(reached)
         self.traces.update(reached.keys())
+
+    def add_verdict(self, verdict: TraceVerdict) -> None:
+        """Count the trace of a verdict, with what that says it reaches: nothing where its check came to no such end."""
+        self.add(verdict.reached or {}, verdict.events)
 
     @property
     def median_events(self) -> float:
@@ -56,39 +59,20 @@ class Coverage:
         ]
         return table(("what", "name", "traces", "share", "times"), rows)
 
+    def never_text(self, parts: frozenset[Reached]) -> str:
+        """Return a line for each kind with the parts that no trace reaches; `parts` are all that there are."""
+        missing: dict[str, list[str]] = {}
+        for kind, name in sorted(parts - self.times.keys()):
+            missing.setdefault(kind, []).append(name)
+        return "\n".join(f"never reached, of kind {kind}: {', '.join(names)}" for kind, names in missing.items())
 
-def reached_by(trace: Trace, *, is_simulated: bool = True) -> tuple[Counter[Reached], int]:
-    """Return how often a trace reaches each thing, and how many events it has, which are read meanwhile.
 
-    Answers, roles and logs are found in what nodes show, which only a trace of the reference is sure to have. Only the
-    actions of other traces are counted. NOT_COUNTED stands for a trace that names the reference in its header and has
-    events that the reference does not write.
+def cover_trace(trace: Trace, spec: Spec) -> TraceVerdict:
+    """Follow the steps of a trace and return a verdict with what they `reached`; no property is evaluated.
 
-    Arguments: `is_simulated`, whether the reference wrote it, so that such an event is this program's own error.
-    Raises TraceError where the trace is malformed.
+    What is counted ends where the trace leaves the spec. A malformed trace is a verdict, too.
+
+    Arguments: `trace`, opened; `spec`, that of its header, compiled with the definitions of coverage.
     """
-    system = system_of(trace.header, trace.source)
-    actions: Counter[str] = Counter()
-    reached = system.reached if trace.header.system == REFERENCE else None
-
-    def events() -> Iterator[Event]:
-        for _, event in trace:
-            actions[event.action] += 1
-            yield event
-
-    rest = events()
-    try:
-        times = Counter(reached(rest) if reached is not None else ())
-    except BadInputError:
-        raise
-    except Exception:
-        if is_simulated:
-            raise
-        place = f"event {actions.total() - 1}" if actions else "the first event"
-        times = Counter({(NOT_COUNTED, f"{place} does not show what the reference shows of a node"): 1})
-    for _ in rest:
-        pass
-    for action, count in actions.items():
-        if not {("action", action), ("fault", action)} & times.keys():
-            times["fault" if action in system.faults else "action", action] = count
-    return times, actions.total()
+    interface = system_of(trace.header, trace.source).interface(spec)
+    return check_trace(trace, spec, interface, NoEvaluation, covers=True)

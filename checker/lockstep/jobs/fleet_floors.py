@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.step_coverage import Reached
 from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.systems.registry import simulators
-from lockstep.systems.system import Floor, Reached
+from lockstep.systems.system import Floor
 from lockstep.systems.trace_specs import trace_spec
 
 
@@ -87,6 +88,6 @@ def judge_plan(plan: str, coverage: Coverage, events: int) -> FloorVerdict:
 def judge_reached(plan: str, reached: Collection[Reached], clusters: int, events: int) -> FloorVerdict:
     """Compare what a number of clusters reached together with the floor of their plan."""
     system, simulator = simulators()[plan]
-    spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
+    spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan, covers=True)
     floors = system.floors(plan, spec) if system.floors else ()
     return judge_floor(plan, floors, reached, clusters, events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.fleet_both_ways import BOTH_WAYS_HEADS, by_plan, check_both_ways_with_spark
-from lockstep.jobs.fleet_coverage import Coverage, reached_by
+from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.recordings_manifest import Recording, found_text, load_recordings, mismatches
 from lockstep.jobs.spark.spark_check import verdicts_with_spark
@@ -29,7 +29,7 @@ from lockstep.models.search_result import Engine
 from lockstep.report.text_table import TextColumn, heads, row, table
 from lockstep.report.verdict_text import finding_text
 from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier
-from lockstep.systems.trace_files import import_trace, open_trace, raw_format, write_cluster
+from lockstep.systems.trace_files import import_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 from lockstep.trace.imported_trace import Summary
 
@@ -162,8 +162,10 @@ class Job:
         columns = _columns("cluster", [f"{plan} {seed}" for plan, seed, _ in fleet], "events", "compared")
         self._begin("Simulated clusters of the reference, checked by Spark against the compiled spec", columns)
         unexpected: list[tuple[str, Finding]] = []
-        with closing(verdicts_with_spark(spark, [path for _, _, path in fleet])) as found:
+        coverage: dict[str, Coverage] = {}
+        with closing(verdicts_with_spark(spark, [path for _, _, path in fleet], covers=True)) as found:
             for (plan, seed, _), verdict in zip(fleet, found, strict=True):
+                coverage.setdefault(plan, Coverage()).add_verdict(verdict)
                 judged, result = judge_cluster(plan, verdict, self.events)
                 self._record("cluster", f"{plan} {seed}", judged, result)
                 counts = (verdict.events, verdict.observed, _seconds(verdict.seconds))
@@ -173,15 +175,12 @@ class Job:
         self.say("")
         for source, finding in unexpected:
             self.say(finding_text(source, finding) + "\n")
-        self._judge_floors([(plan, path) for plan, _, path in fleet])
+        self._judge_floors(coverage)
         self._check_both_ways(spark, [(plan, seed) for plan, seed, _ in fleet])
 
-    def _judge_floors(self, fleet: list[tuple[str, Path]]) -> None:
+    def _judge_floors(self, reached: Mapping[str, Coverage]) -> None:
         """Compare what the clusters of each plan reached with its floor: a pass in which nothing happens is none."""
-        of_plans: dict[str, Coverage] = {}
-        for plan, path in fleet:
-            of_plans.setdefault(plan, Coverage()).add(*reached_by(open_trace(path)))
-        for plan, coverage in of_plans.items():
+        for plan, coverage in reached.items():
             judged = judge_plan(plan, coverage, self.events)
             self.floors.append(judged)
             self._record("floor", plan, judged.verdict, judged.result)

@@ -15,6 +15,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.step_coverage import StepCoverage
 from lockstep.conformance.trace_verdict import (
     INIT,
     Ambiguity,
@@ -73,14 +74,16 @@ def check_logs(
     timeout_seconds: float | None = None,
     strict: bool = False,
     say: Say = silent,
+    covers: bool = False,
 ) -> TraceVerdict:
     """Check the logs of one system.
 
     Arguments: `paths`, their files; `timeout_seconds`, how long they may take, after which the verdict is left open;
-    `strict`, whether it is no pass if some explanation fails a property; `say`, which reports progress.
+    `strict`, whether it is no pass if some explanation fails a property; `say`, which reports progress; `covers`,
+    whether the verdict is to have what the explanation reaches that fails least.
     Raises BadInputError where a line is malformed, or the lines have no order.
     """
-    verdict, _ = explain_logs(paths, subject, timeout_seconds=timeout_seconds, strict=strict, say=say)
+    verdict, _ = explain_logs(paths, subject, timeout_seconds=timeout_seconds, strict=strict, say=say, covers=covers)
     return verdict
 
 
@@ -91,6 +94,7 @@ def explain_logs(
     timeout_seconds: float | None = None,
     strict: bool = False,
     say: Say = silent,
+    covers: bool = False,
 ) -> tuple[TraceVerdict, Explanations | None]:
     """Check the logs of one system as check_logs does, and return the result of the search too, if there was one."""
     begin, deadline = time.perf_counter(), Deadline(timeout_seconds)
@@ -115,6 +119,8 @@ def explain_logs(
     found = explain(order, steps, start_states(subject, steps), on_line=report, deadline=deadline)
     _conclude(verdict, found, subject, steps, strict)
     _count(verdict, found)
+    if covers:
+        _cover(verdict, best_explanation(found), subject.spec)
     if verdict.verdict is Verdict.HOLDS and not verdict.steps and not verdict.observed:
         verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the lines have no step, and show nothing"
     if found.conclusion is Conclusion.REFUTED:
@@ -244,6 +250,17 @@ def _count(verdict: TraceVerdict, found: Explanations) -> None:
             f"note: at the most ambiguous line, {found.spread.max_states:,} different states fit everything logged so "
             f"far; logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
         )
+
+
+def _cover(verdict: TraceVerdict, whole: Sequence[ExplainingRun], spec: Spec) -> None:
+    """Count what the steps of an explanation reach; raises TlaError where the spec's definitions of that are none."""
+    coverage = StepCoverage(spec)
+    verdict.note_reached(coverage.times, coverage.parts)
+    state = whole[0].state if whole else None
+    for step in (step for run in whole[1:] for step in run.steps):
+        assert state is not None
+        coverage.count(state, step.action, step.args, step.state)
+        state = step.state
 
 
 # ---- What the mapping may lack where nothing explains the lines ----

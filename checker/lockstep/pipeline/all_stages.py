@@ -12,7 +12,7 @@ from lockstep.pipeline.generate_stage import Clusters, generate
 from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.report_stage import report
 from lockstep.pipeline.run_report import RunReport
-from lockstep.pipeline.spec_choice import HeaderSpecs, SpecChoice
+from lockstep.pipeline.spec_choice import AS_DECLARED, HeaderSpecs, OwnSpec, SpecChoice
 from lockstep.pipeline.trace_store import TraceStore
 
 
@@ -35,7 +35,7 @@ def run_all(
     else:
         ingest(spark, store, run, source, say)
     check(spark, store, run, against, say, seconds)
-    cover(spark, store, run, say)
+    cover(spark, store, run, say, against if isinstance(against, OwnSpec) else AS_DECLARED)
     if isinstance(against, HeaderSpecs):
         counterexamples(spark, store, run, against, say=say)
     say("report")

@@ -12,7 +12,7 @@ import time
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.property_evaluation import IncrementalEvaluation, LiteralEvaluation
+from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
@@ -85,7 +85,7 @@ class _PartCheck(TraceCheck):
         super().__init__(part, spec, interface)
         self.unevaluated: list[UnevaluatedStep] = []
 
-    def failing(self, properties: LiteralEvaluation | IncrementalEvaluation, state: State, after: State) -> list[str]:
+    def failing(self, properties: Evaluation, state: State, after: State) -> list[str]:
         assert isinstance(properties, IncrementalEvaluation)
         names: list[tuple[str, CheckEnd | None]] = []
         for name in properties.in_order(properties.suspected(state, after)):

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
-from lockstep.jobs.fleet_coverage import NOT_COUNTED
 from lockstep.pipeline.counterexample_stage import list_counterexamples
 from lockstep.pipeline.coverage_stage import (
     EVENTS,
+    NOT_COUNTED,
     coverage_rows,
     floor_record,
     floor_verdicts,
@@ -92,8 +92,9 @@ def _cover(found: RunReport, spark: SparkSession, store: TraceStore, verdicts: D
     lines = store.batches("lines", found.run)
     found.coverage = coverage_rows(store.read(spark, "reached", found.run, counted))
     for each in found.coverage:
-        if each["kind"] == NOT_COUNTED and each["plan"]:
-            found.gaps.append(f"{each['traces']:,} clusters of {each['plan']} were not counted: {each['name']}")
+        if each["kind"] == NOT_COUNTED:
+            what = f"clusters of {each['plan']}" if each["plan"] else "traces"
+            found.gaps.append(f"{each['traces']:,} {what} were not counted: {each['name']}")
     found.plans = _by_plan(verdicts, store.read(spark, "reached", found.run, counted))
     found.floors = [floor_record(each) for each in floor_verdicts(found.coverage)]
     if counted:

@@ -92,8 +92,8 @@ class HeaderSpecs:
         return short_hash(version("lockstep-raft"), specs, self.switches)
 
     def shipper(self, spark: SparkSession) -> SpecShipper:
-        """Return what compiles the specs and ships them."""
-        return SpecShipper(spark, switches_of(self.switches))
+        """Return what compiles the specs and ships them, with what a later stage needs: the definitions of coverage."""
+        return SpecShipper(spark, switches_of(self.switches), covers=True)
 
     def checkers(self, spark: SparkSession) -> CheckerFactory:
         """Return what makes the checkers."""
@@ -213,4 +213,8 @@ def _with_names(verdict: TraceVerdict, names: Mapping[str, str], trace: str) -> 
         replace(each, details=tuple(map(named, each.details)), source=named(each.source)) for each in verdict.findings
     ]
     notes, sources = list(map(named, verdict.notes)), list(map(named, verdict.sources))
-    return replace(verdict, source=trace, reason=named(verdict.reason), findings=findings, notes=notes, sources=sources)
+    reason = named(verdict.reason)
+    found = replace(verdict, source=trace, reason=reason, findings=findings, notes=notes, sources=sources)
+    found.note_reached(verdict.reached, verdict.reachable)
+    found.blame_spec(verdict.fault)
+    return found

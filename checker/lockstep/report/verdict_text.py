@@ -71,9 +71,13 @@ def split_place(verdict: TraceVerdict) -> tuple[str, str]:
 
 
 def verdict_record(verdict: TraceVerdict) -> dict[str, Any]:
-    """Return the verdict on a trace as a tree of JSON."""
-    return asdict(verdict) | {
+    """Return the verdict on a trace as a tree of JSON, with what the trace reaches where that was asked for."""
+    record = asdict(verdict) | {
         "verdict": str(verdict.verdict),
         "exit_code": verdict.verdict.exit_code,
         "sources": verdict.sources or [verdict.source],
     }
+    if verdict.reached is not None:
+        parts = sorted(verdict.reached.items())
+        record["reached"] = [{"kind": kind, "name": name, "times": times} for (kind, name), times in parts]
+    return record

@@ -24,7 +24,7 @@ from lockstep.models.search_result import SpecFiles
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
-from lockstep.systems.trace_files import open_trace, watched
+from lockstep.systems.trace_files import open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.values.kinds import TlaError
@@ -73,9 +73,10 @@ def check(
 class KnownTraceCheck:
     """The check of traces whose header names a system that lockstep knows.
 
-    `switches` are constants that replace the header's; `jar` is the tla2tools that the spec is parsed with. A trace may
-    take `timeout_seconds`. TLC takes the steps if they are `by_tlc`; where the compiled spec takes them, `say` is
-    called with the progress, and `listener` after each event.
+    A recording, or a log of such a system, is imported first. `switches` are constants that replace the header's; `jar`
+    is the tla2tools that the spec is parsed with. A trace may take `timeout_seconds`. TLC takes the steps if they are
+    `by_tlc`; where the compiled spec takes them, `say` is called with the progress, and `listener` after each event,
+    and the verdict has what the trace reaches if it `covers` that.
     """
 
     switches: Switches
@@ -84,6 +85,7 @@ class KnownTraceCheck:
     jar: Path | None = None
     timeout_seconds: float | None = None
     listener: EventListener = ignore_event
+    covers: bool = False
 
     def __call__(self, given: Path | Trace) -> TraceVerdict:
         """Return the verdict on one trace, whatever goes wrong with it."""
@@ -96,21 +98,21 @@ class KnownTraceCheck:
             return failure(error, source)
 
     def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
-        trace = given if isinstance(given, Trace) else open_trace(given)
+        trace, notes = (given, ()) if isinstance(given, Trace) else open_or_import(given, self.say)
         header = trace.header
         system = system_of(header, source)
         if not self.by_tlc:
-            spec = compiled(system, header, source, self.switches, self.jar)
+            spec = compiled(system, header, source, self.switches, self.jar, covers=self.covers)
             path = given if isinstance(given, Path) else None
             events = watched(trace, path, self.say, Deadline(self.timeout_seconds))
-            found = check_trace(events, spec, system.interface(spec), listener=self.listener)
+            found = check_trace(events, spec, system.interface(spec), listener=self.listener, covers=self.covers)
         else:
             # Slow to import, and only this needs it.
             from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
 
             spec_for_tlc = tlc_spec(system, header, source, self.switches, self.jar)
             found = check_with_tlc(trace, spec_for_tlc, timeout_seconds=self.timeout_seconds, jar=self.jar)
-        found.notes.extend(notes_on(header, system, source))
+        found.notes += [*notes, *notes_on(header, system, source)]
         return found
 
     def _check_states(self, given: Path, source: str) -> TraceVerdict:
@@ -120,8 +122,9 @@ class KnownTraceCheck:
         if self.by_tlc:
             raise TraceError(source, 1, "TLC alone checks no ITF file; leave --engine out")
         system = system_of(header, source)
-        spec = compiled(system, header, source, self.switches, self.jar)
-        found = check_states(behaviour, spec, system.interface(spec), Deadline(self.timeout_seconds))
+        spec = compiled(system, header, source, self.switches, self.jar, covers=self.covers)
+        deadline = Deadline(self.timeout_seconds)
+        found = check_states(behaviour, spec, system.interface(spec), deadline, covers=self.covers)
         found.notes.extend(notes_on(header, system, source))
         return found
 
@@ -158,7 +161,7 @@ class OwnTraceCheck:
     A trace, or the logs of one system, may take `timeout_seconds`; logs are
     checked strictly if they do not pass where some explanation of them fails a property. TLC takes the steps where the
     spec is `parsed` for it; where the compiled spec takes them, `say` is called with the progress, and `listener` after
-    each event.
+    each event, and the verdict has what the trace, or an explanation of the logs, reaches if the check `covers` that.
     """
 
     loaded: MappedSpec
@@ -168,6 +171,7 @@ class OwnTraceCheck:
     strict: bool = False
     say: Say = silent
     listener: EventListener = ignore_event
+    covers: bool = False
 
     @property
     def is_together(self) -> bool:
@@ -213,7 +217,8 @@ class OwnTraceCheck:
         if self.parsed is not None:
             raise TraceError(str(given), 1, "TLC alone checks no ITF file; leave --engine out")
         spec, interface = self.loaded.spec, self.loaded.interface
-        return check_states(read_itf(given), spec, interface, Deadline(self.timeout_seconds))
+        deadline = Deadline(self.timeout_seconds)
+        return check_states(read_itf(given), spec, interface, deadline, covers=self.covers)
 
     def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
         spec, interface, mapping = self.loaded.spec, self.loaded.interface, self.loaded.mapping
@@ -221,7 +226,7 @@ class OwnTraceCheck:
         if self.parsed is None:
             path = given if isinstance(given, Path) and mapping is None else None
             counted = watched(events, path, self.say, Deadline(self.timeout_seconds))
-            found = check_trace(counted, spec, interface, listener=self.listener)
+            found = check_trace(counted, spec, interface, listener=self.listener, covers=self.covers)
         else:
             found = self._check_with_tlc(events, self.parsed)
             if found.fault is not None and given != STDIN:
@@ -267,7 +272,9 @@ class OwnTraceCheck:
             problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
             raise TraceError(source_name(paths[0]), 1, problem)
         timeout = self.timeout_seconds
-        return check_logs(paths, self.loaded.logs, timeout_seconds=timeout, strict=self.strict, say=self.say)
+        return check_logs(
+            paths, self.loaded.logs, timeout_seconds=timeout, strict=self.strict, say=self.say, covers=self.covers
+        )
 
 
 def _hinting(found: TraceVerdict) -> TraceVerdict:
@@ -284,11 +291,14 @@ def own_check(
     timeout_seconds: float | None = None,
     strict: bool = False,
     say: Say = silent,
+    covers: bool = False,
 ) -> OwnTraceCheck:
     """Load a spec of the reader's own, and return the check of traces, or with a mapping of logs, against it.
+
+    Arguments: `covers`, whether verdicts are to have what a trace reaches; the others as of OwnTraceCheck.
 
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
     loaded = load_mapped_spec(files)
     parsed = parse_spec(files.module, files.cfg, search_path=files.library, jar=files.jar) if by_tlc else None
-    return OwnTraceCheck(loaded, parsed, files.jar, timeout_seconds, strict, say)
+    return OwnTraceCheck(loaded, parsed, files.jar, timeout_seconds, strict, say, covers=covers)

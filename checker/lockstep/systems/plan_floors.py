@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from lockstep.systems.system import Floor, Reached
+from lockstep.conformance.step_coverage import Reached, fault_actions, kind_of_action
+from lockstep.systems.system import Floor
+from lockstep.tla.spec import Spec
 
 #: A condition on the constants of a header, and the rates of a plan, by their names.
 Condition: TypeAlias = Callable[[Mapping[str, Any]], bool]
@@ -45,13 +47,18 @@ def parts(kind: str, *names: str) -> tuple[Reached, ...]:
     return tuple((kind, name) for name in names)
 
 
-def unreachable_parts(
-    never: tuple[Reached, ...], arguments: Iterable[Unreachable], has: Mapping[str, Any]
-) -> dict[Reached, str]:
-    """Return the unreachable parts, each with its reason.
+def actions(*names: str) -> tuple[Reached, ...]:
+    """Return the parts that are these actions, which are no faults."""
+    return parts("action", *names)
 
-    Arguments: `never`, the actions that the constants of the spec make false; `has`, the constants and the rates.
+
+def unreachable_parts(spec: Spec, arguments: Iterable[Unreachable], has: Mapping[str, Any]) -> dict[Reached, str]:
+    """Return the unreachable parts of a spec, each with its reason.
+
+    Arguments: `spec`, compiled with the definitions of coverage; `has`, the constants and the rates.
     """
+    faults = fault_actions(spec)
+    never = ((kind_of_action(name, faults), name) for name in sorted(spec.never))
     found = dict.fromkeys(never, "the constants of the spec make it false")
     for each in arguments:
         if each.where(has):

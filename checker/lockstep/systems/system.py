@@ -12,6 +12,7 @@ from lockstep.base.progress import Say
 from lockstep.conformance.both_ways_check import ProbedRun
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface, Outbox, no_location
+from lockstep.conformance.step_coverage import Reached
 from lockstep.models.proofs.lemmas import Lemmas
 from lockstep.systems.node_picture import Picture
 from lockstep.tla.spec import Spec
@@ -23,9 +24,6 @@ from lockstep.trace.trace_format import Event, Header
 #: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
 HeaderChoices: TypeAlias = Mapping[str, Choice]
-
-#: A part of the protocol that a trace can reach: its kind and its name.
-Reached: TypeAlias = tuple[str, str]
 
 #: Compiles the spec for the trace that a header begins; the string names the file in messages.
 Compile: TypeAlias = Callable[[Header, str], Spec]
@@ -139,10 +137,10 @@ class System:
     for the model values of those names. No event has an integer below `least_integer`. `codes` are those of the
     properties; `locate` returns the place where the reference implements an action.
 
-    The rest is optional: raw formats to import, a simulator, the parts of the protocol that a trace reaches, the floors
-    of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
-    below spec/), lemmas, a picture of its states, the actions that are `faults`: of the network, of a process, of a
-    machine, and the recovery from these.
+    The rest is optional: raw formats to import, a simulator, the module (below spec/) that extends the root by the
+    definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that of the smaller fleet
+    first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its states, the actions
+    that are `faults`: of the network, of a process, of a machine, and the recovery from these.
     """
 
     spec: str
@@ -159,7 +157,7 @@ class System:
     locate: Callable[[str], str] = no_location
     formats: tuple[RawFormat, ...] = ()
     simulator: Simulator | None = None
-    reached: Callable[[Iterable[Event]], Iterator[Reached]] | None = None
+    coverage: Path | None = None
     floors: Callable[[str, Spec], tuple[Floor, ...]] | None = None
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
@@ -170,6 +168,11 @@ class System:
     def module(self) -> Path:
         """The file of the root module."""
         return spec_dir() / self.root
+
+    @property
+    def coverage_module(self) -> Path:
+        """The file of the module with the definitions of coverage; the root, where there is none beside it."""
+        return self.module if self.coverage is None else spec_dir() / self.coverage
 
     @property
     def trace_cfg(self) -> Path:

@@ -18,11 +18,26 @@ from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.system import BEGINNING_BYTES, NO_OPTIONS, ImportOptions, RawFormat, Simulator, System
 from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.imported_trace import Imported, Summary
-from lockstep.trace.json_lines import TraceError, file_lines, source_name
-from lockstep.trace.trace_format import Event, Header, write_trace
+from lockstep.trace.json_lines import STDIN, TraceError, file_lines, source_name
+from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace, events_at_end
 
 # ---- Opening ----
+
+
+def open_or_import(path: Path, say: Say = silent) -> tuple[Trace, tuple[str, ...]]:
+    """Open the trace at `path`, or import raw input, in memory; return it with notes on what was imported.
+
+    The lines of an imported trace are those that `lockstep import` would write. Raises as open_trace and imported_trace
+    do.
+    """
+    found = None if path == STDIN or not path.is_file() else recognised_format(path)
+    if found is None:
+        return open_trace(path), ()
+    system, raw = found
+    imported = imported_trace(path, NO_OPTIONS, say)
+    note = f"note: imported from {raw.name} of {system.title}; the lines are those that `lockstep import` writes"
+    return opened(trace_lines(imported.header, imported), source_name(path)), (note,)
 
 
 def open_trace(path: Path) -> Trace:
@@ -201,7 +216,11 @@ def raw_format(recording: Path) -> tuple[System, RawFormat]:
 
     The errors of that format name file and line.
     """
+    return recognised_format(recording) or list(raw_formats())[-1]
+
+
+def recognised_format(recording: Path) -> tuple[System, RawFormat] | None:
+    """Return the raw format of a file, by its name and its first bytes; None where no format recognises it."""
     with recording.open("rb") as file:
         begin = file.read(BEGINNING_BYTES)
-    known = list(raw_formats())
-    return next(((system, raw) for system, raw in known if raw.recognises(recording, begin)), known[-1])
+    return next(((system, raw) for system, raw in raw_formats() if raw.recognises(recording, begin)), None)

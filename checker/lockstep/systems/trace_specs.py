@@ -91,8 +91,17 @@ def system_of(header: Header, source: str) -> System:
 
 def spec_hash(system: System) -> str:
     """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header has it."""
+    return _hash_of(system.module)
+
+
+def coverage_hash(system: System) -> str:
+    """Return the SHA-256 of the spec's modules with those of its coverage, in hexadecimal."""
+    return _hash_of(system.coverage_module)
+
+
+def _hash_of(module: Path) -> str:
     digest = hashlib.sha256()
-    for _, text in sorted(module_texts(system.module).items()):
+    for _, text in sorted(module_texts(module).items()):
         digest.update(text.encode())
     return digest.hexdigest()
 
@@ -106,25 +115,33 @@ def spec_key(header: Header, source: str, switches: Switches | None = None) -> t
     return (header.spec, header.nodes, tuple(sorted(chosen.items())))
 
 
-def trace_spec(header: Header, source: str, switches: Switches | None = None) -> Spec:
+def trace_spec(header: Header, source: str, switches: Switches | None = None, *, covers: bool = False) -> Spec:
     """Compile the spec for a trace of a system that lockstep knows.
 
     Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
-    recording of the published system is held against the repaired spec.
+    recording of the published system is held against the repaired spec; `covers`, whether the spec is to have the
+    definitions of coverage.
     Raises TraceError, naming the field, where the header names another spec, another set of constants, or constants
     that the spec excludes by an ASSUME;
     ToolMissing where it must be compiled anew and there is no Java; UncheckedPropertyError where a property
     would be passed over.
     """
-    return compiled(system_of(header, source), header, source, switches)
+    return compiled(system_of(header, source), header, source, switches, covers=covers)
 
 
 def compiled(
-    system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
+    system: System,
+    header: Header,
+    source: str,
+    switches: Switches | None = None,
+    jar: Path | None = None,
+    *,
+    covers: bool = False,
 ) -> Spec:
     """Compile the spec of a system for a trace; arguments (`jar`: the tla2tools) and exceptions as of trace_spec."""
     chosen = trace_constants(system, header, source, switches)
-    spec = load_spec(system.module, system.trace_cfg, constants=chosen, footprints=system.footprints, jar=jar)
+    module = system.coverage_module if covers else system.module
+    spec = load_spec(module, system.trace_cfg, constants=chosen, footprints=system.footprints, jar=jar)
     try:
         spec.refuse_false_constants()
     except FalseAssumptionError as error:

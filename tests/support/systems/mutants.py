@@ -27,6 +27,7 @@ from lockstep.jobs.fleet_floors import judge_floor
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
+from tests.support.systems.fleets import covered, covering_spec
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -266,15 +267,16 @@ class Reference:
     def by_floors(self, plans: Sequence[str] = ()) -> str:
         """Return what the clusters of a plan that verify runs do not reach, or where they stand still; "" else."""
         system, simulator = simulators()[self.order[0]]
-        assert system.reached is not None
         assert system.floors is not None
         clusters, events = self.floor
         for plan in plans or simulator.verified:
-            runs = [list(simulator.cluster(plan, seed, events)[1]) for seed in range(1, clusters + 1)]
-            if any(len(run) < events for run in runs):
+            runs = [covered(plan, seed, events) for seed in range(1, clusters + 1)]
+            if any(run.deviation is not None for run in runs):
+                return f"{plan}: leaves the spec"
+            if any(run.events < events for run in runs):
                 return f"{plan}: comes to a standstill"
-            found = {what for run in runs for what in system.reached(run)}
-            judged = judge_floor(plan, system.floors(plan, spec_of(plan)), found, clusters, events)
+            found = {what for run in runs for what in run.reached or ()}
+            judged = judge_floor(plan, system.floors(plan, covering_spec(plan)), found, clusters, events)
             if judged.verdict is not Verdict.HOLDS:
                 return f"{plan}: {judged.result}"
         return ""

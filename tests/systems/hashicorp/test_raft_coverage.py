@@ -12,7 +12,7 @@ from tests.support.places import ROOT
 
 def page_block() -> str:
     text = (ROOT / "docs" / "measured" / "coverage.md").read_text(encoding="utf-8")
-    of_raft = text[text.index("## hashicorp/raft") :]
+    of_raft = text[text.index("### hashicorp/raft") :]
     (block,) = re.findall(r"^```text\n(.*?)^```$", of_raft, re.MULTILINE | re.DOTALL)
     return str(block)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.step_coverage import Reached, all_parts, fault_actions
 from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.fleet_both_ways import check_cluster_both_ways
 from lockstep.jobs.fleet_floors import judge_floor
@@ -18,21 +18,16 @@ from lockstep.systems.hashicorp.floors import (
     EVENTS,
     RARE_PARTS,
     UNREACHABLE,
-    actions,
-    all_parts,
     conditions,
     floors,
     unreachable,
 )
 from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED
-from lockstep.systems.hashicorp.reached import reached
-from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS
-from lockstep.systems.system import Reached
-from lockstep.trace.trace_format import Event
+from lockstep.systems.plan_floors import FEW_CLUSTERS, FEW_EVENTS, actions
 from raftref.hashicorp.hashicorp_raft import ACTIONS, SHOWN
 from tests.scripts.hashicorp_traces import check, checked, spec_of
 from tests.support.sampling import sampled
-from tests.support.systems.fleets import times_reached
+from tests.support.systems.fleets import covering_spec, times_reached
 
 #: The plans that `verify` runs, and some that have what those have not; the others at night.
 SAMPLE = (*VERIFIED, "raft_votes_published")
@@ -108,13 +103,13 @@ def test_a_cluster_of_the_library_is_refused_by_the_spec_of_a_repaired_one() -> 
 
 
 def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
-    return times_reached(SIMULATOR, reached, plan, clusters, events)
+    return times_reached(plan, clusters, events)
 
 
 @pytest.mark.parametrize("plan", VERIFIED)
 def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
     found = fleet(plan, FEW_CLUSTERS, FEW_EVENTS)
-    judged = judge_floor(plan, floors(plan, spec_of(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
+    judged = judge_floor(plan, floors(plan, covering_spec(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
     assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
     assert judged.required >= 25
 
@@ -123,50 +118,32 @@ def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_fleet_reaches_all_that_is_not_excused(plan: str) -> None:
     found = fleet(plan, CLUSTERS, EVENTS)
-    whole = floors(plan, spec_of(plan))[-1]
+    whole = floors(plan, covering_spec(plan))[-1]
     judged = judge_floor(plan, (whole,), found, CLUSTERS, EVENTS)
     assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
-    assert found.keys() <= set(all_parts(spec_of(plan))), "what the spec has not"
+    assert found.keys() <= all_parts(covering_spec(plan)), "what the spec has not"
 
 
 @pytest.mark.nightly
 def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
     for plan in PLANS:
-        whole = floors(plan, spec_of(plan))[-1]
-        everything = set(all_parts(spec_of(plan)))
+        whole = floors(plan, covering_spec(plan))[-1]
+        everything = all_parts(covering_spec(plan))
         assert whole.must | whole.unreachable.keys() | whole.seldom.keys() >= everything
         assert whole.must.isdisjoint({*whole.unreachable, *whole.seldom})
-        assert whole.must >= floors(plan, spec_of(plan))[0].must
-
-
-def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() -> None:
-    def shown(index: int, role: str) -> dict[str, Any]:
-        return {
-            **{
-                "role": role,
-                "currentTerm": 2,
-                "lastVoteTerm": 2,
-                "commitIndex": 0,
-                "log": {"#map": []},
-                "snapshots": [],
-            },
-            **{"fsm": {"index": index}, "configurations": {"committedIndex": 1}, "verified": {"#set": []}},
-        }
-
-    first = Event(seq=1, node="n1", action="ApplyFsm", shows=shown(5, "Follower"))
-    for index, role, is_back in ((3, "Follower", True), (5, "Follower", False), (0, "Shutdown", False)):
-        then = Event(seq=2, node="n1", action="InstallSnapshot", shows=shown(index, role))
-        assert (("log", "FSM set back") in set(reached([first, then]))) == is_back
+        assert whole.must >= floors(plan, covering_spec(plan))[0].must
 
 
 @pytest.mark.nightly
 def test_every_action_must_be_reached_by_some_plan() -> None:
-    required = frozenset().union(*(floors(plan, spec_of(plan))[-1].must for plan in PLANS))
-    assert set(actions(*spec_of("raft_whole").actions)) <= required
+    required = frozenset().union(*(floors(plan, covering_spec(plan))[-1].must for plan in PLANS))
+    spec = covering_spec("raft_whole")
+    faults = fault_actions(spec)
+    assert {*actions(*spec.actions.keys() - faults), *(("fault", name) for name in faults)} <= required
 
 
 def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
-    everything = set(all_parts(spec_of("raft_whole")))
+    everything = all_parts(covering_spec("raft_whole"))
     for each in RARE_PARTS:
         assert set(each.plans) <= set(PLANS)
         assert everything & set(each.what)
@@ -177,6 +154,6 @@ def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
 
 
 def test_a_part_that_a_plan_has_no_rate_for_is_unreachable() -> None:
-    excluded = unreachable("raft", spec_of("raft"))
+    excluded = unreachable("raft", covering_spec("raft"))
     assert {("action", "TakeSnapshot"), ("action", "VerifyLeader"), ("outcome", "ElectSelf FAIL")} <= excluded.keys()
     assert ("action", "ElectSelf") not in excluded

@@ -60,13 +60,15 @@ class ShippedText(NamedTuple):
 class ShippedSpecs:
     """The specs that the tasks of a batch need: the hash of each by its spec_key, and the text of each hash.
 
-    `switches` replace constants of the headers; `failed` has the errors of the specs that could not be compiled.
+    `switches` replace constants of the headers; `failed` has the errors of the specs that could not be compiled. The
+    specs have the definitions of coverage if the verdicts are to have it: `covers`.
     """
 
     switches: Switches
     hashes: Mapping[Key, str]
     texts: Mapping[str, Any]
     failed: Mapping[Key, Exception]
+    covers: bool = False
 
     def spec(self, trace: str, key: Key) -> Spec:
         """Return a spec for a trace, in a task; raises what compiling it raised."""
@@ -88,12 +90,14 @@ class ShippedSpecs:
 class SpecShipper:
     """Compiles the specs of headers in the driver, each once, and ships them.
 
-    Errors of these classes (`fatal`) are raised; any other becomes the verdict of the traces that need the spec.
+    Errors of these classes (`fatal`) are raised; any other becomes the verdict of the traces that need the spec. The
+    specs have the definitions of coverage if the shipper `covers`.
     """
 
     spark: SparkSession
     switches: Switches
     fatal: tuple[type[Exception], ...] = MACHINE_FAILED
+    covers: bool = False
     _compiled: dict[Key, str | Exception] = field(default_factory=dict)
     _texts: dict[str, Any] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -108,7 +112,8 @@ class SpecShipper:
         compiled = {key: self._compiled[key] for key in keys}
         hashes = {key: each for key, each in compiled.items() if isinstance(each, str)}
         failed = {key: each for key, each in compiled.items() if isinstance(each, Exception)}
-        return ShippedSpecs(self.switches, hashes, {each: self._texts[each] for each in hashes.values()}, failed)
+        texts = {each: self._texts[each] for each in hashes.values()}
+        return ShippedSpecs(self.switches, hashes, texts, failed, self.covers)
 
     def _compile(self, name: str, line: bytes | None) -> Key | None:
         if line is None:
@@ -120,7 +125,7 @@ class SpecShipper:
             return None
         if key not in self._compiled:
             try:
-                text = ShippedText.from_spec(trace_spec(header, name, self.switches))
+                text = ShippedText.from_spec(trace_spec(header, name, self.switches, covers=self.covers))
             except self.fatal:
                 raise
             except Exception as error:

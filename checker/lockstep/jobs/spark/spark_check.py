@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,10 +16,11 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.property_evaluation import Evaluation, IncrementalEvaluation
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.isolated_work import Isolation, WorkDiedError, retry_isolated
-from lockstep.jobs.spark.record_tables import RecordTable, column_rows
+from lockstep.jobs.spark.record_tables import RecordTable, column_rows, extended
 from lockstep.jobs.spark.shipped_specs import Key, ShippedSpecs, SpecShipper
 from lockstep.jobs.spark.spark_session import SPARK_ERRORS, describe_failure, task_slots
 from lockstep.systems.trace_files import opened
@@ -25,8 +28,27 @@ from lockstep.systems.trace_specs import Switches, spec_key, system_of
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import MAX_LINE_BYTES, UnreadableError
 
+
+class PartTimes(NamedTuple):
+    """A part of the protocol, by its kind and name, and the number of steps of a trace that reach it."""
+
+    kind: str
+    name: str
+    times: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _CoveringVerdict(TraceVerdict):
+    """The verdict on a trace with what it reaches, None where that was not asked for."""
+
+    parts: list[PartTimes] | None
+
+
 #: The table of verdicts.
 VERDICTS = RecordTable(TraceVerdict)
+
+#: The same with what the traces reach.
+_COVERING = RecordTable(_CoveringVerdict)
 
 #: The columns of the lines of traces. A file without a line has one row, so that no trace can drop out unnoticed.
 LINES = pa.schema([("trace", pa.string()), ("number", pa.int64()), ("bytes", pa.binary())])
@@ -41,16 +63,28 @@ Verdicts = dict[str, TraceVerdict]
 
 
 def check_with_spark(
-    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None, seconds: float | None = None
+    spark: SparkSession,
+    traces: Sequence[Path],
+    switches: Switches | None = None,
+    seconds: float | None = None,
+    *,
+    covers: bool = False,
 ) -> list[TraceVerdict]:
     """Check traces on a Spark cluster; the verdicts come in the order of `traces`, as those of verdicts_with_spark."""
-    return list(verdicts_with_spark(spark, traces, switches, seconds))
+    return list(verdicts_with_spark(spark, traces, switches, seconds, covers=covers))
 
 
 def verdicts_with_spark(
-    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None, seconds: float | None = None
+    spark: SparkSession,
+    traces: Sequence[Path],
+    switches: Switches | None = None,
+    seconds: float | None = None,
+    *,
+    covers: bool = False,
 ) -> Generator[TraceVerdict, None, None]:
     """Check traces on a Spark cluster, and yield each verdict as soon as it and those before it are there.
+
+    The verdicts have what the traces reach if the check `covers` that.
 
     The specs are compiled here and shipped as source, so that a worker needs no Java of its own and no spec
     files. The traces are cut into parts, each a Spark job of its own. A part that kills a worker is checked again
@@ -66,7 +100,7 @@ def verdicts_with_spark(
         except UnreadableError as error:
             unread[str(trace)] = failure(error, str(trace))
     try:
-        shipped = SpecShipper(spark, switches or {}, fatal=()).ship(headers.items())
+        shipped = SpecShipper(spark, switches or {}, fatal=(), covers=covers).ship(headers.items())
         slots = task_slots(spark)
     except SPARK_ERRORS as error:
         yield from (unread.get(str(trace)) or _inconclusive(trace, describe_failure(error)) for trace in traces)
@@ -105,7 +139,7 @@ def _check_part(
             write_lines(traces, file)
             lines = spark.read.parquet(str(file)).coalesce(1).sortWithinPartitions("trace", "number")
             rows = retry_isolated(
-                lambda isolation: lines.mapInArrow(_checker(shipped, isolation), VERDICTS.ddl).collect(), seconds
+                lambda isolation: lines.mapInArrow(_checker(shipped, isolation), _COVERING.ddl).collect(), seconds
             )
     except UnreadableError as error:  # it was readable before
         rest = [trace for trace in traces if str(trace) != error.source]
@@ -113,7 +147,14 @@ def _check_part(
         return others | {error.source: failure(error, error.source)}
     except SPARK_ERRORS as error:
         return {str(trace): _inconclusive(trace, describe_failure(error)) for trace in traces}
-    return {row["source"]: VERDICTS.record(row.asDict()) for row in rows}
+    return {row["source"]: _verdict_of(row.asDict()) for row in rows}
+
+
+def _verdict_of(row: Mapping[str, Any]) -> TraceVerdict:
+    """Return the verdict of a row, with what the trace reaches."""
+    verdict, parts = VERDICTS.record(row), _COVERING.record(row).parts
+    verdict.note_reached(None if parts is None else {(each.kind, each.name): each.times for each in parts})
+    return verdict
 
 
 def _checker(
@@ -129,27 +170,35 @@ def _checker(
                 lines = list(lines)
             spec_of = partial(shipped.spec, source)
             try:
-                verdict = isolation.run(partial(check_lines, lines, source, spec_of, shipped.switches))
+                verdict = isolation.run(partial(check_lines, lines, source, spec_of, shipped.switches, shipped.covers))
             except WorkDiedError as error:
                 verdict = death_verdict(error, source)
-            yield VERDICTS.batch([verdict])
+            parts = None if verdict.reached is None else [PartTimes(*what, n) for what, n in verdict.reached.items()]
+            yield _COVERING.batch([extended(_CoveringVerdict, verdict, parts=parts)])
 
     return check_partition
 
 
 def check_lines(
-    lines: Iterable[bytes], source: str, spec_of: Callable[[Key], Spec], switches: Switches
+    lines: Iterable[bytes],
+    source: str,
+    spec_of: Callable[[Key], Spec],
+    switches: Switches,
+    covers: bool = False,
+    evaluation: Callable[[Spec], Evaluation] = IncrementalEvaluation,
 ) -> TraceVerdict:
     """Check the trace of these lines in a worker; whatever goes wrong is the verdict of this trace alone.
 
     Arguments: `source` names it in messages; `spec_of` returns the compiled spec of a spec_key; `switches` replace
-    constants of its header.
+    constants of its header; `covers`, whether the verdict is to have what the trace reaches, for which the spec must
+    have the definitions of coverage; `evaluation` is that of the properties.
     """
     try:
         trace = opened(lines, source)
         # It refuses a header before anything is looked up by it.
         spec = spec_of(spec_key(trace.header, source, switches))
-        return check_trace(trace, spec, system_of(trace.header, source).interface(spec))
+        interface = system_of(trace.header, source).interface(spec)
+        return check_trace(trace, spec, interface, evaluation, covers=covers)
     except Exception as error:  # One trace must not take the verdicts of all others with it.
         return failure(error, source)
 

@@ -12,7 +12,6 @@ from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
 from lockstep.systems.dledger.picture import FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
-from lockstep.systems.dledger.reached import reached
 from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
 from lockstep.trace.imported_trace import Imported
@@ -79,7 +78,7 @@ DLEDGER = System(
         RawFormat("a recording", _is_recording, _read_recording),
     ),
     simulator=SIMULATOR,
-    reached=reached,
+    coverage=Path("dledger", "Reached.tla"),
     floors=_floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(

@@ -5,20 +5,13 @@ Two answers a larger fleet alone has shown; the tests of the floors name them.
 
 from __future__ import annotations
 
+from lockstep.conformance.step_coverage import Reached
 from lockstep.systems.dledger.constants import header_constants
 from lockstep.systems.dledger.plans import PLANS
-from lockstep.systems.dledger.reached import WAITING_ANSWERS, kind_of_action
-from lockstep.systems.plan_floors import Condition, RarePart, Unreachable, parts, unreachable_parts
-from lockstep.systems.system import Reached
+from lockstep.systems.plan_floors import Condition, RarePart, Unreachable, actions, parts, unreachable_parts
 from lockstep.tla.spec import Spec
 
 # ---- Unreachable ----
-
-
-def actions(*names: str) -> tuple[Reached, ...]:
-    """Return the parts that are these actions."""
-    return tuple((kind_of_action(name), name) for name in names)
-
 
 _NO_MESSAGES: Condition = lambda has: not has["VoteMessages"]  # noqa: E731 - it is a name for a condition.
 
@@ -31,7 +24,10 @@ UNREACHABLE: tuple[Unreachable, ...] = (
     ),
     Unreachable(actions("DoCommitted"), "there is no state machine", lambda has: not has["Applies"]),
     Unreachable(
-        (*actions("CheckResponseFuturesTimeout"), *parts("client", *WAITING_ANSWERS)),
+        (
+            *actions("CheckResponseFuturesTimeout"),
+            *parts("client", "SUCCESS", "TERM_CHANGED", "WAIT_QUORUM_ACK_TIMEOUT"),
+        ),
         "no client waits for anything",
         lambda has: not has["Clients"],
     ),
@@ -128,7 +124,7 @@ UNREACHABLE: tuple[Unreachable, ...] = (
 
 def unreachable(spec: Spec) -> dict[Reached, str]:
     """Return the parts that no cluster of a spec with these constants can reach, each with its reason."""
-    return unreachable_parts(actions(*sorted(spec.never)), UNREACHABLE, header_constants(spec.constants))
+    return unreachable_parts(spec, UNREACHABLE, header_constants(spec.constants))
 
 
 # ---- RarePart ----

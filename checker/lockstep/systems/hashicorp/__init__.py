@@ -11,7 +11,6 @@ from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
 from lockstep.trace.imported_trace import Imported
@@ -86,7 +85,7 @@ HASHICORP = System(
     locate=reference_location,
     formats=(RawFormat("a recording", _is_recording, _read_recording),),
     simulator=SIMULATOR,
-    reached=reached,
+    coverage=Path("hashicorp", "Reached.tla"),
     floors=_floors,
     models=Path("hashicorp", "models"),
     lemmas=MappingProxyType(

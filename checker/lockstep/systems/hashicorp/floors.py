@@ -1,21 +1,27 @@
 """Floors: the parts of the protocol that clusters of each plan must reach.
 
-All parts come from the spec: its actions, the failures of their writes, its roles; and from the answers and the changes
-of logs that lockstep.systems.hashicorp.reached finds in traces. A plan must reach all of them but for the unreachable
-ones and those that are too seldom, each with its reason.
+All parts are the spec's (spec/hashicorp/Reached.tla). A plan must reach all of them but for the unreachable ones and
+those that are too seldom, each with its reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from lockstep.conformance.step_coverage import Reached, all_parts
 from lockstep.systems.hashicorp.constants import header_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
-from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
-from lockstep.systems.plan_floors import RarePart, Unreachable, few_and_whole, parts, rare_parts, unreachable_parts
-from lockstep.systems.system import Floor, Reached
+from lockstep.systems.plan_floors import (
+    RarePart,
+    Unreachable,
+    actions,
+    few_and_whole,
+    parts,
+    rare_parts,
+    unreachable_parts,
+)
+from lockstep.systems.system import Floor
 from lockstep.tla.spec import Spec
 from raftref.choices import PUBLISHED
 
@@ -26,11 +32,6 @@ WRITING = (
     "AppendConfigurationEntry",
 )
 RESULTS = ("FAIL", "CRASH")
-
-
-def actions(*names: str) -> tuple[Reached, ...]:
-    """Return the parts that are these actions."""
-    return tuple((kind_of_action(name), name) for name in names)
 
 
 def outcomes(*names: str, results: tuple[str, ...] = RESULTS) -> tuple[Reached, ...]:
@@ -123,23 +124,12 @@ UNREACHABLE: tuple[Unreachable, ...] = (
 
 def unreachable(plan: str, spec: Spec) -> dict[Reached, str]:
     """Return the parts that no cluster of a plan can reach, each with its reason."""
-    return unreachable_parts(actions(*sorted(spec.never)), UNREACHABLE, conditions(plan, spec))
+    return unreachable_parts(spec, UNREACHABLE, conditions(plan, spec))
 
 
 def conditions(plan: str, spec: Spec) -> dict[str, Any]:
     """Return the constants of a spec by the names of a header, and the fields of a plan."""
     return {**header_constants(spec.constants), **asdict(fault_plan(plan, 0))}
-
-
-def all_parts(spec: Spec) -> Iterator[Reached]:
-    """Yield all parts that a trace can reach of a spec, whether constants and plan allow it or not."""
-    taken: Any = spec.actions
-    yield from ((kind_of_action(action), action) for action in taken)
-    yield from outcomes(*(name for name, each in taken.items() if "outcome" in each.params))
-    yield from parts("answer", *ANSWERS)
-    yield from parts("log", *LOGS)
-    roles = sorted(spec.evaluate("Role"))
-    yield from parts("role", *(f"{one} -> {other}" for one in roles for other in roles if one != other))
 
 
 # ---- Too seldom ----
@@ -229,7 +219,8 @@ ESSENTIAL: frozenset[Reached] = frozenset(
         *actions("HeartbeatTimeout", "PreElectSelf", "ElectSelf", "RequestVote", "HandleRequestVoteResponse"),
         *actions("RequestPreVote", "HandleRequestPreVoteResponse", "DispatchNoop", "DispatchLogs"),
         *actions("ReplicateTo", "AppendEntries", "HandleAppendEntriesResponse", "Heartbeat", "HandleHeartbeatResponse"),
-        *actions("ProcessLogs", "ApplyFsm", "Restart", "Lose", "RPCError", "TakeSnapshot", "PersistSnapshot"),
+        *actions("ProcessLogs", "ApplyFsm", "Restart", "TakeSnapshot", "PersistSnapshot"),
+        *parts("fault", "Lose", "RPCError"),
         *parts("answer", "RequestVote granted", "AppendEntries success", "Heartbeat success"),
         *parts("log", "entries committed", "commit learnt", "another leader"),
         *parts("role", "Follower -> Candidate", "Candidate -> Leader", "Leader -> Follower"),
@@ -240,7 +231,7 @@ ESSENTIAL: frozenset[Reached] = frozenset(
 def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
     """Return the floors of a plan, that of the smaller fleet first.
 
-    Arguments: `spec`, compiled with the constants of the plan's traces.
+    Arguments: `spec`, compiled with the constants of the plan's traces and the definitions of coverage.
     """
     ruled_out, seldom = unreachable(plan, spec), rare_parts(plan, RARE_PARTS)
-    return few_and_whole(frozenset(all_parts(spec)), ESSENTIAL, ruled_out, seldom, CLUSTERS, EVENTS)
+    return few_and_whole(all_parts(spec), ESSENTIAL, ruled_out, seldom, CLUSTERS, EVENTS)
