@@ -14,6 +14,7 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
         "spark": frozenset({"pyspark", "py4j", "pyarrow", "pandas"}),
         "prove": frozenset({"z3"}),
         "draw": frozenset({"jinja2"}),
+        "hunt": frozenset({"hypothesis"}),
         "tables": frozenset({"numpy"}),
     }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lockstep.base.package_data import spec_dir
 from lockstep.base.progress import Say
@@ -19,6 +19,9 @@ from lockstep.tla.values.kinds import Value
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import MIN_INTEGER
 from lockstep.trace.trace_format import Event, Header
+
+if TYPE_CHECKING:  # the groups of a reference are slow to import
+    from lockstep.systems.hunted_group import Hunted
 
 #: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
@@ -141,8 +144,8 @@ class System:
 
     The rest is optional: raw formats to import, a simulator, the parts of the protocol that a trace reaches, the floors
     of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
-    below spec/), lemmas, a picture of its states, the actions that are `faults`: of the network, of a process, of a
-    machine, and the recovery from these.
+    below spec/), lemmas, a picture of its states, what `lockstep hunt` searches, the actions that are `faults`: of the
+    network, of a process, of a machine, and the recovery from these.
     """
 
     spec: str
@@ -164,6 +167,7 @@ class System:
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
     picture: Picture | None = None
+    hunted: Callable[[], Hunted] | None = None
     faults: frozenset[str] = frozenset()
 
     @property
