@@ -86,8 +86,9 @@ def command(
 ) -> int:
     """Search for a violation with Hypothesis, from a group that has just started.
 
-    A FLAW is turned on alone, with those that it needs beside it, and any property may fail. For a PROPERTY, or `all`,
-    the flaws are as published unless --switch says otherwise; `--switch repaired` searches the repaired system.
+    A FLAW is turned on alone, with those that it needs beside it, and any property may fail; what the same steps
+    violate without the flaw does not count. For a PROPERTY, or `all`, the flaws are as published unless --switch says
+    otherwise; `--switch repaired` searches the repaired system.
 
     Each example draws its features, its faults and their rates, and batches of steps: of the random simulation, or any
     that are possible. Distances guide it: how far the indexes are out of order, how far logs disagree, how many lead.
@@ -95,9 +96,9 @@ def command(
     confirm it, and written as a trace, which `lockstep check` refuses and `lockstep view` draws, and as a test.
 
     \b
-    lockstep hunt AckByQuorumIndex
-    lockstep hunt IndexOrder --switch repaired --switch LateTruncate=published --minutes 10
-    lockstep hunt all --system HashicorpRaft --seed 7 -o found
+    lockstep hunt FLAW
+    lockstep hunt PROPERTY --switch repaired --switch FLAW=published --minutes 10
+    lockstep hunt all --system SPEC --seed 7 -o found
 
     Exit codes: 0 nothing was found within the budget; 1 a violation; 2 wrong usage; 3 a package or tool is missing;
     4 an internal error.
@@ -157,7 +158,7 @@ def _target(word: str, spec: str | None, nodes: int, switches: Mapping[str, bool
             if switches:
                 raise click.UsageError(f"{word} is a flaw, which alone is turned on; --switch goes with a property")
             flaws, properties = (word, *hunted.together.get(word, ())), frozenset(hunted.properties)
-            return system, Target(hunted, nodes, flaws, properties)
+            return system, Target(hunted, nodes, flaws, properties, because=True)
         chosen = _chosen(system, switches)
         properties = frozenset(hunted.properties if word == ALL else (word,))
         return system, Target(hunted, nodes, chosen.flaws, properties, chosen.features)

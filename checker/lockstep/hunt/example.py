@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from lockstep.systems.hunted_group import AnyGroup, Hunted, Move, Violation
 
-#: The most batches of an example, and the most steps of one.
-MAX_BATCHES, MAX_STEPS = 12, 60
-#: A walk takes fewer steps: most of what may happen at any time comes to nothing.
-MAX_WALK = 12
-#: The odds that an action is one of those that a walk draws from; a fault has half of them.
-WALKED = 0.5
-#: A channel with this many messages takes no more of a walk.
-MAX_UNDER_WAY = 12
+#: The batches of an example, and the most steps of one.
+MIN_BATCHES, MAX_BATCHES, MAX_STEPS = 3, 14, 60
+#: A walk takes fewer steps than the simulation.
+MAX_WALK = 20
+#: The odds that an action of its parts is one of those that a walk takes, and that it goes on at every node.
+TAKEN, EVERYWHERE = 0.8, 0.5
+#: The parts of a system that are faults, and the odds that a fault may begin a walk.
+FAULT_PARTS, FAULTY = ("processes", "network"), 0.1
 
 _SEEDS = st.integers(0, 2**32 - 1)
 
@@ -36,9 +36,10 @@ class ViolatedError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is searched: a group of a number of nodes with some flaws, for some properties.
+    """The target of a search: a group of a number of nodes with some flaws, for some properties.
 
-    `features` are those that a group has in every example; None where each example draws its own.
+    `features` are those that a group has in every example; None where each example draws its own. `because`: only what
+    the flaws cause counts, so that the same steps violate nothing of it in a group without them.
     """
 
     hunted: Hunted
@@ -46,11 +47,12 @@ class Target:
     flaws: tuple[str, ...]
     properties: frozenset[str]
     features: tuple[str, ...] | None = None
+    because: bool = False
 
 
 @dataclass(slots=True)
-class Record:
-    """What an example has done: its steps, and the first violation, if there was one."""
+class ExampleRun:
+    """The steps of an example, and the first violation, if there was one."""
 
     moves: list[Move] = field(default_factory=list)
     violation: Violation | None = None
@@ -59,7 +61,7 @@ class Record:
 class Listener:
     """Watches a group, records its steps, and raises ViolatedError where one violates a wanted property."""
 
-    def __init__(self, wanted: frozenset[str], record: Record) -> None:
+    def __init__(self, wanted: frozenset[str], record: ExampleRun) -> None:
         """Watch for some properties."""
         self._wanted, self._record = wanted, record
         self.watch: Any = None
@@ -69,7 +71,7 @@ class Listener:
         self.watch.before(move)
 
     def after(self, move: Move) -> None:
-        """Record a step, and raise what it violates."""
+        """ExampleRun a step, and raise what it violates."""
         self._record.moves.append(move)
         for violation in self.watch.after(move):
             if violation[0] in self._wanted:
@@ -80,13 +82,10 @@ class Listener:
 class Example:
     """One run of a group; `record` is what it did, and `distances` the farthest that it came."""
 
-    def __init__(self, target: Target, weights: Mapping[str, float], data: st.DataObject) -> None:
-        """Draw the shape of a group, and start it.
-
-        Arguments: `target`; `weights`, how often a walk takes each action; `data`, from which all chance comes.
-        """
-        self._target, self._weights, self._data = target, weights, data
-        self.record = Record()
+    def __init__(self, target: Target, data: st.DataObject) -> None:
+        """Draw the shape of a group, and start it; all chance comes from `data`."""
+        self._target, self._data = target, data
+        self.record = ExampleRun()
         self.distances: dict[str, float] = {}
         hunted = target.hunted
         features = target.features
@@ -101,8 +100,15 @@ class Example:
 
     def run(self) -> None:
         """Take the batches of the example; raises ViolatedError where a step violates a wanted property."""
+        try:
+            self._take_batches()
+        except ViolatedError:
+            if not self._target.because or is_caused(self._target, self.plan, self.record):
+                raise
+
+    def _take_batches(self) -> None:
         draw = self._data.draw
-        for _ in range(draw(st.integers(1, MAX_BATCHES))):
+        for _ in range(draw(st.integers(MIN_BATCHES, MAX_BATCHES))):
             walks, seed, length = draw(st.booleans()), draw(_SEEDS), draw(st.integers(1, MAX_STEPS))
             chance = random.Random(seed)
             if walks:
@@ -122,39 +128,36 @@ class Example:
                 return
 
     def _walk(self, chance: random.Random, length: int) -> None:
-        """Take any steps that are possible, of some of the actions."""
-        hunted = self._target.hunted
-        actions = [
-            each for each in hunted.actions if chance.random() < (WALKED / 2 if each in hunted.faults else WALKED)
-        ]
-        for _ in range(length):
-            # The order of a weighted choice without replacement (Efraimidis and Spirakis, 2006).
-            keys = {each: chance.random() ** (1 / self._weights.get(each, 1.0)) for each in actions}
-            order = sorted(actions, key=lambda each: keys[each], reverse=True)
-            if not any(self._take_any(chance, action) for action in order):
+        """Take any steps that are possible, of some parts of the protocol, at some of the nodes."""
+        parts, nodes = self._target.hunted.parts, list(self.group.node_ids)
+        work = [part for part in parts if part not in FAULT_PARTS]
+        chosen = chance.sample(work, chance.choice((1, 2, 2, 3, len(work))))
+        actions = [each for part in chosen for each in parts[part] if chance.random() < TAKEN]
+        faults = [each for part in FAULT_PARTS for each in parts[part] if chance.random() < FAULTY]
+        walking = nodes if chance.random() < EVERYWHERE else chance.sample(nodes, chance.randint(1, len(nodes)))
+        for number in range(length):
+            if number == 0 and faults and self._take_any(chance, chance.choice(faults), walking):
+                continue
+            order = chance.sample(actions, len(actions))
+            if not any(self._take_any(chance, action, walking) for action in order):
                 return
 
-    def _take_any(self, chance: random.Random, action: str) -> bool:
-        """Take an action at some node with some arguments; return False where none is possible."""
+    def _take_any(self, chance: random.Random, action: str, walking: Sequence[str]) -> bool:
+        """Take an action at one of some nodes with some arguments; return False where none is possible."""
         group, hunted = self.group, self._target.hunted
-        nodes = list(group.node_ids)
-        chance.shuffle(nodes)
-        for node in nodes:
+        for node in chance.sample(walking, len(walking)):
             found = list(hunted.candidates(group, node, action))
             chance.shuffle(found)
             for args in found:
-                if group.enabled(node, action, *args) and not (action == "Duplicate" and self._is_full()):
+                if group.enabled(node, action, *args):
                     group.take(node, action, *args)
                     return True
         return False
 
-    def _is_full(self) -> bool:
-        return sum(map(len, self.group.network.channels.values())) >= MAX_UNDER_WAY
 
-
-def replay(target: Target, plan: Any, moves: Sequence[Move]) -> Record:
+def replay(target: Target, plan: Any, moves: Sequence[Move]) -> ExampleRun:
     """Take steps in a new group of a plan, without those that are not possible any more, up to a violation."""
-    record = Record()
+    record = ExampleRun()
     listener = Listener(target.properties, record)
     group = target.hunted.group(plan, listener)
     listener.watch = target.hunted.watch(group)
@@ -165,6 +168,14 @@ def replay(target: Target, plan: Any, moves: Sequence[Move]) -> Record:
             except ViolatedError:
                 return record
     return record
+
+
+def is_caused(target: Target, plan: Any, record: ExampleRun) -> bool:
+    """Return whether the flaws cause a violation: without them the same steps do not violate that property."""
+    if record.violation is None:
+        return False
+    without = replay(target, replace(plan, flaws=frozenset()), record.moves)
+    return without.violation is None or without.violation[0] != record.violation[0]
 
 
 def counted(moves: Sequence[Move]) -> Counter[str]:

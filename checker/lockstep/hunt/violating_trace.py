@@ -13,7 +13,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.hunt.example import Target, replay
+from lockstep.hunt.example import Target, is_caused, replay
 from lockstep.hunt.search import FoundRun
 from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.jobs.minimise_trace import minimise
@@ -69,12 +69,13 @@ def _arguments(args: Mapping[str, Any]) -> str:
 
 def _message(message: Mapping[str, Any]) -> str:
     """Return a message in a few words."""
-    shown = {name: message[name] for name in _SHOWN if message.get(name) is not None}
+    shown = {name: value for name, value in message.items() if name not in _LEFT_OUT and isinstance(value, int | str)}
     rest = "".join(f" {name} {value}" for name, value in shown.items())
     return f"{message['type']} {message['kind']} from {message['src']}{rest}"
 
 
-_SHOWN = ("term", "index", "committedIndex", "code", "prevLogEntry", "leaderCommitIndex", "granted", "success")
+#: The fields of a message that are said otherwise, or not at all.
+_LEFT_OUT = frozenset({"kind", "type", "src", "dst", "awaited"})
 
 
 def confirmed(system: System, wanted: Target, found: FoundRun, scenario: str, say: Say = silent) -> ViolatingTrace:
@@ -130,7 +131,8 @@ def _shorter_on_spec(system: System, wanted: Target, found: FoundRun, header: He
         return found
     only = replace(wanted, properties=frozenset({found.violation[0]}))
     record = replay(only, found.plan, list(_moves(wanted.hunted.recorded(found.plan), shorter.events)))
-    if record.violation is None or len(record.moves) > len(found.moves):
+    is_kept = is_caused(only, found.plan, record) if wanted.because else record.violation is not None
+    if record.violation is None or not is_kept or len(record.moves) > len(found.moves):
         return found
     return FoundRun(found.plan, tuple(record.moves), record.violation)
 

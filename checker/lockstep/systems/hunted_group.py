@@ -22,7 +22,7 @@ Move: TypeAlias = tuple[str, str, tuple[Any, ...]]
 Violation: TypeAlias = tuple[str, str]
 
 
-class Watch(Protocol):
+class PropertyWatch(Protocol):
     """Watches the steps of a group for violations of the properties that traces are checked for."""
 
     def before(self, move: Move) -> None:
@@ -35,7 +35,7 @@ class Watch(Protocol):
         """Return how far the group is from calm, by the name of each measure; more is nearer to a violation."""
 
 
-class Schedule(Protocol):
+class HuntSchedule(Protocol):
     """Takes one step after another by the rates of a plan."""
 
     cluster: Any
@@ -74,7 +74,7 @@ class Weather:
     rare: frozenset[str]
 
     def rates(self, chance: random.Random) -> dict[str, float]:
-        """Draw the rates, a part of which is 0, so that each draw is of other faults (swarm testing)."""
+        """Draw the rates; some are 0, so that each draw has other faults (swarm testing)."""
         share = chance.choice((0.08, 0.2, 0.5))
         rates = {name: self._rate(name, share, chance) for name in self.events}
         total = sum(rates.values())
@@ -88,14 +88,16 @@ class Weather:
         if name in RECOVERIES:
             return _power(chance, -1.7, -0.8)
         if name in self.ordinary:
-            return _power(chance, -2, -0.8) if chance.random() < 0.85 else 0.0
+            return _power(chance, -2.3, -1) if chance.random() < 0.85 else 0.0
         if chance.random() >= share:
             return 0.0
         return _power(chance, -3, -2) if name in self.rare else _power(chance, -2.7, -1.2)
 
 
+#: A network with this many messages doubles no more of them in a random walk.
+MAX_UNDER_WAY = 12
 #: The most that the rates of a plan make together; the rest is ordinary work.
-MAX_TOTAL = 0.6
+MAX_TOTAL = 0.5
 #: The rates without which a group comes to nothing.
 RECOVERIES = frozenset({"restart", "heal", "client"})
 
@@ -117,11 +119,11 @@ def weather_of(plan: type[Any], ordinary: Iterable[str], rare: Iterable[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Hunted:
-    """What the search needs of a system.
+    """A system as a search needs it.
 
     `flaws`, `features` and `properties` are names; `together` are the flaws that one needs beside it to show.
-    `actions` are those that a random walk draws from, `faults` those of them that are faults. `sizes` are the numbers
-    of nodes that a group may have.
+    `parts` are the actions by the part of the protocol, such as elections; a random walk takes those of a few parts.
+    `sizes` are the numbers of nodes that a group may have.
 
     `plan` makes a plan of a number of nodes, features and flaws; the rest of its shape, such as the order of channels,
     is random. `group` makes the group of a plan, whose steps a listener hears of, and `schedule` begins its run;
@@ -133,13 +135,22 @@ class Hunted:
     features: tuple[str, ...]
     properties: tuple[str, ...]
     together: Mapping[str, tuple[str, ...]]
-    actions: tuple[str, ...]
-    faults: frozenset[str]
+    parts: Mapping[str, tuple[str, ...]]
     sizes: range
     weather: Weather
     plan: Callable[[int, Sequence[str], Sequence[str], random.Random], Any]
     group: Callable[[Any, MoveListener], AnyGroup]
-    schedule: Callable[[Any, AnyGroup], Schedule]
+    schedule: Callable[[Any, Any], HuntSchedule]
     recorded: Callable[[Any], AnyGroup]
-    candidates: Callable[[AnyGroup, str, str], Iterable[tuple[Any, ...]]]
-    watch: Callable[[AnyGroup], Watch]
+    candidates: Callable[[Any, str, str], Iterable[tuple[Any, ...]]]
+    watch: Callable[[Any], PropertyWatch]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Every action."""
+        return tuple(name for part in self.parts.values() for name in part)
+
+
+def is_full(group: AnyGroup) -> bool:
+    """Return whether a random walk doubles no more messages."""
+    return sum(map(len, group.network.channels.values())) >= MAX_UNDER_WAY

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lockstep.systems.dledger.hunted_properties import PROPERTIES, DLedgerWatch
-from lockstep.systems.dledger.picture import FAULTS
-from lockstep.systems.hunted_group import Hunted, MoveListener, weather_of
+from lockstep.systems.hunted_group import Hunted, MoveListener, is_full, weather_of
 from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.messages import Message
@@ -33,6 +32,35 @@ ORDINARY = (
 #: What takes a process or a machine down.
 RARE = ("crash", "crash_in_persist", "power_loss", "shutdown")
 
+#: The actions by the part of the protocol.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "elections": (
+        *("ChangeToCandidate", "NextTerm", "SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower"),
+        *("IncreaseTerm", "VoteForQuorumResponses", "HandleOwnVote", "ParseVoteResponses", "SendHeartbeats"),
+        *("ParseHeartBeatResponses", "HeartBeatTimeOut", "HandleVote", "HandleVoteResponse", "HandleHeartBeat"),
+        "HandleHeartBeatResponse",
+    ),
+    "transfers": (
+        *("HandleLeadershipTransfer", "WaitToTakeLeadership", "HandleTakeLeadership", "TakeLeadershipTimeOut"),
+        *("HandleTransferResponse", "TransferTimeOut"),
+    ),
+    "clients": ("AppendAsLeader", "AppendInBatch", "RefuseAppend", "CheckResponseFuturesTimeout"),
+    "pushing": (
+        *("DoCompare", "DoTruncate", "DoAppend", "DoBatchAppend", "DoCommit", "DoCheckAppendResponse"),
+        *("DoCheckBatchAppendResponse", "CheckLeak", "PushTimeOut"),
+    ),
+    "handling": (
+        *("HandlePush", "HandleDoCompare", "HandleDoTruncate", "HandleDoAppend", "HandleDoBatchAppend"),
+        *("HandleDoCommit", "CheckAppendFuture", "ClearCompareOrTruncateRequests"),
+        *("HandleCompareResponse", "HandleTruncateResponse", "HandleAppendResponse"),
+    ),
+    "committing": (
+        *("QuorumAckChecker", "ActOnQuorumIndex", "RefreshOwnWaterMark", "DoCommitted", "PersistCheckPoint"),
+        "FlushDataService",
+    ),
+    "processes": (*("Crash", "Shutdown", "LosePower", "CrashInPersistTerm", "CrashInPersistCheckPoint", "Restart"),),
+    "network": NETWORK_ACTIONS,
+}
 #: The most entries that a random walk pushes in one batch, or brings back at a restart.
 MAX_COUNT = 4
 
@@ -73,6 +101,8 @@ def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, 
     names = ("m",) if action in NETWORK_ACTIONS else ACTIONS[action].parameters
     if not names:
         return iter(((),))
+    if action == "Duplicate" and is_full(cluster):
+        return iter(())
     return itertools.product(*(_choices(cluster, node, action, name) for name in names))
 
 
@@ -121,8 +151,7 @@ HUNTED = Hunted(
     properties=PROPERTIES,
     # What was committed can be cut only by a TRUNCATE that comes late.
     together={Flaw.COMMIT_PAST_END: (Flaw.LATE_TRUNCATE,)},
-    actions=(*ACTIONS, *NETWORK_ACTIONS),
-    faults=FAULTS,
+    parts=PARTS,
     sizes=range(3, 8),
     weather=weather_of(FaultPlan, ORDINARY, RARE),
     plan=fault_plan,

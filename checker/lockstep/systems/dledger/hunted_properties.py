@@ -1,7 +1,7 @@
 """The properties of DLedger's spec, said of the servers of the reference: spec/dledger/Properties.tla has them in TLA+.
 
 After a step only what it can have changed is looked at. The node that took it is the only one whose log, indexes or
-role have changed; what leaders have committed and what clients were answered for concerns all nodes.
+role have changed; what leaders have committed and what clients were answered for is about all nodes.
 """
 
 from __future__ import annotations

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lockstep.systems.hashicorp.hunted_properties import PROPERTIES, HashicorpWatch
-from lockstep.systems.hashicorp.picture import FAULTS
-from lockstep.systems.hunted_group import Hunted, MoveListener, weather_of
+from lockstep.systems.hunted_group import Hunted, MoveListener, is_full, weather_of
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.hashicorp_raft import ACTIONS
 from raftref.hashicorp.membership import ChangeCommand
@@ -25,6 +24,28 @@ from raftref.simulation.group import NETWORK_ACTIONS, Event
 ORDINARY = ("client", "restart", "heal", "end_transfer", "snapshot")
 #: What takes a process down.
 RARE = ("crash",)
+
+#: The actions by the part of the library.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "elections": (
+        *("HeartbeatTimeout", "ElectionTimeout", "PreElectSelf", "ElectSelf", "RequestVote", "RequestPreVote"),
+        *("HandleRequestVoteResponse", "HandleRequestPreVoteResponse", "DispatchNoop", "StepDown", "CheckLeaderLease"),
+    ),
+    "transfers": (*("LeadershipTransfer", "SendTimeoutNow", "TimeoutNow", "HandleTimeoutNowResponse", "EndTransfer"),),
+    "verifying": ("VerifyLeader", "HandleVerify", "Heartbeat", "HandleHeartbeatResponse"),
+    "clients": ("DispatchLogs", "AppendConfigurationEntry"),
+    "replication": (
+        *("ReplicateTo", "AppendEntries", "HandleAppendEntriesResponse", "RPCError"),
+        *("ZombieReplicateTo", "ZombieHeartbeat"),
+    ),
+    "committing": ("ProcessLogs", "ApplyFsm"),
+    "snapshots": (
+        *("TakeSnapshot", "PersistSnapshot", "CompactLogs", "SendLatestSnapshot", "InstallSnapshot"),
+        *("HandleInstallSnapshotResponse", "ZombieSendSnapshot"),
+    ),
+    "processes": ("Crash", "Restart"),
+    "network": NETWORK_ACTIONS,
+}
 
 FAILURES = tuple(Outcome(result, write) for result in (Result.FAIL, Result.CRASH) for write in (1, 2, 3))
 
@@ -67,6 +88,8 @@ def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, 
     names = ("m",) if action in NETWORK_ACTIONS else ACTIONS[action].parameters
     if not names:
         return iter(((),))
+    if action == "Duplicate" and is_full(cluster):
+        return iter(())
     return itertools.product(*(_choices(cluster, node, action, name) for name in names))
 
 
@@ -110,8 +133,7 @@ HUNTED = Hunted(
     properties=PROPERTIES,
     # A server that installs nothing it has no need of never saves a snapshot older than those that it keeps.
     together={Flaw.REAPED_INSTALL: (Flaw.STALE_INSTALL,)},
-    actions=(*ACTIONS, *NETWORK_ACTIONS),
-    faults=FAULTS,
+    parts=PARTS,
     sizes=range(1, 8),
     weather=weather_of(FaultPlan, ORDINARY, RARE),
     plan=fault_plan,
