@@ -14,8 +14,8 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
         "spark": frozenset({"pyspark", "py4j", "pyarrow", "pandas"}),
         "prove": frozenset({"z3"}),
         "draw": frozenset({"jinja2"}),
-        "tables": frozenset({"numpy"}),
         "hunt": frozenset({"hypothesis"}),
+        "tables": frozenset({"numpy"}),
     }
 )
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "explain": ("print_commands:explain", "Explain the code of a finding."),
     "fleet": ("fleet_command:command", "Check many simulated clusters."),
     "graph": ("graph_command:command", "Draw the shortest path to a violation."),
+    "hunt": ("hunt_command:command", "Search for a violation with Hypothesis."),
     "import": ("import_command:command", "Turn a recording or a log into a trace."),
     "minimise": ("minimise_command:command", "Make a trace with a violation shorter."),
     "model": ("model_command:command", "Check models, or a spec of your own, with TLC."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lockstep.base.package_data import spec_dir
 from lockstep.base.progress import Say
@@ -20,6 +20,9 @@ from lockstep.tla.values.kinds import Value
 from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import MIN_INTEGER
 from lockstep.trace.trace_format import Event, Header
+
+if TYPE_CHECKING:  # the groups of a reference are slow to import
+    from lockstep.systems.hunted_group import Hunted
 
 #: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
@@ -139,8 +142,9 @@ class System:
 
     The rest is optional: raw formats to import, a simulator, the module (below spec/) that extends the root by the
     definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that of the smaller fleet
-    first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its states, the actions
-    that are `faults`: of the network, of a process, of a machine, and the recovery from these.
+    first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its states, what `lockstep
+    hunt` searches, the actions that are `faults`: of the network, of a process, of a machine, and the recovery from
+    these.
     """
 
     spec: str
@@ -162,6 +166,7 @@ class System:
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
     picture: Picture | None = None
+    hunted: Callable[[], Hunted] | None = None
     faults: frozenset[str] = frozenset()
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Generic, TypeAlias, TypeVar
 
 #: The number of attempts in a row that come to nothing after which the run is over.
@@ -22,7 +23,7 @@ class Chances(Generic[E]):
         """Start with the seed of all chance."""
         self.random = random.Random(seed)
         self._tries: list[Try[E]] = []
-        self._rates: list[float] = []
+        self._summed_rates: list[float] = []
 
     def share_out(self, plan: object, rare: Mapping[str, Try[E]], ordinary: Sequence[tuple[Try[E], float]]) -> None:
         """Set the attempts and their rates.
@@ -35,12 +36,12 @@ class Chances(Generic[E]):
         rates = [float(getattr(plan, name)) for name in rare]
         rest = max(0.0, 1 - sum(rates))
         self._tries = [*rare.values(), *(each for each, _ in ordinary)]
-        self._rates = [*rates, *(rest * share for _, share in ordinary)]
+        self._summed_rates = list(accumulate([*rates, *(rest * share for _, share in ordinary)]))
 
     def next_event(self) -> E | None:
         """Take the next action and return its event; None where nothing is possible any more."""
         for _ in range(MAX_ATTEMPTS):
-            (attempt,) = self.random.choices(self._tries, self._rates)
+            (attempt,) = self.random.choices(self._tries, cum_weights=self._summed_rates)
             event = attempt()
             if event is not None:
                 return event

@@ -137,12 +137,7 @@ class Group(ABC, Generic[S, M, E]):
             LookupError: The message cannot come next.
         """
         before = self.before(node)
-        effects = None
-        if action in NETWORK_ACTIONS:
-            self._disturb(node, action, args[0])
-        else:
-            effects = self.perform(node, action, args)
-        self.seq += 1
+        effects = self.step(node, action, *args)
         return {
             "seq": self.seq,
             "node": node,
@@ -151,6 +146,16 @@ class Group(ABC, Generic[S, M, E]):
             "shows": self.shows(node, action, before, effects),
             "sent": [] if effects is None else [record(m) for m in self.sent(effects)],
         }
+
+    def step(self, node: str, action: str, *args: Any) -> E | None:
+        """Take an action as `take` does, and return the effects of the step alone, None where the network took it."""
+        effects = None
+        if action in NETWORK_ACTIONS:
+            self._disturb(node, action, args[0])
+        else:
+            effects = self.perform(node, action, args)
+        self.seq += 1
+        return effects
 
     def _disturb(self, node: str, action: str, m: M) -> None:
         if not self.may_disturb(node, action, m):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from lockstep.base.progress import Say
 from lockstep.conformance.spec_interface import Outbox
@@ -15,6 +16,9 @@ from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
 from lockstep.trace.imported_trace import Imported
+
+if TYPE_CHECKING:
+    from lockstep.systems.hunted_group import Hunted
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
@@ -58,6 +62,14 @@ def _locate(action: str) -> str:
     return declared_at(Server, action)
 
 
+def _hunted() -> Hunted:
+    """Return what `lockstep hunt` searches."""
+    # Slow to import, and only a hunt needs it.
+    from lockstep.systems.dledger.hunted import HUNTED
+
+    return HUNTED
+
+
 #: The version of a log, which the log does not say, unless the command does.
 LOGGED_VERSION = "0.2.7"
 
@@ -85,5 +97,6 @@ DLEDGER = System(
         {"index_order_inductive": "lockstep.systems.dledger.index_order_inductive"},
     ),
     picture=PICTURE,
+    hunted=_hunted,
     faults=FAULTS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from lockstep.base.progress import Say
 from lockstep.conformance.spec_interface import Outbox
@@ -14,6 +15,9 @@ from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
 from lockstep.trace.imported_trace import Imported
+
+if TYPE_CHECKING:
+    from lockstep.systems.hunted_group import Hunted
 
 #: The codes of the properties. A number is given once, and never to another.
 CODES: Mapping[str, str] = MappingProxyType(
@@ -71,6 +75,14 @@ def reference_location(action: str) -> str:
     return ACTIONS[action].location if action in ACTIONS else ""
 
 
+def _hunted() -> Hunted:
+    """Return what `lockstep hunt` searches."""
+    # Slow to import, and only a hunt needs it.
+    from lockstep.systems.hashicorp.hunted import HUNTED
+
+    return HUNTED
+
+
 HASHICORP = System(
     spec="HashicorpRaft",
     title="hashicorp/raft",
@@ -99,5 +111,6 @@ HASHICORP = System(
         }
     ),
     picture=PICTURE,
+    hunted=_hunted,
     faults=FAULTS,
 )

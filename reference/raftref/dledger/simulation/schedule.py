@@ -58,6 +58,11 @@ class Schedule(ElectionTurns):
         """Begin a run, as ElectionTurns does."""
         super().__init__(seed, plan, cluster)
         self.value_count = 0
+        self.follow_plan(plan)
+
+    def follow_plan(self, plan: FaultPlan) -> None:
+        """Go on by the rates of a plan of the same shape, features and flaws."""
+        self.plan = plan
         work = WORK if plan.features else 0
         self.share(
             plan,

@@ -48,11 +48,15 @@ TRANSFER_IS_OVER = 0.3
 class Schedule(RandomSchedule[Cluster]):
     """Chooses and takes one action after another."""
 
-    def __init__(self, seed: int, plan: FaultPlan) -> None:
-        """Begin a run of a group of this plan."""
-        super().__init__(seed, plan, Cluster(plan))
-        self.plan = plan
+    def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
+        """Begin a run of a group of this plan: of `cluster`, where one is given."""
+        super().__init__(seed, plan, Cluster(plan) if cluster is None else cluster)
         self.value_count = 0
+        self.follow_plan(plan)
+
+    def follow_plan(self, plan: FaultPlan) -> None:
+        """Go on by the rates of a plan of the same shape, features and flaws."""
+        self.plan = plan
         self.share(
             plan,
             (self.try_deliver, DELIVER),

@@ -1,0 +1,208 @@
+"""The search: runs of Hypothesis one after the other, within one budget of time.
+
+Each run has a seed of its own that follows from the seed of the search. Nothing but what Hypothesis draws decides what
+an example does, so it can shrink what it finds, and keep it in its database for the next search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, target
+from hypothesis import strategies as st
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.errors import HypothesisException
+
+from lockstep.base.interrupts import Interrupted
+from lockstep.base.progress import Say, silent
+from lockstep.hunt.example import Example, ExampleRun, Target, ViolatedError, counted, is_caused, replay
+from lockstep.systems.hunted_group import Move, Violation
+
+#: The number of examples of one run of Hypothesis.
+EXAMPLES = 400
+#: The longest that Hypothesis may shrink what it has found; then single steps are left out.
+SHRINK_SECONDS = 5.0
+#: The time between two lines of progress.
+PROGRESS_SECONDS = 10.0
+
+
+class _OverError(KeyboardInterrupt):
+    """The time is over. Hypothesis takes any exception for one of the example, but for an interrupt."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run that violates a property: the plan of its group, its steps, and the property with its values."""
+
+    plan: Any
+    moves: tuple[Move, ...]
+    violation: Violation
+
+
+@dataclass(slots=True)
+class HuntProgress:
+    """The progress of a search so far: examples, steps by their action, and the farthest distances."""
+
+    examples: int = 0
+    reached: Counter[str] = field(default_factory=Counter)
+    distances: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return self.reached.total()
+
+    def line(self, actions: Sequence[str]) -> str:
+        """Return a line that says how far the search is."""
+        far = ", ".join(f"{name} {distance:g}" for name, distance in sorted(self.distances.items()))
+        reached = sum(each in self.reached for each in actions)
+        return (
+            f"{self.seconds:.0f} s: {self.examples:,} examples, {self.steps:,} steps, "
+            f"{reached} of {len(actions)} actions; farthest: {far}"
+        )
+
+
+class Search:
+    """A search for a violation; `progress` is what it has done, and `found` the shortest run that violates."""
+
+    def __init__(
+        self,
+        wanted: Target,
+        first_seed: int,
+        seconds: float,
+        database: Path | None = None,
+        say: Say = silent,
+        report: Say = silent,
+        clock: Callable[[], float] = time.monotonic,
+        shrink_seconds: float = SHRINK_SECONDS,
+    ) -> None:
+        """Prepare a search.
+
+        Arguments: `wanted`; `first_seed`, which everything but the database and the time follows from; `seconds`, the
+        budget; `database`, the folder where Hypothesis keeps what it found, None for none; `say`, called with the state
+        now and then; `report`, called with each line of progress that is to stay; `clock`, the seconds that the budget
+        is of: on a machine that others use, `time.process_time` measures what the search itself needs;
+        `shrink_seconds`, the longest that Hypothesis may shrink.
+        """
+        self._target, self._seed, self._database = wanted, first_seed, database
+        self._say, self._report = say, report
+        self._clock, self._shrink_seconds = clock, shrink_seconds
+        self._begin = clock()
+        self._end = self._begin + seconds
+        self._next_line = self._begin + PROGRESS_SECONDS
+        self.progress = HuntProgress()
+        self.found: FoundRun | None = None
+        self.found_after = 0.0
+        self._interrupt: Interrupted | None = None
+        self._is_over = False
+
+    def run(self) -> FoundRun | None:
+        """Search until something is found, or the time is over; return the shortest run that violates."""
+        number = 0
+        while self.found is None and self._clock() < self._end:
+            try:
+                self._run_once(self._seed * 1_000_003 + number)
+            except ViolatedError:
+                pass
+            except _OverError:
+                break
+            except HypothesisException:
+                if not self._is_over:  # Hypothesis may mistake an example that ends at once for a flaky one
+                    raise
+                break
+            number += 1
+        if self._interrupt is not None:
+            raise self._interrupt
+        self.progress.seconds = self._clock() - self._begin
+        return self.found
+
+    def _run_once(self, run_seed: int) -> None:
+        # Above `seed`, which turns the database off.
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None if self._database is None else DirectoryBasedExampleDatabase(self._database),
+            phases=(Phase.reuse, Phase.generate, Phase.target, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+        )
+        @seed(run_seed)
+        @given(st.data())
+        def hunt(data: st.DataObject) -> None:
+            self._take_time()
+            example = Example(self._target, data)
+            try:
+                example.run()
+            except ViolatedError:
+                self._keep(example)
+                raise
+            except Interrupted as interrupt:
+                self._interrupt, self._is_over = interrupt, True
+                raise _OverError from interrupt
+            finally:
+                self._count(example)
+            for name, distance in example.distances.items():
+                target(distance, label=name)
+
+        hunt()
+
+    def _take_time(self) -> None:
+        now = self._clock()
+        self.progress.seconds = now - self._begin
+        if now >= self._end:
+            self._is_over = True
+            raise _OverError
+        line = self.progress.line(self._target.hunted.actions)
+        self._say(line)
+        if now >= self._next_line:
+            self._next_line = now + PROGRESS_SECONDS
+            self._report(line)
+
+    def _count(self, example: Example) -> None:
+        if self.found is not None:  # what is shrunk was counted
+            return
+        self.progress.examples += 1
+        self.progress.reached.update(counted(example.record.moves))
+        for name, distance in example.distances.items():
+            self.progress.distances[name] = max(distance, self.progress.distances.get(name, 0.0))
+
+    def _keep(self, example: Example) -> None:
+        """Keep the run of an example if it is the shortest so far; from the first on the time is that for shrinking."""
+        record = example.record
+        if self.found is None:
+            self.progress.examples += 1
+            self.progress.reached.update(counted(record.moves))
+            self.found_after = self._clock() - self._begin
+            self._end = self._clock() + self._shrink_seconds
+        if record.violation is not None and (self.found is None or len(record.moves) < len(self.found.moves)):
+            self.found = FoundRun(example.plan, tuple(record.moves), record.violation)
+
+
+def _violates(wanted: Target, plan: Any, record: ExampleRun) -> bool:
+    return is_caused(wanted, plan, record) if wanted.because else record.violation is not None
+
+
+def without_needless_steps(wanted: Target, found: FoundRun) -> FoundRun:
+    """Leave out the steps of a run without which the same property is violated: chunks, then single ones."""
+    only = replace(wanted, properties=frozenset({found.violation[0]}))
+    best, size = found, max(1, len(found.moves) // 2)
+    while size:
+        shorter, end = False, len(best.moves)
+        while end > 0:
+            begin = max(0, end - size)
+            record = replay(only, found.plan, best.moves[:begin] + best.moves[end:])
+            violation = record.violation if _violates(only, found.plan, record) else None
+            if violation is not None and len(record.moves) < len(best.moves):
+                best, shorter = FoundRun(found.plan, tuple(record.moves), violation), True
+            end = min(begin, len(best.moves))
+        if not shorter or size > 1:
+            size = size // 2 if size > 1 or not shorter else 1
+    return best

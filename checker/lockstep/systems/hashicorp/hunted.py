@@ -1,0 +1,145 @@
+"""Groups of hashicorp/raft as `lockstep hunt` searches them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lockstep.systems.hashicorp.hunted_properties import PROPERTIES, HashicorpWatch
+from lockstep.systems.hunted_group import Hunted, MoveListener, is_full, weather_of
+from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.hashicorp_raft import ACTIONS
+from raftref.hashicorp.membership import ChangeCommand
+from raftref.hashicorp.messages import Message, RpcType
+from raftref.hashicorp.replication import most_entries
+from raftref.hashicorp.simulation import Cluster, FaultPlan, Schedule
+from raftref.hashicorp.simulation.cluster import HANDLERS
+from raftref.hashicorp.steps import DONE, Outcome, Result
+from raftref.hashicorp.values import ClientLog, EntryType
+from raftref.simulation.group import NETWORK_ACTIONS, Event
+
+#: What a group does without faults.
+ORDINARY = ("client", "restart", "heal", "end_transfer", "snapshot")
+#: What takes a process down.
+RARE = ("crash",)
+
+#: The actions by the part of the library.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "elections": (
+        *("HeartbeatTimeout", "ElectionTimeout", "PreElectSelf", "ElectSelf", "RequestVote", "RequestPreVote"),
+        *("HandleRequestVoteResponse", "HandleRequestPreVoteResponse", "DispatchNoop", "StepDown", "CheckLeaderLease"),
+    ),
+    "transfers": (*("LeadershipTransfer", "SendTimeoutNow", "TimeoutNow", "HandleTimeoutNowResponse", "EndTransfer"),),
+    "verifying": ("VerifyLeader", "HandleVerify", "Heartbeat", "HandleHeartbeatResponse"),
+    "clients": ("DispatchLogs", "AppendConfigurationEntry"),
+    "replication": (
+        *("ReplicateTo", "AppendEntries", "HandleAppendEntriesResponse", "RPCError"),
+        *("ZombieReplicateTo", "ZombieHeartbeat"),
+    ),
+    "committing": ("ProcessLogs", "ApplyFsm"),
+    "snapshots": (
+        *("TakeSnapshot", "PersistSnapshot", "CompactLogs", "SendLatestSnapshot", "InstallSnapshot"),
+        *("HandleInstallSnapshotResponse", "ZombieSendSnapshot"),
+    ),
+    "processes": ("Crash", "Restart"),
+    "network": NETWORK_ACTIONS,
+}
+
+FAILURES = tuple(Outcome(result, write) for result in (Result.FAIL, Result.CRASH) for write in (1, 2, 3))
+
+
+class WatchedCluster(Cluster):
+    """A group whose steps are no events, but are listened to."""
+
+    def __init__(self, plan: FaultPlan, listener: MoveListener) -> None:
+        """Make the group of a plan."""
+        super().__init__(plan)
+        self._listener = listener
+
+    def take(self, node: str, action: str, *args: Any) -> Event:
+        """Take an action; the event has its name alone."""
+        move = (node, action, args)
+        self._listener.before(move)
+        self.step(node, action, *args)
+        self._listener.after(move)
+        return {"action": action}
+
+
+def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance: random.Random) -> FaultPlan:
+    """Return a plan of a group of voters, and sometimes one without a vote, and one more that may be added."""
+    return FaultPlan(
+        voters=nodes,
+        nonvoters=chance.choice((0, 0, 1)),
+        spares=chance.choice((0, 0, 0, 1)),
+        features=frozenset(map(Feature, features)),
+        flaws=frozenset(map(Flaw, flaws)),
+        fifo=chance.random() < 0.3,
+        max_down=chance.choice((1, nodes // 2, nodes - 1)),
+        trailing_logs=chance.choice((0, 0, 1, 2)),
+        retain_snapshots=chance.choice((1, 2)),
+        max_append_entries=chance.choice((1, 2, 4)),
+    )
+
+
+def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, ...]]:
+    """Yield arguments with which a server may be able to take an action now."""
+    names = ("m",) if action in NETWORK_ACTIONS else ACTIONS[action].parameters
+    if not names:
+        return iter(((),))
+    if action == "Duplicate" and is_full(cluster):
+        return iter(())
+    return itertools.product(*(_choices(cluster, node, action, name) for name in names))
+
+
+def _choices(cluster: Cluster, node: str, action: str, name: str) -> Sequence[Any]:
+    server = cluster.servers[node]
+    match name:
+        case "m":
+            return _messages(cluster, node, action)
+        case "outcome":
+            # Writes mostly succeed: a failure is one candidate of many.
+            return (DONE, DONE, DONE, DONE, *FAILURES)
+        case "peer":
+            return sorted(server.repl_state) or sorted(server.other_voters)
+        case "server":
+            return cluster.node_ids
+        case "count":
+            most = max((most_entries(server, each.next_index) for each in server.repl_state.values()), default=0)
+            return range(most, -1, -1)
+        case "type":
+            return tuple(RpcType)
+        case "command":
+            return tuple(ChangeCommand)
+        case "logs":
+            return ((ClientLog(EntryType.COMMAND, f"v{cluster.seq}"),), (ClientLog(EntryType.BARRIER),))
+        case "zombie":
+            return sorted(server.zombies)
+        case _:  # the voters that a candidate has asked
+            others = sorted(server.other_voters)
+            return [frozenset(others[:count]) for count in range(len(others), -1, -1)]
+
+
+def _messages(cluster: Cluster, node: str, action: str) -> list[Message]:
+    channels = cluster.network.channels
+    arriving = [m for (_, dst), channel in channels.items() if dst == node for m in channel.deliverable()]
+    return arriving if action in NETWORK_ACTIONS else [m for m in arriving if HANDLERS[type(m)] == action]
+
+
+HUNTED = Hunted(
+    flaws=tuple(map(str, Flaw)),
+    features=tuple(map(str, Feature)),
+    properties=PROPERTIES,
+    # A server that installs nothing it has no need of never saves a snapshot older than those that it keeps.
+    together={Flaw.REAPED_INSTALL: (Flaw.STALE_INSTALL,)},
+    parts=PARTS,
+    sizes=range(1, 8),
+    weather=weather_of(FaultPlan, ORDINARY, RARE),
+    plan=fault_plan,
+    group=WatchedCluster,
+    schedule=lambda plan, cluster: Schedule(0, plan, cluster),
+    recorded=Cluster,
+    candidates=candidates,
+    watch=HashicorpWatch,
+)

@@ -1,0 +1,156 @@
+"""The form of what `lockstep hunt` needs of a system: groups that take steps fast, and the properties in Python.
+
+A search takes thousands of steps a second, far more than the compiled spec does. So the properties of the spec are said
+once more, of the servers of the reference; what violates them is confirmed by the spec before it is shown.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeAlias
+
+from raftref.simulation.group import Group
+
+AnyGroup: TypeAlias = Group[Any, Any, Any]
+
+#: A node, an action by the spec's name, and its arguments.
+Move: TypeAlias = tuple[str, str, tuple[Any, ...]]
+
+#: The name of a violated property, and the values that violate it.
+Violation: TypeAlias = tuple[str, str]
+
+
+class PropertyWatch(Protocol):
+    """Watches the steps of a group for violations of the properties that traces are checked for."""
+
+    def before(self, move: Move) -> None:
+        """Remember what a step is about to change."""
+
+    def after(self, move: Move) -> Iterator[Violation]:
+        """Yield the properties that the step has violated, or that do not hold after it."""
+
+    def distances(self) -> Mapping[str, float]:
+        """Return how far the group is from calm, by the name of each measure; more is nearer to a violation."""
+
+
+class HuntSchedule(Protocol):
+    """Takes one step after another by the rates of a plan."""
+
+    cluster: Any
+    random: random.Random
+
+    def next_event(self) -> object | None:
+        """Take the next step; None where nothing is possible any more."""
+
+    def follow_plan(self, plan: Any) -> None:
+        """Go on by the rates of another plan of the same group."""
+
+
+class MoveListener(Protocol):
+    """Hears of each step of a group, before it and after it."""
+
+    def before(self, move: Move) -> None:
+        """A node is about to take a step."""
+
+    def after(self, move: Move) -> None:
+        """A node has taken a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """The rates of a fault plan as they are drawn.
+
+    `ordinary` are those of what a group does without faults, which are mostly on; `rare` those that take a process or a
+    machine down, which stay low; every other one is a fault that may be frequent.
+    """
+
+    events: tuple[str, ...]
+    messages: tuple[str, ...]
+    writes: tuple[str, ...]
+    orders: tuple[str, ...]
+    ordinary: frozenset[str]
+    rare: frozenset[str]
+
+    def rates(self, chance: random.Random) -> dict[str, float]:
+        """Draw the rates; some are 0, so that each draw has other faults (swarm testing)."""
+        share = chance.choice((0.08, 0.2, 0.5))
+        rates = {name: self._rate(name, share, chance) for name in self.events}
+        total = sum(rates.values())
+        if total > MAX_TOTAL:
+            rates = {name: rate * MAX_TOTAL / total for name, rate in rates.items()}
+        for names, part in ((self.messages, share), (self.writes, share / 2)):
+            rates |= {name: _power(chance, -2, -0.6) if chance.random() < part else 0.0 for name in names}
+        return rates | {name: chance.choice((0.0, 0.3, 0.8)) for name in self.orders}
+
+    def _rate(self, name: str, share: float, chance: random.Random) -> float:
+        if name in RECOVERIES:
+            return _power(chance, -1.7, -0.8)
+        if name in self.ordinary:
+            return _power(chance, -2.3, -1) if chance.random() < 0.85 else 0.0
+        if chance.random() >= share:
+            return 0.0
+        return _power(chance, -3, -2) if name in self.rare else _power(chance, -2.7, -1.2)
+
+
+#: A network with this many messages doubles no more of them in a random walk.
+MAX_UNDER_WAY = 12
+#: The most that the rates of a plan make together; the rest is ordinary work.
+MAX_TOTAL = 0.5
+#: The rates without which a group comes to nothing.
+RECOVERIES = frozenset({"restart", "heal", "client"})
+
+
+def _power(chance: random.Random, least: float, most: float) -> float:
+    """Draw a number whose logarithm is even between two."""
+    return float(10 ** chance.uniform(least, most))
+
+
+def weather_of(plan: type[Any], ordinary: Iterable[str], rare: Iterable[str]) -> Weather:
+    """Return the rates that a class of plans has."""
+    kinds = {each.name: each.metadata.get("kind") for each in fields(plan)}
+    events, messages, writes = (
+        tuple(name for name, kind in kinds.items() if kind == wanted) for wanted in ("event", "message", "write")
+    )
+    orders = tuple(name for name in ("reorder", "late") if name in kinds)
+    return Weather(events, messages, writes, orders, frozenset(ordinary), frozenset(rare))
+
+
+@dataclass(frozen=True, slots=True)
+class Hunted:
+    """A system as a search needs it.
+
+    `flaws`, `features` and `properties` are names; `together` are the flaws that one needs beside it to show.
+    `parts` are the actions by the part of the protocol, such as elections; a random walk takes those of a few parts.
+    `sizes` are the numbers of nodes that a group may have.
+
+    `plan` makes a plan of a number of nodes, features and flaws; the rest of its shape, such as the order of channels,
+    is random. `group` makes the group of a plan, whose steps a listener hears of, and `schedule` begins its run;
+    `recorded` makes one whose steps are events of a trace. `candidates` yields arguments with which a node may be able
+    to take an action now. `watch` watches the properties.
+    """
+
+    flaws: tuple[str, ...]
+    features: tuple[str, ...]
+    properties: tuple[str, ...]
+    together: Mapping[str, tuple[str, ...]]
+    parts: Mapping[str, tuple[str, ...]]
+    sizes: range
+    weather: Weather
+    plan: Callable[[int, Sequence[str], Sequence[str], random.Random], Any]
+    group: Callable[[Any, MoveListener], AnyGroup]
+    schedule: Callable[[Any, Any], HuntSchedule]
+    recorded: Callable[[Any], AnyGroup]
+    candidates: Callable[[Any, str, str], Iterable[tuple[Any, ...]]]
+    watch: Callable[[Any], PropertyWatch]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Every action."""
+        return tuple(name for part in self.parts.values() for name in part)
+
+
+def is_full(group: AnyGroup) -> bool:
+    """Return whether a random walk doubles no more messages."""
+    return sum(map(len, group.network.channels.values())) >= MAX_UNDER_WAY
