@@ -105,7 +105,8 @@ LogChanges(action, args, before, after) ==
 
 Commits(action, before, after) ==
     (IF after.committedIndex > before.committedIndex /\ action # "Restart"
-     THEN {IF action \in {"QuorumAckChecker", "ActOnQuorumIndex"} THEN "entries committed" ELSE "commit learnt"}
+     THEN {IF action \in {"QuorumAckChecker", "ActOnQuorumIndex"} THEN "entries committed"
+           ELSE "commit learnt"}
      ELSE {})
     \cup (IF after.committedIndex > EndIndex(after.log) THEN {"commit past the end"} ELSE {})
 

@@ -100,7 +100,7 @@ def test_in_the_repaired_system_nothing_else_is_found_though_most_actions_are_ta
     spec: str, floor: int, known: frozenset[str]
 ) -> None:
     wanted = replace(target(spec), properties=target(spec).properties - known)
-    done = search(wanted, seconds=1.0)
+    done = search(wanted, seconds=3.0)
     assert done.run() is None
     assert sum(action in done.progress.reached for action in wanted.hunted.actions) >= floor
     assert done.progress.distances["committed"] >= 5
