@@ -20,7 +20,7 @@ PAGES = [
     *sorted((ROOT / "spec").rglob("*.md")),
     *sorted((ROOT / "traces").rglob("*.md")),
 ]
-MAX_README_WORDS = 1_000
+MAX_README_WORDS = 900
 
 #: A term of a link into the glossary, and each link of a page: its words and where it leads.
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
