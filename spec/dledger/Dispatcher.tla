@@ -25,29 +25,26 @@ VARIABLES node,      \* [n \in Node -> the state of n]
           messages,  \* the set of messages under way
           committed  \* SUBSET [term, index, entry]: what leaders committed, and in which term
 
-vars == <<node, messages, committed>>
-
 Peers(n)           == Node \ {n}
 End(state)         == Len(state.log) - 1
 TermAt(state, i)   == IF 0 <= i /\ i <= End(state) THEN state.log[i + 1].term ELSE -1
 Holds(state, i, e) == 0 <= i /\ i <= End(state) /\ state.log[i + 1] = e
 Leads(n)           == node[n].role = "LEADER"
 
-Dispatcher(type, compareIndex, writeIndex) ==
-    [type |-> type, compareIndex |-> compareIndex, writeIndex |-> writeIndex]
+Comparing(index)  == [type |-> "COMPARE", compareIndex |-> index, writeIndex |-> -1]  \* -1: at the end
+Truncating(index) == [type |-> "TRUNCATE", compareIndex |-> index, writeIndex |-> -1]
+Appending(index)  == [type |-> "APPEND", compareIndex |-> -1, writeIndex |-> index]
 
-InTerm(n, term, role, log, committedIndex, lastQuorumIndex) ==
-    [role |-> role, currTerm |-> term, log |-> log,
-     committedIndex |-> committedIndex, lastQuorumIndex |-> lastQuorumIndex,
-     dispatchers |-> [p \in Peers(n) |-> Dispatcher("COMPARE", -1, -1)],  \* of a leader
-     peerWaterMarks |-> [p \in Node |-> -1]]                              \* of a leader
+Fresh(n) == [p \in Peers(n) |-> Comparing(-1)]
+NoMarks  == [p \in Node |-> -1]
 
-Init == /\ node = [n \in Node |-> InTerm(n, 0, "FOLLOWER", << >>, -1, -1)]
+Init == /\ node = [n \in Node |-> [role |-> "FOLLOWER", currTerm |-> 0, log |-> << >>,
+                                   committedIndex |-> -1, lastQuorumIndex |-> -1,
+                                   dispatchers |-> Fresh(n), peerWaterMarks |-> NoMarks]]
         /\ messages = {}
         /\ committed = {}
 
-\* Of the messages that were sent, any may be lost.
-UnderWay(sent) == SUBSET sent
+UnderWay(sent) == SUBSET sent  \* any of the messages that were sent may be lost
 
 \* A step of n, which becomes `after` and sends the messages in `new`.
 Step(n, after, new) == /\ node' = [node EXCEPT ![n] = after]
@@ -58,8 +55,8 @@ Lose == messages' \in UnderWay(messages) /\ UNCHANGED <<node, committed>>
 
 (* TERMS *******************************************************************)
 
-Enters(n, term, role) ==
-    InTerm(n, term, role, node[n].log, node[n].committedIndex, node[n].lastQuorumIndex)
+Enters(n, term, role) == [node[n] EXCEPT !.currTerm = term, !.role = role,
+                                         !.dispatchers = Fresh(n), !.peerWaterMarks = NoMarks]
 
 \* The log of a ends in a later term than that of b, or in the same term and is longer.
 IsBetter(a, b) == \/ TermAt(a, End(a)) > TermAt(b, End(b))
@@ -82,6 +79,8 @@ ChangeToFollower(n) ==
 (* THE LEADER n, AND ITS DISPATCHER d FOR THE PEER p ***********************)
 
 Marked(state, member, index) == [state EXCEPT !.peerWaterMarks[member] = Max({@, index})]
+Becomes(state, p, d)         == [state EXCEPT !.dispatchers[p] = d]
+ToAppend(state, p, index)    == Becomes(Marked(state, p, index), p, Appending(index + 1))
 
 AppendAsLeader(n) ==
     \E value \in Value :
@@ -90,8 +89,6 @@ AppendAsLeader(n) ==
 
 \* A leader knows what it stored in earlier terms, too.
 RefreshOwnWaterMark(n) == Leads(n) /\ Step(n, Marked(node[n], n, End(node[n])), {})
-
-Becomes(state, p, d) == [state EXCEPT !.dispatchers[p] = d]
 
 \* The dispatcher becomes `next`, and sends the entry at this index.
 Push(n, p, next, type, index) ==
@@ -102,42 +99,37 @@ Push(n, p, next, type, index) ==
 
 DoCompare(n, p, d) ==
     LET index == IF d.compareIndex = -1 THEN End(node[n]) ELSE d.compareIndex
-    IN  d.type = "COMPARE" /\ Push(n, p, Dispatcher("COMPARE", index, -1), "COMPARE", index)
+    IN  d.type = "COMPARE" /\ Push(n, p, Comparing(index), "COMPARE", index)
 
 DoTruncate(n, p, d) == d.type = "TRUNCATE" /\ Push(n, p, d, "TRUNCATE", d.compareIndex)
 
 \* The next entry is pushed; when there is none, the first without an answer once more.
 DoAppend(n, p, d) ==
     LET index == IF d.writeIndex <= End(node[n]) THEN d.writeIndex ELSE node[n].peerWaterMarks[p] + 1
-    IN  d.type = "APPEND" /\ Push(n, p, [d EXCEPT !.writeIndex = Max({@, index + 1})], "APPEND", index)
+    IN  d.type = "APPEND" /\ Push(n, p, Appending(Max({d.writeIndex, index + 1})), "APPEND", index)
 
 DoCommit(n, p, d) ==
     /\ Leads(n) /\ d.type = "APPEND" /\ d.writeIndex > End(node[n])
     /\ Step(n, node[n], {[kind |-> "request", type |-> "COMMIT", src |-> n, dst |-> p,
                           term |-> node[n].currTerm, commitIndex |-> node[n].committedIndex]})
 
-\* The peer stores the log up to this index.
-ToAppend(state, p, index) == Becomes(Marked(state, p, index), p, Dispatcher("APPEND", -1, index + 1))
+\* An APPEND is answered with INCONSISTENT_STATE, or a TRUNCATE not at all: COMPARE, from the end.
+BeginAgain(n, p, d) == Leads(n) /\ d.type # "COMPARE" /\ Step(n, Becomes(node[n], p, Comparing(-1)), {})
 
 \* The peer holds the entry as its last one, or holds more, or does not hold it.
-Compared(state, m) ==
+Compared(state, p, m) ==
     LET lower == IF m.index > m.endIndex THEN m.endIndex ELSE m.index - 1
-    IN  IF m.code = "SUCCESS" /\ m.endIndex = m.index THEN ToAppend(state, m.src, m.index)
-        ELSE IF m.code = "SUCCESS" THEN Becomes(state, m.src, Dispatcher("TRUNCATE", m.index, -1))
-        ELSE IF lower = -1 THEN Becomes(state, m.src, Dispatcher("TRUNCATE", 0, -1))
-        ELSE Becomes(state, m.src, Dispatcher("COMPARE", lower, -1))
+    IN  IF m.code = "SUCCESS" /\ m.endIndex = m.index THEN ToAppend(state, p, m.index)
+        ELSE Becomes(state, p, IF m.code = "SUCCESS" THEN Truncating(m.index)
+                               ELSE IF lower = -1 THEN Truncating(0) ELSE Comparing(lower))
 
 HandleResponse(n, p, d) ==
     \E m \in {x \in messages : x.kind = "response" /\ x.src = p /\ x.dst = n /\ x.term = node[n].currTerm} :
-    LET asked == m.type = "COMPARE" /\ d.type = "COMPARE" /\ d.compareIndex = m.index
-    IN  Leads(n) /\ Step(n, CASE asked                                    -> Compared(node[n], m)
-                              [] m.type = "TRUNCATE"                      -> ToAppend(node[n], p, m.index)
-                              [] m.type = "APPEND" /\ m.code = "SUCCESS"  -> Marked(node[n], p, m.index)
-                              [] OTHER                                    -> node[n], {})
-
-\* An APPEND is answered with INCONSISTENT_STATE, or a TRUNCATE not at all: COMPARE, from the end.
-BeginAgain(n, p, d) ==
-    Leads(n) /\ d.type # "COMPARE" /\ Step(n, Becomes(node[n], p, Dispatcher("COMPARE", -1, -1)), {})
+    LET expected == m.type = "COMPARE" /\ d.type = "COMPARE" /\ d.compareIndex = m.index
+    IN  Leads(n) /\ Step(n, CASE expected                                -> Compared(node[n], p, m)
+                              [] m.type = "TRUNCATE"                     -> ToAppend(node[n], p, m.index)
+                              [] m.type = "APPEND" /\ m.code = "SUCCESS" -> Marked(node[n], p, m.index)
+                              [] OTHER                                   -> node[n], {})
 
 \* The quorum rule.
 QuorumAckChecker(n) ==
@@ -145,10 +137,10 @@ QuorumAckChecker(n) ==
         quorum == QuorumIndexBySorting(state.peerWaterMarks)
         index  == IF TermAt(state, quorum) = state.currTerm THEN quorum ELSE -1
         after  == [state EXCEPT !.committedIndex = Max({@, index}), !.lastQuorumIndex = index]
+        new    == state.committedIndex + 1 .. after.committedIndex
     IN  /\ Leads(n)
         /\ node' = [node EXCEPT ![n] = after]
-        /\ committed' = committed \cup {[term |-> state.currTerm, index |-> i, entry |-> state.log[i + 1]] :
-                                           i \in state.committedIndex + 1 .. after.committedIndex}
+        /\ committed' = committed \cup {[term |-> state.currTerm, index |-> i, entry |-> state.log[i + 1]] : i \in new}
         /\ UNCHANGED messages
 
 (* THE FOLLOWER n, AND THE REQUEST m ***************************************)
@@ -157,13 +149,12 @@ Answer(n, m, after, code) ==
     Step(n, after, {[kind |-> "response", type |-> m.type, src |-> n, dst |-> m.src, term |-> m.term,
                      index |-> m.index, code |-> code, endIndex |-> End(after)]})
 
-Found(state, m) == IF Holds(state, m.index, m.entry) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
-
+Found(state, m)  == IF Holds(state, m.index, m.entry) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
 Learnt(state, m) == [state EXCEPT !.committedIndex = Max({@, Min({m.commitIndex, End(state)})})]
 
 HandleDoCompare(n, m) == m.term = node[n].currTerm /\ Answer(n, m, node[n], Found(node[n], m))
 
-\* Late is a TRUNCATE after which this leader has appended.
+\* Late is a TRUNCATE after which this leader has appended: it cuts nothing.
 HandleDoTruncate(n, m) ==
     LET state == node[n]
         late  == Holds(state, m.index, m.entry) /\ TermAt(state, End(state)) = m.term
@@ -179,23 +170,18 @@ HandleDoAppend(n, m) ==
 
 HandleDoCommit(n, m) == m.term = node[n].currTerm /\ Step(n, Learnt(node[n], m), {})
 
-HandleRequest(n) ==
-    \E m \in {x \in messages : x.kind = "request" /\ x.dst = n} :
-    ~Leads(n) /\ CASE m.type = "COMPARE"  -> HandleDoCompare(n, m)
-                   [] m.type = "TRUNCATE" -> HandleDoTruncate(n, m)
-                   [] m.type = "APPEND"   -> HandleDoAppend(n, m)
-                   [] m.type = "COMMIT"   -> HandleDoCommit(n, m)
-
 (* THE SPEC, AND ITS PROPERTIES ********************************************)
 
 Next == Lose \/ \E n \in Node :
-    \/ ElectLeader(n) \/ ChangeToFollower(n) \/ AppendAsLeader(n) \/ RefreshOwnWaterMark(n)
+    \/ ElectLeader(n) \/ ChangeToFollower(n) \/ AppendAsLeader(n) \/ RefreshOwnWaterMark(n) \/ QuorumAckChecker(n)
     \/ \E p \in Peers(n) : LET d == node[n].dispatchers[p] IN
           \/ DoCompare(n, p, d) \/ DoTruncate(n, p, d) \/ DoAppend(n, p, d) \/ DoCommit(n, p, d)
           \/ HandleResponse(n, p, d) \/ BeginAgain(n, p, d)
-    \/ QuorumAckChecker(n) \/ HandleRequest(n)
+    \/ \E m \in {x \in messages : x.kind = "request" /\ x.dst = n /\ ~Leads(n)} :
+          \/ m.type = "COMPARE" /\ HandleDoCompare(n, m) \/ m.type = "TRUNCATE" /\ HandleDoTruncate(n, m)
+          \/ m.type = "APPEND" /\ HandleDoAppend(n, m) \/ m.type = "COMMIT" /\ HandleDoCommit(n, m)
 
-Spec == Init /\ [][Next]_vars
+Spec == Init /\ [][Next]_<<node, messages, committed>>
 
 IndexOrder == \A n \in Node : /\ node[n].lastQuorumIndex <= node[n].committedIndex
                               /\ node[n].committedIndex <= End(node[n])
