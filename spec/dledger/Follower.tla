@@ -85,9 +85,12 @@ IsLateTruncate(state, m) ==
     /\ HoldsEntryOf(state, m)
     /\ EndTerm(state.log) = m.term
 
-\* As published, committedIndex does not matter.  Repaired, nothing that is committed is cut.
+\* As published, neither committedIndex nor the end of the log matter.  Repaired, nothing that is committed is
+\* cut; and a TRUNCATE beyond the next index is late, too: its entry was there when it was compared, and one
+\* that came later has cut the log.  It is refused.
 MayTruncate(state, m) ==
     /\ FromItsLeader(state, m)
+    /\ LateTruncate \/ m.index <= EndIndex(state.log) + 1
     /\ CommitPastEnd \/ m.index >= CommittedEnd(state) \/ IsLateTruncate(state, m)
 
 TruncateHandled(n, before, m) ==
@@ -97,7 +100,7 @@ TruncateHandled(n, before, m) ==
         ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
 
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
-\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
+\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate, which any index beyond the end passes.
 HandleDoTruncate(n) ==
     \E m \in Requests(n) :
     /\ Handles(n, m, "TRUNCATE")

@@ -18,8 +18,7 @@ IsFull(dispatcher)  == PendingMap /\ Cardinality(dispatcher.pendings) >= MaxPend
 \* The dispatcher of n for peer is in its loop in APPEND.
 Appending(n, peer) ==
     LET dispatcher == node[n].dispatchers[peer] IN
-    /\ node[n].role = "LEADER"
-    /\ dispatcher.term = node[n].currTerm
+    /\ Serves(node[n], dispatcher)
     /\ dispatcher.type = "APPEND"
     /\ dispatcher.awaiting = "NOTHING"
 

@@ -483,10 +483,28 @@ MUTANTS = [
         "transfer_again",
         "WaitsForOneProp",
     ),
+    Mutant(
+        "truncates_when_deposed",
+        "Leader",
+        "        /\\ DeposedTruncate \\/ Serves(node[n], dispatcher)\n",
+        "",
+        "deposed_truncate",
+        "LogMatching",
+    ),
 ]
 
 
 UNSEEN = [
+    Unseen(
+        "truncates_after_the_next_index",
+        "Follower",
+        "    /\\ LateTruncate \\/ m.index <= EndIndex(state.log) + 1\n",
+        "",
+        "late_truncate",
+        "By reading, a TRUNCATE leaves a gap where an older one of the same leader comes between the answer to COMPARE"
+        " and it. That takes logs of four entries of earlier terms and four messages under way:"
+        " more than any model has.",
+    ),
     Unseen(
         "takes_any_truncate_for_late_in_the_leaders_term",
         "Follower",
