@@ -100,7 +100,7 @@ TruncateHandled(n, before, m) ==
         ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
 
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
-\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate, which any index beyond the end passes.
+\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
 HandleDoTruncate(n) ==
     \E m \in Requests(n) :
     /\ Handles(n, m, "TRUNCATE")

@@ -118,8 +118,8 @@ Truncate(n, before, peer) ==
     IN  [node |-> after, out |-> <<Request(n, peer, after, "TRUNCATE", index)>>]
 
 \* ACTION DoTruncate: the leader sends the peer the entry with which its log must end.
-\* As published, neither role nor term are looked at again after the COMPARE.  A leader may be deposed by then,
-\* and its log be that of its successor: it sends an entry that it never compared.
+\* As published, neither role nor term are looked at again after the COMPARE.  A leader may be deposed by
+\* then, and its log be that of its successor: it sends an entry that it never compared.
 \* Source: EntryDispatcher.doTruncate, up to the push.
 DoTruncate(n) ==
     \E peer \in Peers(n) :

@@ -102,7 +102,8 @@ TwoFollowLaterLeader ==
                       [] n = z -> <<entry(2), entry(2)>>
                       [] OTHER -> << >>
     IN  /\ node = [n \in Node |->
-                     [InitNode(n) EXCEPT !.currTerm = IF n = z THEN 2 ELSE 3, !.leaderId = IF n = z THEN z ELSE y,
+                     [InitNode(n) EXCEPT !.currTerm = IF n = z THEN 2 ELSE 3,
+                                         !.leaderId = IF n = z THEN z ELSE y,
                                          !.role = IF n = y THEN "LEADER" ELSE "FOLLOWER",
                                          !.log = LogOf(n), !.disk = LogOf(n),
                                          !.ledgerEndTerm = EndTerm(LogOf(n))]]
