@@ -18,7 +18,8 @@ IsFull(dispatcher)  == PendingMap /\ Cardinality(dispatcher.pendings) >= MaxPend
 \* The dispatcher of n for peer is in its loop in APPEND.
 Appending(n, peer) ==
     LET dispatcher == node[n].dispatchers[peer] IN
-    /\ Serves(node[n], dispatcher)
+    /\ node[n].role = "LEADER"
+    /\ dispatcher.term = node[n].currTerm
     /\ dispatcher.type = "APPEND"
     /\ dispatcher.awaiting = "NOTHING"
 
