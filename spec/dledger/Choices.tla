@@ -60,9 +60,9 @@ Applies           == "Applies" \in Features
 (* Flaws.  Each definition is true where the code is as it was published,  *)
 (* and false where this spec repairs it.                                   *)
 
-FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate", "CommitPastEnd",
-              "AsyncFlush", "VoteFile", "LedgerEndTerm", "ApplyUnclamped", "AckByQuorumIndex",
-              "StaleCompareIndex", "RepeatedPush", "HighTermLaggard"}
+FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate", "DeposedTruncate",
+              "CommitPastEnd", "AsyncFlush", "VoteFile", "LedgerEndTerm", "ApplyUnclamped",
+              "AckByQuorumIndex", "StaleCompareIndex", "RepeatedPush", "HighTermLaggard"}
 
 \* Entries of earlier terms commit by counting watermarks.
 PriorTermCommit   == "PriorTermCommit" \in Flaws
@@ -73,8 +73,11 @@ TruncatedTail     == "TruncatedTail" \in Flaws
 \* COMPARE and COMMIT are obeyed whatever their term and leader.
 PushTermCheck     == "PushTermCheck" \in Flaws
 
-\* A TRUNCATE that is late cuts what its leader appended meanwhile.
+\* A TRUNCATE that is late cuts what its leader appended meanwhile, or leaves a gap where the log was cut.
 LateTruncate      == "LateTruncate" \in Flaws
+
+\* A deposed leader sends the TRUNCATE that it was about to send, with what its log holds by then.
+DeposedTruncate   == "DeposedTruncate" \in Flaws
 
 \* A TRUNCATE cuts below committedIndex.
 CommitPastEnd     == "CommitPastEnd" \in Flaws

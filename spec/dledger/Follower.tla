@@ -85,9 +85,12 @@ IsLateTruncate(state, m) ==
     /\ HoldsEntryOf(state, m)
     /\ EndTerm(state.log) = m.term
 
-\* As published, committedIndex does not matter.  Repaired, nothing that is committed is cut.
+\* As published, neither committedIndex nor the end of the log matter.  Repaired, nothing that is committed is
+\* cut; and a TRUNCATE beyond the next index is late, too: its entry was there when it was compared, and one
+\* that came later has cut the log.  It is refused.
 MayTruncate(state, m) ==
     /\ FromItsLeader(state, m)
+    /\ LateTruncate \/ m.index <= EndIndex(state.log) + 1
     /\ CommitPastEnd \/ m.index >= CommittedEnd(state) \/ IsLateTruncate(state, m)
 
 TruncateHandled(n, before, m) ==

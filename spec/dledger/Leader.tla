@@ -41,6 +41,9 @@ ToAppend(before, peer, index) ==
             [@ EXCEPT !.type = "APPEND", !.compareIndex = -1, !.truncateIndex = -1,
                       !.writeIndex = index + 1]]
 
+\* The node leads the term that the dispatcher is of.
+Serves(state, dispatcher) == state.role = "LEADER" /\ dispatcher.term = state.currTerm
+
 Awaits(state, peer, type) == state.dispatchers[peer].awaiting = type
 
 -----------------------------------------------------------------------------
@@ -115,6 +118,8 @@ Truncate(n, before, peer) ==
     IN  [node |-> after, out |-> <<Request(n, peer, after, "TRUNCATE", index)>>]
 
 \* ACTION DoTruncate: the leader sends the peer the entry with which its log must end.
+\* As published, neither role nor term are looked at again after the COMPARE.  A leader may be deposed by
+\* then, and its log be that of its successor: it sends an entry that it never compared.
 \* Source: EntryDispatcher.doTruncate, up to the push.
 DoTruncate(n) ==
     \E peer \in Peers(n) :
@@ -122,6 +127,7 @@ DoTruncate(n) ==
     IN  /\ node[n].role # "DOWN"
         /\ dispatcher.type = "TRUNCATE"
         /\ dispatcher.truncateIndex # -1
+        /\ DeposedTruncate \/ Serves(node[n], dispatcher)
         /\ HasEntry(node[n].log, dispatcher.truncateIndex)
         /\ dispatcher.awaiting = "NOTHING"
         /\ MaySend(n, peer)

@@ -483,10 +483,97 @@ MUTANTS = [
         "transfer_again",
         "WaitsForOneProp",
     ),
+    Mutant(
+        "truncates_when_deposed",
+        "Leader",
+        "        /\\ DeposedTruncate \\/ Serves(node[n], dispatcher)\n",
+        "",
+        "deposed_truncate",
+        "LogMatching",
+    ),
 ]
+
+#: Rules of the ladder, from DLedger by Dispatcher to ReplicatedLog: each layer without one is no step of the next.
+LADDER = [
+    Mutant(
+        "dispatcher_commits_what_a_minority_stores",
+        "Dispatcher",
+        "QuorumIndexBySorting(state.peerWaterMarks)",
+        "Max({state.peerWaterMarks[p] : p \\in Node})",
+        "dispatcher_elections",
+        "RefinesReplicatedLog",
+    ),
+    Mutant(
+        "dispatcher_truncates_behind_an_entry_of_its_own",
+        "Dispatcher",
+        "Append(SubSeq(@, 1, m.index), m.entry)",
+        "IF m.index < Len(@) THEN SubSeq(@, 1, m.index + 1) ELSE Append(@, m.entry)",
+        "dispatcher_elections",
+        "CommittedIsStored",
+    ),
+    Mutant(
+        "dispatcher_commits_past_the_end",
+        "Dispatcher",
+        "Max({@, Min({m.commitIndex, End(state)})})",
+        "Max({@, m.commitIndex})",
+        "dispatcher_three",
+        "IndexOrder",
+    ),
+    Mutant(
+        "dispatcher_elects_whatever_the_log",
+        "Dispatcher",
+        " /\\ \\A q \\in voters : ~IsBetter(node[q], node[n])",
+        "",
+        "dispatcher_elections",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "the_book_commits_what_a_minority_stores",
+        "Commit",
+        "LET index == QuorumIndexBySorting(state.peerWaterMarks) IN",
+        "LET index == Max({state.peerWaterMarks[p] : p \\in Node}) IN",
+        "refines_dispatcher",
+        "RefinesDispatcher",
+    ),
+    Mutant(
+        "the_book_truncates_at_the_entry_above",
+        "Follower",
+        "TruncateStore(before, m.index, m.entry)",
+        "TruncateStore(before, m.index + 1, m.entry)",
+        "refines_dispatcher",
+        "RefinesDispatcher",
+    ),
+    Mutant(
+        "the_book_commits_all_that_a_follower_holds",
+        "Store",
+        "!.committedIndex = Min({newIndex, EndIndex(before.log)})]",
+        "!.committedIndex = EndIndex(before.log)]",
+        "refines_dispatcher",
+        "RefinesDispatcher",
+    ),
+    Mutant(
+        "the_book_truncates_when_deposed",
+        "Leader",
+        "        /\\ DeposedTruncate \\/ Serves(node[n], dispatcher)\n",
+        "",
+        "refines_dispatcher",
+        "RefinesDispatcher",
+    ),
+]
+MUTANTS += LADDER
 
 
 UNSEEN = [
+    Unseen(
+        "truncates_after_the_next_index",
+        "Follower",
+        "    /\\ LateTruncate \\/ m.index <= EndIndex(state.log) + 1\n",
+        "",
+        "late_truncate",
+        "By reading, a TRUNCATE leaves a gap where an older one of the same leader comes between the answer to COMPARE"
+        " and it. That takes logs of four entries of earlier terms and four messages under way:"
+        " more than any model has.",
+    ),
     Unseen(
         "takes_any_truncate_for_late_in_the_leaders_term",
         "Follower",
@@ -513,7 +600,8 @@ UNSEEN = [
 def mutated(mutant: Mutant | Unseen, folder: Path) -> Manifest:
     """Copy the spec with this one edit and return the manifest of the copy."""
     shutil.copytree(spec_dir(), folder / "spec")
-    module = folder / "spec" / "dledger" / f"{mutant.module}.tla"
+    spec = folder / "spec"
+    (module,) = (each for place in ("dledger", "common") for each in (spec / place).glob(f"{mutant.module}.tla"))
     original = module.read_text(encoding="utf-8")
     assert original.count(mutant.old) == 1
     module.write_text(original.replace(mutant.old, mutant.new), encoding="utf-8")
@@ -539,8 +627,11 @@ def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> TableExplora
     )
 
 
-#: The mutant of every run: the first one of the first chapter that has one.
-SAMPLE = list({each.module: each for each in reversed(MUTANTS) if each.reached}.values())[:1]
+#: The mutants of every run: the first one of the first chapter that has one, and one of each arrow of the ladder.
+SAMPLE = [
+    *list({each.module: each for each in reversed(MUTANTS) if each.reached}.values())[:1],
+    *(each for each in LADDER if each.name.endswith("commits_what_a_minority_stores")),
+]
 
 
 @pytest.mark.parametrize(

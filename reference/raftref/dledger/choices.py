@@ -37,7 +37,8 @@ class Flaw(StrEnum):
     PRIOR_TERM_COMMIT: entries of earlier terms commit by counting watermarks.
     TRUNCATED_TAIL: what TRUNCATE cuts can come back after a restart.
     PUSH_TERM_CHECK: COMPARE and COMMIT are obeyed whatever their term and leader.
-    LATE_TRUNCATE: a TRUNCATE cuts what its leader appended behind it.
+    LATE_TRUNCATE: a late TRUNCATE cuts what its leader appended behind it, or leaves a gap where the log was cut.
+    DEPOSED_TRUNCATE: a deposed leader sends the TRUNCATE it was about to send, with what its log holds by then.
     COMMIT_PAST_END: a TRUNCATE cuts below the committed index.
     ASYNC_FLUSH: an entry is acknowledged before it is on the disk.
     VOTE_FILE: the file of term and vote, or the checkpoint, is gone while it is replaced.
@@ -53,6 +54,7 @@ class Flaw(StrEnum):
     TRUNCATED_TAIL = "TruncatedTail"
     PUSH_TERM_CHECK = "PushTermCheck"
     LATE_TRUNCATE = "LateTruncate"
+    DEPOSED_TRUNCATE = "DeposedTruncate"
     COMMIT_PAST_END = "CommitPastEnd"
     ASYNC_FLUSH = "AsyncFlush"
     VOTE_FILE = "VoteFile"

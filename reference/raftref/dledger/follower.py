@@ -179,10 +179,18 @@ class EntryHandler(Node):
         )
 
     def _may_truncate(self, m: Request, *, is_late: bool) -> bool:
-        """Return whether a TRUNCATE is obeyed: as published, even below the committed index (CommitPastEnd)."""
+        """Return whether a TRUNCATE is obeyed.
+
+        As published, it is obeyed below the committed index, too (CommitPastEnd), and above the next (LateTruncate).
+        """
         store = self.ledger_store
         keeps_committed = m.index >= min(store.committed_index, store.end_index) or is_late
-        return self._is_from_its_leader(m) and (self.has(Flaw.COMMIT_PAST_END) or keeps_committed)
+        leaves_no_gap = m.index <= store.end_index + 1
+        return (
+            self._is_from_its_leader(m)
+            and (self.has(Flaw.LATE_TRUNCATE) or leaves_no_gap)
+            and (self.has(Flaw.COMMIT_PAST_END) or keeps_committed)
+        )
 
     # ---- APPEND ----
 

@@ -15,7 +15,7 @@ class EntryDispatcher(Node):
     """Comparing and truncating the logs of peers.
 
     DLedger runs one dispatcher for each peer; here the peer is an argument, and `dispatchers[peer]` is the state of
-    its dispatcher. A deposed leader's dispatcher may still send the TRUNCATE it was about to.
+    its dispatcher. As published, that of a deposed leader still sends the TRUNCATE it was about to (DeposedTruncate).
 
     Source: DLedgerEntryPusher.EntryDispatcher.
     """
@@ -118,14 +118,18 @@ class EntryDispatcher(Node):
     # ---- TRUNCATE ----
 
     def can_do_truncate(self, peer: NodeId) -> bool:
-        """The node runs and has decided on a TRUNCATE; neither role nor term are checked again."""
+        """The node runs and has decided on a TRUNCATE; as published, neither role nor term are checked again."""
         dispatcher = self.dispatchers[peer]
         return (
             self.is_up
+            and (self.has(Flaw.DEPOSED_TRUNCATE) or self._serves(dispatcher))
             and dispatcher.type is PushType.TRUNCATE
             and self.ledger_store.has_entry(dispatcher.truncate_index)
             and dispatcher.awaiting is None
         )
+
+    def _serves(self, dispatcher: DispatcherState) -> bool:
+        return self.is_leader and dispatcher.term == self.member_state.curr_term
 
     @action(when=can_do_truncate)
     def do_truncate(self, peer: NodeId) -> Effects:

@@ -92,6 +92,31 @@ MCMaySendToLearner(n, peer) == peer = Learner /\ MCMaySend(n, peer)
 
 SymmetryOfOthers == Permutations(Peers(Learner))
 
+\* A group of five, where y leads term 3.  Of entries of term 1 y has two and x, which follows it, three; z,
+\* which led term 2, has two others.  The rest have nothing, and nothing is committed.
+TwoFollowLaterLeader ==
+    \E x \in Node : \E y \in Peers(x) : \E z \in Peers(x) \ {y} :
+    LET entry(t) == [term |-> t, value |-> CHOOSE value \in Value : TRUE]
+        LogOf(n) == CASE n = x -> <<entry(1), entry(1), entry(1)>>
+                      [] n = y -> <<entry(1), entry(1)>>
+                      [] n = z -> <<entry(2), entry(2)>>
+                      [] OTHER -> << >>
+    IN  /\ node = [n \in Node |->
+                     [InitNode(n) EXCEPT !.currTerm = IF n = z THEN 2 ELSE 3,
+                                         !.leaderId = IF n = z THEN z ELSE y,
+                                         !.role = IF n = y THEN "LEADER" ELSE "FOLLOWER",
+                                         !.log = LogOf(n), !.disk = LogOf(n),
+                                         !.ledgerEndTerm = EndTerm(LogOf(n))]]
+        /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+        /\ received = [n \in Node |-> EmptyQueues]
+        /\ acknowledged = {} /\ committed = {}
+        /\ elected = {[term |-> 3, leader |-> y]}
+
+\* Only nodes that have entries bring one another in line.
+MCMaySendToHolder(n, peer) == node[n].log # << >> /\ node[peer].log # << >> /\ MCMaySend(n, peer)
+\* Only nodes that have entries stand for election.
+MCMayElectHolder(n) == node[n].log # << >> /\ MCMayElect(n)
+
 CommittedByQuorum    == StoredByQuorum(1, 0)
 TwoCommittedByQuorum == StoredByQuorum(2, 0)
 OneOfTwoBehind       == StoredByQuorum(2, 1)

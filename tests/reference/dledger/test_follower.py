@@ -123,6 +123,14 @@ class TestTruncate:
         assert found.code is Code.INCONSISTENT_STATE
         assert node.ledger_store.log == (A1, B1)
 
+    def test_at_a_repaired_node_a_truncate_behind_the_next_index_is_refused(self) -> None:
+        """It is late: its entry was there when it was compared, and another TRUNCATE has cut the log since."""
+        node = follower(A1, config=PUBLISHED.without(Flaw.LATE_TRUNCATE))
+        found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)
+        assert (found.code, node.ledger_store.log) == (Code.INCONSISTENT_STATE, (A1,))
+        node.handle_do_truncate(request(PushType.TRUNCATE, 1, B1))
+        assert node.ledger_store.log == (A1, B1)
+
     def test_truncate_at_an_index_after_the_end_is_not_refused_and_leaves_a_hole(self) -> None:
         node = follower(A1)
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)

@@ -164,11 +164,25 @@ class TestTruncating:
         assert (sent.type, sent.index, sent.entry) == (PushType.TRUNCATE, 1, Entry(Term(1), "v1"))
         assert node.dispatchers[PEER].awaiting is PushType.TRUNCATE
 
-    def test_a_leader_that_was_deposed_sends_a_truncate_in_its_old_term(self) -> None:
+    def test_as_published_a_deposed_leader_sends_what_its_log_holds_by_then_in_its_old_term(self) -> None:
+        """DeposedTruncate: doTruncate reads the entry, and asks for neither role nor term."""
         node = leader(4, type=PushType.TRUNCATE, truncate_index=Index(1))
         node.change_to_candidate()
         node.next_term(Term(4))
-        assert node.do_truncate(PEER).sent[0].term == TERM
+        successors = Entry(Term(4), "w")
+        node.ledger_store.log = (successors, successors)
+        (sent,) = node.do_truncate(PEER).sent
+        assert isinstance(sent, Request)
+        assert (sent.term, sent.entry) == (TERM, successors)
+
+    def test_repaired_only_the_leader_of_the_term_of_its_dispatcher_sends_a_truncate(self) -> None:
+        node = leader(4, type=PushType.TRUNCATE, truncate_index=Index(1))
+        node.config = REPAIRED
+        assert node.can_do_truncate(PEER)
+        node.member_state.curr_term = Term(4)
+        assert not node.can_do_truncate(PEER)
+        node.member_state.curr_term, node.member_state.role = TERM, Role.CANDIDATE
+        assert not node.can_do_truncate(PEER)
 
     def test_success_opens_append_and_marks_what_the_peer_stores(self) -> None:
         node = leader(4, type=PushType.TRUNCATE, truncate_index=Index(1), awaiting=PushType.TRUNCATE)

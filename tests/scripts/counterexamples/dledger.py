@@ -151,6 +151,30 @@ def stale_compare_index(play: Play) -> None:
     play.elect(B, 5, C)
 
 
+def deposed_truncate(play: Play) -> None:
+    """A, of term 3, is to make B cut what is behind an equal entry; first C, of term 4, replaces A's log."""
+    play.elect(B, 1, D, E)
+    for value in ("x", "y", "z"):
+        play.take(B, "AppendAsLeader", value)
+    play.stand(A, 1)
+    play.take(A, "ChangeToFollower", B)
+    play.ask(B, "DoCompare", A)
+    for action in ("DoTruncate", "DoAppend"):
+        play.ask(B, action, A)
+    play.elect(C, 2, D, E)
+    for value in ("u", "w"):
+        play.take(C, "AppendAsLeader", value)
+    play.elect(A, 3, D, E)
+    play.stand(B, 3)
+    play.take(B, "ChangeToFollower", A)
+    play.ask(A, "DoCompare", B)
+    play.elect(C, 4, A, D)
+    for action in ("DoCompare", "DoCompare", "DoTruncate", "DoAppend"):
+        play.ask(C, action, A)
+    play.take(A, "DoTruncate", B)
+    play.deliver(A, B)
+
+
 def ledger_end_term(play: Play) -> None:
     """A stores one of its two committed entries at C in term 2; C then stands as if its log ended in term 2."""
     play.elect(A, 1, B)
@@ -271,6 +295,7 @@ WAYS: Mapping[str, Way] = {
     "PriorTermCommit": Way(prior_term_commit, {"fifo": True}),
     "PushTermCheck": Way(push_term_check, {"fifo": True, "nodes": 5}),
     "LateTruncate": Way(play_of_model("late_truncate_bug")),
+    "DeposedTruncate": Way(deposed_truncate, {"fifo": True, "nodes": 5}),
     "CommitPastEnd": Way(play_of_model("commit_past_end_bug"), {}, ("LateTruncate",)),
     "AsyncFlush": Way(play_of_model("async_flush_bug"), {"fifo": True}),
     "VoteFile": Way(play_of_model("vote_file_bug"), {"fifo": True}),

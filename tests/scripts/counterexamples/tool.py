@@ -71,6 +71,7 @@ CHOSEN = (
         "dledger/push",
         ("PushTermCheck", "CommittedEntriesStayProp", "push_term_check_bug"),
         ("LateTruncate", "CommittedEntriesStayProp", "late_truncate_bug"),
+        ("DeposedTruncate", "LogMatching", "deposed_truncate_bug"),
         ("CommitPastEnd", "IndexOrder", "commit_past_end_bug"),
         ("StaleCompareIndex", "LeaderCompleteness", "stale_compare_index_bug"),
         ("RepeatedPush", None, "repeated_push_bug"),
