@@ -21,7 +21,7 @@ from hypothesis.errors import HypothesisException
 from lockstep.base.interrupts import Interrupted
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.rerun_minimiser import RerunMinimiser
-from lockstep.hunt.example import Example, ExampleRun, Target, ViolatedError, counted, is_wanted, replay
+from lockstep.hunt.example import Example, Target, ViolatedError, counted, is_wanted, replay
 from lockstep.systems.hunted_group import Move, Violation
 
 #: The number of examples of one run of Hypothesis.
