@@ -171,13 +171,16 @@ class WatchedSteps:
         return {"action": action}
 
 
+def is_full(group: AnyGroup) -> bool:
+    """Return whether a random walk doubles no more messages."""
+    return sum(map(len, group.network.channels.values())) >= MAX_UNDER_WAY
+
+
 def arguments_of(
-    group: AnyGroup, actions: Mapping[str, Any], action: str, choices: Callable[[str], Sequence[Any]]
+    actions: Mapping[str, Any], action: str, choices: Callable[[str], Sequence[Any]]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield arguments of one of a reference's actions, given what a random walk may choose for a parameter."""
     names = ("m",) if action in NETWORK_ACTIONS else actions[action].parameters
     if not names:
         return iter(((),))
-    if action == "Duplicate" and sum(map(len, group.network.channels.values())) >= MAX_UNDER_WAY:
-        return iter(())
     return itertools.product(*map(choices, names))

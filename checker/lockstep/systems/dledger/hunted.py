@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from lockstep.systems.dledger.hunted_properties import PROPERTIES, DLedgerWatch
-from lockstep.systems.hunted_group import Hunted, WatchedSteps, arguments_of, weather_of
+from lockstep.systems.hunted_group import Hunted, WatchedSteps, arguments_of, is_full, weather_of
 from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.messages import Message
@@ -85,7 +85,9 @@ def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance
 
 def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, ...]]:
     """Yield arguments with which a node may be able to take an action now."""
-    return arguments_of(cluster, ACTIONS, action, partial(_choices, cluster, node, action))
+    if action == "Duplicate" and is_full(cluster):
+        return iter(())
+    return arguments_of(ACTIONS, action, partial(_choices, cluster, node, action))
 
 
 def _choices(cluster: Cluster, node: str, action: str, name: str) -> Sequence[Any]:
