@@ -35,7 +35,7 @@ from lockstep.tla.behaviour import changes
 from lockstep.tla.explain import Branch
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import ArgumentError, TlaError, Value, format_value
+from lockstep.tla.values.kinds import ArgumentError, TlaError, Value, format_call, format_value
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import FORMAT, OBSERVE, Event, Header, write_trace
 
@@ -132,7 +132,7 @@ class _SpecRun:
         """Record a step and go to the state after it, if it is enabled; return the properties that fail there."""
         changed = "" if after is None else "; ".join(_changes(self.state, after))
         self.record.append(
-            _ReportedStep(action, tree, _title(action, args), "not allowed" if after is None else changed)
+            _ReportedStep(action, tree, format_call(action, args), "not allowed" if after is None else changed)
         )
         if after is None:
             return []
@@ -206,11 +206,6 @@ class _SpecRun:
 def _changes(before: State, after: State) -> Iterator[str]:
     for change in changes(before.as_dict(), after.as_dict()):
         yield f"{change.path}: {format_value(change.old)} -> {format_value(change.new)}"
-
-
-def _title(action: str, args: Mapping[str, Value]) -> str:
-    named = ", ".join(f"{name} = {format_value(value)}" for name, value in args.items())
-    return f"{action}({named})" if named else action
 
 
 def _json(value: Any, null: str | None, path: str) -> Any:
@@ -353,17 +348,18 @@ class SpecMachine(RuleBasedStateMachine):
         """
         __tracebackhide__ = True
         tree, values = self._spec_run.arguments(action, args)
-        after = self._spec_run.next_state(action, values)
+        called, after = format_call(action, values), self._spec_run.next_state(action, values)
         violated = self._spec_run.take(action, tree, values, after)
         if after is None:
             why = self._spec_run.spec.explain(self._spec_run.state, action, values).branches
             self._fail_hunt(
-                f"{_title(action, values)} is not a step that {self._spec_run.spec.name} allows here", _reasons(why)
+                f"{format_call(action, values)} is not a step that {self._spec_run.spec.name} allows here",
+                _reasons(why),
             )
         type(self)._taken_actions[action] += 1
         if currently_in_test_context():
             count_event(f"took {action}")
-        self._fail_if_violated(violated, _title(action, values))
+        self._fail_if_violated(violated, called)
 
     def refused(self, action: str, /, **args: Any) -> None:
         """Check that the spec does not allow a step that the implementation has just refused to take.
@@ -374,7 +370,7 @@ class SpecMachine(RuleBasedStateMachine):
         _, values = self._spec_run.arguments(action, args)
         if self._spec_run.next_state(action, values) is not None:
             name = self._spec_run.spec.name
-            title = f"{name} allows {_title(action, values)} here, and the implementation refuses it"
+            title = f"{name} allows {format_call(action, values)} here, and the implementation refuses it"
             self._fail_hunt(title, [], in_trace=False)
 
     def allowed(self, *actions: str) -> list[tuple[str, dict[str, Any]]]:
@@ -448,7 +444,9 @@ class SpecMachine(RuleBasedStateMachine):
 
     def _listed_steps(self) -> str:
         try:
-            found = [_title(action, args) for action, args in islice(self._spec_run.allowed(), MAX_LISTED_STEPS + 1)]
+            found = [
+                format_call(action, args) for action, args in islice(self._spec_run.allowed(), MAX_LISTED_STEPS + 1)
+            ]
         except TlaError as error:
             return f"steps that cannot be listed: {error}"
         more = ", and more" if len(found) > MAX_LISTED_STEPS else ""

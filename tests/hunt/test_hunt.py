@@ -10,18 +10,22 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.cli.hunt_command import command
 from lockstep.hunt.example import Target, replay
 from lockstep.hunt.search import FoundRun, Search, without_needless_steps
+from lockstep.hunt.violating_trace import UnconfirmedError, confirmed
+from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.file_check import check
-from lockstep.systems.hunted_group import Hunted
+from lockstep.systems.hunted_group import Hunted, Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from raftref.dledger.server import ACTIONS as DLEDGER_ACTIONS
 from raftref.hashicorp.hashicorp_raft import ACTIONS as HASHICORP_ACTIONS
@@ -142,6 +146,26 @@ def test_the_repair_of_late_truncate_does_not_hold_for_entries_of_earlier_terms(
     verdict = check(Path(__file__).parent / "late_truncate_repaired.trace.ndjson", switches={"repaired": True})
     assert set(verdict.violations) == KNOWN
     assert verdict.deviation is None
+
+
+def test_a_budget_that_is_over_before_the_first_example_is_no_result() -> None:
+    with pytest.raises(GaveUpError, match="before the first example"):
+        CliRunner().invoke(command, ["all", "--minutes", "1e-9", "--no-database"], catch_exceptions=False)
+
+
+def test_a_violation_that_the_spec_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: the watch takes every commit for a violation of the order of indexes."""
+
+    def every_commit(watch: DLedgerWatch, _: Move) -> Iterator[Violation]:
+        if any(each.ledger_store.committed_index >= 0 for each in watch._cluster.servers.values()):
+            yield "IndexOrder", "planted"
+
+    monkeypatch.setattr(DLedgerWatch, "after", every_commit)
+    wanted = target("DLedger")
+    found = search(wanted).run()
+    assert found is not None
+    with pytest.raises(UnconfirmedError, match="does not confirm that IndexOrder"):
+        confirmed(SYSTEMS["DLedger"], wanted, without_needless_steps(wanted, found), "planted")
 
 
 @pytest.mark.nightly

@@ -100,9 +100,10 @@ def command(
     lockstep hunt PROPERTY --switch repaired --switch FLAW=published --minutes 10
     lockstep hunt all --system SPEC --seed 7 -o found
 
-    Exit codes: 0 nothing was found within the budget; 1 a violation; 2 wrong usage; 3 a package or tool is missing;
-    4 an internal error.
+    Exit codes: 0 nothing was found within the budget; 1 a violation; 2 wrong usage; 3 a package or tool is missing, or
+    the budget was over before the first example; 4 an internal error.
     """
+    from lockstep.base.errors import GaveUpError
     from lockstep.base.extras import extra
 
     with extra("hunt"):
@@ -126,7 +127,9 @@ def command(
     try:
         found = search.run()
         if found is None:
-            _say_nothing(search, wanted, form)
+            if not search.progress.examples:
+                raise GaveUpError(f"{minutes:g} minutes were over before the first example; give more")
+            _say_nothing(search, wanted, seed, form)
             return 0
         short = without_needless_steps(wanted, found)
         scenario = f"hunt {word}, {nodes} nodes, seed {seed}"
@@ -134,7 +137,7 @@ def command(
     finally:
         progress_end()
     trace, test = violating.write(output, f"{violating.name.lower()}_{seed}")
-    _say_found(search, violating, trace, test, form)
+    _say_found(search, violating, trace, test, seed, form)
     return 1
 
 
@@ -195,10 +198,10 @@ def _chosen(system: System, switches: Mapping[str, bool | str | int]) -> _Chosen
     return _Chosen(flaws, features if any(each in named for each in hunted.features) else None)
 
 
-def _say_nothing(search: Search, wanted: Target, form: str) -> None:
+def _say_nothing(search: Search, wanted: Target, seed: int, form: str) -> None:
     done = search.progress
     if form == "json":
-        click.echo(json.dumps({"found": None, **_counts(search)}, indent=2))
+        click.echo(json.dumps({"found": None, "seed": seed, **_counts(search)}, indent=2))
         return
     never = [each for each in wanted.hunted.actions if each not in done.reached]
     progress_end()
@@ -207,7 +210,7 @@ def _say_nothing(search: Search, wanted: Target, form: str) -> None:
         click.echo(f"never taken: {', '.join(never)}")
 
 
-def _say_found(search: Search, found: ViolatingTrace, trace: Path, test: Path, form: str) -> None:
+def _say_found(search: Search, found: ViolatingTrace, trace: Path, test: Path, seed: int, form: str) -> None:
     if form == "json":
         result = {
             "found": found.name,
@@ -215,6 +218,7 @@ def _say_found(search: Search, found: ViolatingTrace, trace: Path, test: Path, f
             "steps": list(found.steps()),
             "trace": str(trace),
             "test": str(test),
+            "seed": seed,
             **_counts(search),
         }
         click.echo(json.dumps(result, indent=2))

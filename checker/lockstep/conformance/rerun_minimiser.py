@@ -8,42 +8,44 @@ steps, then all of one node (delta debugging).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.run_search import BudgetSpentError
-from lockstep.trace.trace_format import Event
+
+T = TypeVar("T")
 
 
-class RerunMinimiser:
+class RerunMinimiser(Generic[T]):
     """Search for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
 
-    Arguments: `run`, which takes steps again and returns their events; `cut`, which returns the events up to the one
-    that is wrong in the wanted way, or None where nothing is, or something else; `deadline`, how long it may take;
-    `say`, which reports progress.
+    Arguments: `rerun`, which takes steps again and returns those up to the one that is wrong in the wanted way, or None
+    where nothing is, or something else; `node_of`, the node that takes a step; `deadline`, how long it may take; `say`,
+    which reports progress.
     """
 
     def __init__(
         self,
-        run: Callable[[Sequence[Event]], Sequence[Event]],
-        cut: Callable[[Sequence[Event]], Sequence[Event] | None],
+        rerun: Callable[[Sequence[T]], Sequence[T] | None],
+        node_of: Callable[[T], str],
         deadline: Deadline = NEVER,
         say: Say = silent,
     ) -> None:
-        self._run, self._cut, self._deadline, self._say = run, cut, deadline, say
-        self.best: Sequence[Event] = ()
+        self._rerun, self._node_of, self._deadline, self._say = rerun, node_of, deadline, say
+        self.best: Sequence[T] = ()
         self.tried = 0
 
-    def begin(self, events: Sequence[Event]) -> bool:
+    def begin(self, steps: Sequence[T]) -> bool:
         """Take all steps again, and return whether that leaves the spec in the same way."""
-        found = self._cut(self._run(events))
+        found = self._rerun(steps)
         self.best = found or ()
         return found is not None
 
     def shorten(self) -> bool:
         """Leave out all steps that can go; return False where the time was over before."""
         try:
-            before: Sequence[Event] | None = None
+            before: Sequence[T] | None = None
             while self.best is not before:
                 before = self.best
                 size = len(self.best) // 2
@@ -52,8 +54,8 @@ class RerunMinimiser:
                     size = min(size, len(self.best)) // 2
                 while self._leave_out_chunks(1):
                     pass
-                for node in sorted({event.node for event in self.best}):
-                    self._without(place for place, event in enumerate(self.best) if event.node == node)
+                for node in sorted(set(map(self._node_of, self.best))):
+                    self._without(place for place, step in enumerate(self.best) if self._node_of(step) == node)
         except BudgetSpentError:
             return False
         return True
@@ -73,6 +75,6 @@ class RerunMinimiser:
         self.tried += 1
         self._say(f"{len(self.best):,} steps, {self.tried:,} runs tried")
         gone = set(places)
-        found = self._cut(self._run([event for place, event in enumerate(self.best) if place not in gone]))
+        found = self._rerun([step for place, step in enumerate(self.best) if place not in gone])
         if found is not None and len(found) < len(self.best):
             self.best = found

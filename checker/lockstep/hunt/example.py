@@ -71,7 +71,7 @@ class Listener:
         self.watch.before(move)
 
     def after(self, move: Move) -> None:
-        """ExampleRun a step, and raise what it violates."""
+        """Record a step, and raise what it violates."""
         self._record.moves.append(move)
         for violation in self.watch.after(move):
             if violation[0] in self._wanted:
@@ -103,7 +103,7 @@ class Example:
         try:
             self._take_batches()
         except ViolatedError:
-            if not self._target.because or is_caused(self._target, self.plan, self.record):
+            if is_wanted(self._target, self.plan, self.record):
                 raise
 
     def _take_batches(self) -> None:
@@ -170,10 +170,13 @@ def replay(target: Target, plan: Any, moves: Sequence[Move]) -> ExampleRun:
     return record
 
 
-def is_caused(target: Target, plan: Any, record: ExampleRun) -> bool:
-    """Return whether the flaws cause a violation: without them the same steps do not violate that property."""
-    if record.violation is None:
-        return False
+def is_wanted(target: Target, plan: Any, record: ExampleRun) -> bool:
+    """Return whether a run has a violation that counts: if that is asked for, one that the flaws cause.
+
+    Without those the same steps do not violate that property.
+    """
+    if record.violation is None or not target.because:
+        return record.violation is not None
     without = replay(target, replace(plan, flaws=frozenset()), record.moves)
     return without.violation is None or without.violation[0] != record.violation[0]
 

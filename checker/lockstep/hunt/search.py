@@ -20,7 +20,8 @@ from hypothesis.errors import HypothesisException
 
 from lockstep.base.interrupts import Interrupted
 from lockstep.base.progress import Say, silent
-from lockstep.hunt.example import Example, ExampleRun, Target, ViolatedError, counted, is_caused, replay
+from lockstep.conformance.rerun_minimiser import RerunMinimiser
+from lockstep.hunt.example import Example, Target, ViolatedError, counted, is_wanted, replay
 from lockstep.systems.hunted_group import Move, Violation
 
 #: The number of examples of one run of Hypothesis.
@@ -186,23 +187,17 @@ class Search:
             self.found = FoundRun(example.plan, tuple(record.moves), record.violation)
 
 
-def _violates(wanted: Target, plan: Any, record: ExampleRun) -> bool:
-    return is_caused(wanted, plan, record) if wanted.because else record.violation is not None
-
-
 def without_needless_steps(wanted: Target, found: FoundRun) -> FoundRun:
-    """Leave out the steps of a run without which the same property is violated: chunks, then single ones."""
+    """Leave out the steps of a run without which the same property is violated."""
     only = replace(wanted, properties=frozenset({found.violation[0]}))
-    best, size = found, max(1, len(found.moves) // 2)
-    while size:
-        shorter, end = False, len(best.moves)
-        while end > 0:
-            begin = max(0, end - size)
-            record = replay(only, found.plan, best.moves[:begin] + best.moves[end:])
-            violation = record.violation if _violates(only, found.plan, record) else None
-            if violation is not None and len(record.moves) < len(best.moves):
-                best, shorter = FoundRun(found.plan, tuple(record.moves), violation), True
-            end = min(begin, len(best.moves))
-        if not shorter or size > 1:
-            size = size // 2 if size > 1 or not shorter else 1
-    return best
+
+    def rerun(moves: Sequence[Move]) -> Sequence[Move] | None:
+        record = replay(only, found.plan, moves)
+        return record.moves if is_wanted(only, found.plan, record) else None
+
+    search = RerunMinimiser(rerun, lambda move: move[0])
+    if not search.begin(found.moves):
+        raise RuntimeError(f"the run that violates {found.violation[0]} does not violate it again")
+    search.shorten()
+    violation = replay(only, found.plan, search.best).violation
+    return FoundRun(found.plan, tuple(search.best), violation or found.violation)

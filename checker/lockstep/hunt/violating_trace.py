@@ -13,7 +13,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.hunt.example import Target, is_caused, replay
+from lockstep.hunt.example import Target, is_wanted, replay
 from lockstep.hunt.search import FoundRun
 from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.jobs.minimise_trace import minimise
@@ -131,8 +131,7 @@ def _shorter_on_spec(system: System, wanted: Target, found: FoundRun, header: He
         return found
     only = replace(wanted, properties=frozenset({found.violation[0]}))
     record = replay(only, found.plan, list(_moves(wanted.hunted.recorded(found.plan), shorter.events)))
-    is_kept = is_caused(only, found.plan, record) if wanted.because else record.violation is not None
-    if record.violation is None or not is_kept or len(record.moves) > len(found.moves):
+    if record.violation is None or not is_wanted(only, found.plan, record) or len(record.moves) > len(found.moves):
         return found
     return FoundRun(found.plan, tuple(record.moves), record.violation)
 

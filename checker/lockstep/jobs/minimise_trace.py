@@ -145,10 +145,8 @@ def _rerun(
         return None
     simulator, wanted, interface = system.simulator, _first(verdict), system.interface(spec)
 
-    def run(steps: Sequence[Event]) -> Sequence[Event]:
-        return list(simulator.again(header, steps))
-
-    def cut(events: Sequence[Event]) -> Sequence[Event] | None:
+    def rerun(steps: Sequence[Event]) -> Sequence[Event] | None:
+        events = list(simulator.again(header, steps))
         found = check_trace(ListedTrace.numbered("", events), spec, interface)
         is_same = found.verdict is Verdict.VIOLATED and _first(found) == wanted
         return events[: found.findings[0].line - 1] if is_same else None
@@ -157,7 +155,7 @@ def _rerun(
     header = msgspec.structs.replace(recorded, constants={**constants, **recorded.constants})
     first = verdict.findings[0]
     steps = [event for line, event in given if line <= first.line]
-    search = RerunMinimiser(run, cut, deadline, say)
+    search = RerunMinimiser(rerun, lambda event: event.node, deadline, say)
     if not search.begin(steps):
         return None
     is_minimal = search.shorten()

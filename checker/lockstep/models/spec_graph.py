@@ -12,7 +12,7 @@ from lockstep.tla.exploration import SearchStep
 from lockstep.tla.explore import LiteralSearch, run_search
 from lockstep.tla.search_options import ReportProgress, SearchOptions
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.kinds import ModelValue, Value, format_value
+from lockstep.tla.values.kinds import ModelValue, Value, format_call, format_value
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -59,7 +59,7 @@ def graph(
         made.nodes[number].update(state.as_dict())
     known: set[tuple[int, int, str]] = set()  # TLC generates some steps several times
     for edge in found.edges:
-        label = _label(edge.action, edge.args)
+        label = format_call(edge.action, edge.args)
         if (edge.source, edge.target, label) not in known:
             known.add((edge.source, edge.target, label))
             made.add_edge(edge.source, edge.target, action=edge.action, args=edge.args, label=label)
@@ -89,11 +89,6 @@ class _GraphSearch(LiteralSearch):
         names = [each for each, holds in invariants.items() if not holds(state)] or [name]
         known = self.violates.setdefault(number, [])
         known += [each for each in names if each not in known]
-
-
-def _label(action: str, args: Mapping[str, Value]) -> str:
-    named = ", ".join(f"{name} = {format_value(value)}" for name, value in args.items())
-    return f"{action}({named})" if named else action
 
 
 # ---- Files ----

@@ -6,12 +6,13 @@ once more, of the servers of the reference; what violates them is confirmed by t
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias
 
-from raftref.simulation.group import Group
+from raftref.simulation.group import NETWORK_ACTIONS, Event, Group
 
 AnyGroup: TypeAlias = Group[Any, Any, Any]
 
@@ -151,6 +152,35 @@ class Hunted:
         return tuple(name for part in self.parts.values() for name in part)
 
 
+class WatchedSteps:
+    """A base beside a class of groups: their steps are no events of a trace, but are listened to."""
+
+    step: Callable[..., Any]
+
+    def __init__(self, plan: Any, listener: MoveListener) -> None:
+        """Make the group of a plan."""
+        super().__init__(plan)  # type: ignore[call-arg]  # the class of groups comes next
+        self._listener = listener
+
+    def take(self, node: str, action: str, *args: Any) -> Event:
+        """Take an action; the event has its name alone."""
+        move = (node, action, args)
+        self._listener.before(move)
+        self.step(node, action, *args)
+        self._listener.after(move)
+        return {"action": action}
+
+
 def is_full(group: AnyGroup) -> bool:
     """Return whether a random walk doubles no more messages."""
     return sum(map(len, group.network.channels.values())) >= MAX_UNDER_WAY
+
+
+def arguments_of(
+    actions: Mapping[str, Any], action: str, choices: Callable[[str], Sequence[Any]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield arguments of one of a reference's actions, given what a random walk may choose for a parameter."""
+    names = ("m",) if action in NETWORK_ACTIONS else actions[action].parameters
+    if not names:
+        return iter(((),))
+    return itertools.product(*map(choices, names))

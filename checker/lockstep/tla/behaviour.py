@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lockstep.tla.liveness.lasso_replay import FairnessEvidence
 from lockstep.tla.values.equality import compare
 from lockstep.tla.values.html_table import table
-from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
+from lockstep.tla.values.kinds import Fcn, Value, format_call, format_value, sort_key
 
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 
@@ -60,12 +60,11 @@ class Behaviour:
 
     def _row(self, index: int) -> tuple[int, str, str]:
         step = self.steps[index]
-        args = ", ".join(f"{name} = {format_value(value)}" for name, value in (step.args or {}).items())
         changed = [
             f"{change.path}: {format_value(change.old)} -> {format_value(change.new)}" for change in self.changed(index)
         ]
         shown = changed if index else [f"{name} = {format_value(value)}" for name, value in step.state.items()]
-        return index + 1, f"{step.action or ''}({args})" if args else step.action or "", "\n".join(shown)
+        return index + 1, format_call(step.action or "", step.args or {}), "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

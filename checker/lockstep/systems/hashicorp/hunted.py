@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lockstep.systems.hashicorp.hunted_properties import PROPERTIES, HashicorpWatch
-from lockstep.systems.hunted_group import Hunted, MoveListener, is_full, weather_of
+from lockstep.systems.hunted_group import Hunted, WatchedSteps, arguments_of, is_full, weather_of
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.hashicorp_raft import ACTIONS
 from raftref.hashicorp.membership import ChangeCommand
@@ -18,7 +18,7 @@ from raftref.hashicorp.simulation import Cluster, FaultPlan, Schedule
 from raftref.hashicorp.simulation.cluster import HANDLERS
 from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, EntryType
-from raftref.simulation.group import NETWORK_ACTIONS, Event
+from raftref.simulation.group import NETWORK_ACTIONS
 
 #: What a group does without faults.
 ORDINARY = ("client", "restart", "heal", "end_transfer", "snapshot")
@@ -50,21 +50,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 FAILURES = tuple(Outcome(result, write) for result in (Result.FAIL, Result.CRASH) for write in (1, 2, 3))
 
 
-class WatchedCluster(Cluster):
-    """A group whose steps are no events, but are listened to."""
-
-    def __init__(self, plan: FaultPlan, listener: MoveListener) -> None:
-        """Make the group of a plan."""
-        super().__init__(plan)
-        self._listener = listener
-
-    def take(self, node: str, action: str, *args: Any) -> Event:
-        """Take an action; the event has its name alone."""
-        move = (node, action, args)
-        self._listener.before(move)
-        self.step(node, action, *args)
-        self._listener.after(move)
-        return {"action": action}
+class WatchedCluster(WatchedSteps, Cluster):
+    """A group whose steps are listened to."""
 
 
 def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance: random.Random) -> FaultPlan:
@@ -85,12 +72,9 @@ def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance
 
 def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, ...]]:
     """Yield arguments with which a server may be able to take an action now."""
-    names = ("m",) if action in NETWORK_ACTIONS else ACTIONS[action].parameters
-    if not names:
-        return iter(((),))
     if action == "Duplicate" and is_full(cluster):
         return iter(())
-    return itertools.product(*(_choices(cluster, node, action, name) for name in names))
+    return arguments_of(ACTIONS, action, partial(_choices, cluster, node, action))
 
 
 def _choices(cluster: Cluster, node: str, action: str, name: str) -> Sequence[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.tla.compile.expression_context import NEXT
-from lockstep.tla.values.kinds import TlaError, Value, format_value
+from lockstep.tla.values.kinds import TlaError, Value, format_call
 from lockstep.tla.values.next_state import NextState, UnassignedError
 
 #: The file name with which generated source is compiled.
@@ -46,8 +46,7 @@ def fault_of(
     """
     if isinstance(error, SpecFault):
         return SpecFault(error.code, error.place, error.what, error.trace or trace)
-    given = ", ".join(f"{name} = {format_value(value)}" for name, value in args.items())
-    called = f"{what}({given})" if given else what
+    called = format_call(what, args)
     frame, line = _innermost(error.__traceback__)
     lines = source.splitlines()
     if frame is not None and isinstance(error, UnassignedError) and "State((" in lines[line - 1]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -309,6 +309,12 @@ def format_value(value: Value) -> str:
     The text is such as ``<<1, 2>>``, ``[a |-> 1]``, ``{1, 2}`` or ``(n1 :> 1 @@ n2 :> 2)``.
     """
     return _printed(value, math.inf)
+
+
+def format_call(name: str, args: Mapping[str, Value]) -> str:
+    """Return an action with its arguments, such as ``Lock(c = a)``; without any it is the name alone."""
+    given = ", ".join(f"{each} = {format_value(value)}" for each, value in args.items())
+    return f"{name}({given})" if given else name
 
 
 def format_beginning(value: Value, most: int) -> str:
