@@ -43,6 +43,15 @@ def test_the_program_has_at_most_fifty_lines_and_needs_the_reference_alone() -> 
     assert imported == {"pathlib", "raftref"}
 
 
+def test_the_readme_shows_lines_of_the_run(run: tuple[str, Path]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\$ python docs/replicate.py\n(.*?)```", readme, re.DOTALL)[0].splitlines()
+    steps = [line for line in shown if line != "..."]
+    places = [run[0].splitlines().index(line) for line in steps]
+    assert len(steps) >= 4
+    assert places == sorted(places)
+
+
 def test_a_follower_comes_back_by_compare_and_truncate_which_cuts_its_entry(run: tuple[str, Path]) -> None:
     steps = [line for line in run[0].splitlines() if not line.startswith("--")]
     of_n3 = [line for line in steps if line.startswith("n3 ")][-6:]
