@@ -9,13 +9,13 @@
 (*   APPEND    store my next entry                                         *)
 (*   COMMIT    my log is committed up to here                              *)
 (*                                                                         *)
-(* A watermark is the index up to which a member is known to store the     *)
-(* leader's log.  The quorum rule: the leader commits the highest index    *)
-(* that the watermarks of a majority have reached, if the entry there is   *)
-(* of its own term.  In Raft, AppendEntries does the work of all four      *)
-(* requests; nextIndex is compareIndex, then writeIndex; matchIndex is the *)
-(* watermark.  Indexes begin with 0; -1 is none.  Messages may be lost,    *)
-(* doubled and re-ordered.  Nodes forget nothing.                          *)
+(* A watermark is the index up to which a member has stored the leader's   *)
+(* log.  The quorum rule: the leader commits the highest index that the    *)
+(* watermarks of a majority have reached, if the entry there is of its own *)
+(* term.  In Raft, AppendEntries does the work of all four requests;       *)
+(* nextIndex is compareIndex, then writeIndex; matchIndex is the watermark.*)
+(* Indexes begin with 0; -1 is none.  An election is one step.  Messages   *)
+(* may be lost, doubled and re-ordered.  Nodes forget nothing.             *)
 (***************************************************************************)
 EXTENDS Quorum
 CONSTANTS Node, Value
@@ -143,7 +143,7 @@ Answer(n, m, after, code) ==
 HandleDoCompare(n, m) == IsOf(n, m, "COMPARE") /\ Answer(n, m, node[n], Found(node[n], m))
 HandleDoCommit(n, m)  == IsOf(n, m, "COMMIT") /\ Step(n, Learnt(node[n], m), {})
 
-\* A TRUNCATE after which this leader has appended is late, and cuts nothing.
+\* A TRUNCATE is late, and cuts nothing, where an entry of its leader's term has been appended since.
 HandleDoTruncate(n, m) ==
     LET state == node[n]
         late  == Holds(state, m.index, m.entry) /\ TermAt(state, End(state)) = m.term
@@ -153,9 +153,9 @@ HandleDoTruncate(n, m) ==
         /\ Answer(n, m, Learnt(IF late THEN state ELSE cut, m), "SUCCESS")
 
 HandleDoAppend(n, m) ==
-    LET next  == IsOf(n, m, "APPEND") /\ m.index = End(node[n]) + 1
+    LET next  == m.index = End(node[n]) + 1
         after == IF next THEN Learnt([node[n] EXCEPT !.log = Append(@, m.entry)], m) ELSE node[n]
-    IN  m.type = "APPEND" /\ Answer(n, m, after, Found(after, m))
+    IN  IsOf(n, m, "APPEND") /\ Answer(n, m, after, Found(after, m))
 
 (* THE SPEC, AND ITS PROPERTIES ********************************************)
 Next ==

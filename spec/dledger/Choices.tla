@@ -60,8 +60,8 @@ Applies           == "Applies" \in Features
 (* Flaws.  Each definition is true where the code is as it was published,  *)
 (* and false where this spec repairs it.                                   *)
 
-FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate", "DeposedTruncate",
-              "CommitPastEnd", "AsyncFlush", "VoteFile", "LedgerEndTerm", "ApplyUnclamped",
+FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "AppendTermCheck", "LateTruncate",
+              "DeposedTruncate", "CommitPastEnd", "AsyncFlush", "VoteFile", "LedgerEndTerm", "ApplyUnclamped",
               "AckByQuorumIndex", "StaleCompareIndex", "RepeatedPush", "HighTermLaggard"}
 
 \* Entries of earlier terms commit by counting watermarks.
@@ -72,6 +72,9 @@ TruncatedTail     == "TruncatedTail" \in Flaws
 
 \* COMPARE and COMMIT are obeyed whatever their term and leader.
 PushTermCheck     == "PushTermCheck" \in Flaws
+
+\* An APPEND of any term and leader is answered with SUCCESS if its entries are stored already.
+AppendTermCheck   == "AppendTermCheck" \in Flaws
 
 \* A TRUNCATE that is late cuts what its leader appended meanwhile, or leaves a gap where the log was cut.
 LateTruncate      == "LateTruncate" \in Flaws

@@ -150,6 +150,10 @@ AnswersAndKeeps(n, m) ==
                        ELSE [received EXCEPT ![n].writeRequestMap = (@ \ {m}) \cup {waiting}]
         /\ UNCHANGED <<node, elected, history>>
 
+\* As published, a stored APPEND is confirmed whatever its term and leader, and its leader counts what
+\* another one stored.
+Confirms(n, m) == (AppendTermCheck \/ FromItsLeader(node[n], m)) /\ HoldsEntriesOf(node[n], m)
+
 \* ACTION CheckAppendFuture: an APPEND is not the next one.  One that is stored already is compared (fall
 \* behind); one beyond a gap is answered with INCONSISTENT_STATE, and the leader compares (fast forward).  As
 \* published that APPEND stays in the queue, its answer given: should the answer be lost, the same APPEND,
@@ -159,7 +163,7 @@ AnswersAndKeeps(n, m) ==
 CheckAppendFuture(n) ==
     \E m \in Requests(n) :
     LET end  == EndIndex(node[n].log)
-        code == IF HoldsEntriesOf(node[n], m) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
+        code == IF Confirms(n, m) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
     IN  /\ Handles(n, m, "APPEND")
         /\ \A x \in received[n].writeRequestMap : x.index # end + 1
         /\ \/ /\ LastPushedIndex(m) <= end

@@ -37,6 +37,7 @@ class Flaw(StrEnum):
     PRIOR_TERM_COMMIT: entries of earlier terms commit by counting watermarks.
     TRUNCATED_TAIL: what TRUNCATE cuts can come back after a restart.
     PUSH_TERM_CHECK: COMPARE and COMMIT are obeyed whatever their term and leader.
+    APPEND_TERM_CHECK: an APPEND of any term and leader succeeds if its entries are stored already.
     LATE_TRUNCATE: a late TRUNCATE cuts what its leader appended behind it, or leaves a gap where the log was cut.
     DEPOSED_TRUNCATE: a deposed leader sends the TRUNCATE it was about to send, with what its log holds by then.
     COMMIT_PAST_END: a TRUNCATE cuts below the committed index.
@@ -53,6 +54,7 @@ class Flaw(StrEnum):
     PRIOR_TERM_COMMIT = "PriorTermCommit"
     TRUNCATED_TAIL = "TruncatedTail"
     PUSH_TERM_CHECK = "PushTermCheck"
+    APPEND_TERM_CHECK = "AppendTermCheck"
     LATE_TRUNCATE = "LateTruncate"
     DEPOSED_TRUNCATE = "DeposedTruncate"
     COMMIT_PAST_END = "CommitPastEnd"

@@ -232,6 +232,12 @@ class EntryHandler(Node):
         self.learn_committed(m.term, m.commit_index)
         return self._answer(m, Code.SUCCESS)
 
+    def _confirms(self, m: AppendRequest) -> bool:
+        """Return whether the log holds all entries of an APPEND; repaired, only those of its leader are confirmed."""
+        return (self.has(Flaw.APPEND_TERM_CHECK) or self._is_from_its_leader(m)) and all(
+            self.ledger_store.holds(Index(m.index + k), entry) for k, entry in enumerate(m.entries)
+        )
+
     def can_check_append_future(self, m: AppendRequest) -> bool:
         """All entries are stored already, or the last lies after a gap and its answer is still awaited."""
         end = self.ledger_store.end_index
@@ -243,17 +249,16 @@ class EntryHandler(Node):
     def check_append_future(self, m: AppendRequest) -> Effects:
         """Deal with an APPEND that is not the next one.
 
-        One that is stored already is compared (fall behind). One after a gap is answered with INCONSISTENT_STATE,
-        and the leader compares (fast forward). As published it stays in the queue, its answer given; should that be
-        lost, the same APPEND is answered with REPEATED_PUSH for ever (RepeatedPush). Repaired, it is gone. Of a batch
-        the last entry decides; it may begin before the end.
+        One that is stored already is compared (fall behind), as published in any term (AppendTermCheck). One after
+        a gap is answered with INCONSISTENT_STATE, and the leader compares (fast forward). As published it stays in the
+        queue, its answer given; should that be lost, the same APPEND is answered with REPEATED_PUSH for ever
+        (RepeatedPush). Repaired, it is gone. Of a batch the last entry decides; it may begin before the end.
 
         Source: EntryHandler.checkAppendFuture.
         """
         if m.last_index <= self.ledger_store.end_index:
             self._take(m)
-            are_held = all(self.ledger_store.holds(Index(m.index + k), entry) for k, entry in enumerate(m.entries))
-            return self._answer(m, Code.SUCCESS if are_held else Code.INCONSISTENT_STATE)
+            return self._answer(m, Code.SUCCESS if self._confirms(m) else Code.INCONSISTENT_STATE)
         answer = self._answer(m, Code.INCONSISTENT_STATE)
         if not self.has(Flaw.REPEATED_PUSH):
             self._take(m)

@@ -117,6 +117,29 @@ MCMaySendToHolder(n, peer) == node[n].log # << >> /\ node[peer].log # << >> /\ M
 \* Only nodes that have entries stand for election.
 MCMayElectHolder(n) == node[n].log # << >> /\ MCMayElect(n)
 
+\* A group of five with three leaders.  x, of term 1, and w hold two entries of that term, and x is about to push
+\* the second to the learner, which has the first, as all have.  z, of term 2, has another second entry.  w leads
+\* term 3, and the learner and the fifth node follow it.  Nothing is committed.
+LearnerHasThreeLeaders ==
+    \E x \in Peers(Learner) : \E w \in Peers(Learner) \ {x} : \E z \in Peers(Learner) \ {x, w} :
+    LET entry(t) == [term |-> t, value |-> CHOOSE value \in Value : TRUE]
+        LogOf(n) == CASE n \in {x, w} -> <<entry(1), entry(1)>>
+                      [] n = z -> <<entry(1), entry(2)>>
+                      [] OTHER -> <<entry(1)>>
+        TermOf(n) == CASE n = x -> 1 [] n = z -> 2 [] OTHER -> 3
+        Begins(n) == [InitNode(n) EXCEPT !.currTerm = TermOf(n), !.log = LogOf(n), !.disk = LogOf(n),
+                                         !.role = IF n \in {w, x, z} THEN "LEADER" ELSE "FOLLOWER",
+                                         !.leaderId = IF n \in {w, x, z} THEN n ELSE w,
+                                         !.ledgerEndTerm = EndTerm(LogOf(n))]
+        appending == [InitDispatcher EXCEPT !.type = "APPEND", !.term = 1, !.writeIndex = 1]
+        marks     == [p \in Node |-> IF p \in {x, w} THEN 1 ELSE IF p = Learner THEN 0 ELSE -1]
+    IN  /\ node = [[n \in Node |-> Begins(n)] EXCEPT ![x].dispatchers[Learner] = appending,
+                                                     ![x].peerWaterMarks = marks]
+        /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+        /\ received = [n \in Node |-> EmptyQueues]
+        /\ acknowledged = {} /\ committed = {}
+        /\ elected = {[term |-> TermOf(n), leader |-> n] : n \in {w, x, z}}
+
 CommittedByQuorum    == StoredByQuorum(1, 0)
 TwoCommittedByQuorum == StoredByQuorum(2, 0)
 OneOfTwoBehind       == StoredByQuorum(2, 1)

@@ -29,7 +29,7 @@ NodeOf(n) ==
 SaysSomething(m) ==
     \/ m.kind = "request"
     \/ m.code = "SUCCESS"
-    \/ (m.code = "INCONSISTENT_STATE" /\ m.type # "TRUNCATE")
+    \/ (m.code = "INCONSISTENT_STATE" /\ m.type = "COMPARE")
 
 MessageOf(m) ==
     IF m.kind = "response"
@@ -43,10 +43,44 @@ MessageOf(m) ==
 
 AllMessages == UNION {UNION {MessagesIn(network[p][q]) : q \in Peers(p)} : p \in Node}
 
-Abstract == INSTANCE Dispatcher WITH
-    node     <- [n \in Node |-> NodeOf(n)],
-    messages <- {MessageOf(m) : m \in {x \in AllMessages : SaysSomething(x)}}
+Nodes    == [n \in Node |-> NodeOf(n)]
+Messages == {MessageOf(m) : m \in {x \in AllMessages : SaysSomething(x)}}
+
+Abstract == INSTANCE Dispatcher WITH node <- Nodes, messages <- Messages
 
 \* PROP RefinesDispatcher: every step is one of Dispatcher, or changes nothing there.
 RefinesDispatcher == Abstract!Spec
+
+\* PROP RefinesStepsOfDispatcher: the same of a model that begins later.
+RefinesStepsOfDispatcher == [][Abstract!Next]_<<Nodes, Messages, committed>>
+
+-----------------------------------------------------------------------------
+(* With two nodes both are a quorum, and no log is ever cut.  So a model   *)
+(* begins where the learner, of three nodes, has entries that its leader   *)
+(* does not have.                                                          *)
+
+LearnerHasOthers ==
+    \E leader \in Peers(Learner) :
+    LET entry(t) == [term |-> t, value |-> CHOOSE value \in Value : TRUE]
+        LogOf(n) == CASE n = Learner -> <<entry(1), entry(1), entry(1)>>
+                      [] n = leader -> <<entry(1), entry(2)>>
+                      [] OTHER -> <<entry(1)>>
+    IN  /\ node = [n \in Node |->
+                     [InitNode(n) EXCEPT !.currTerm = 2, !.leaderId = leader,
+                                         !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
+                                         !.log = LogOf(n), !.disk = LogOf(n),
+                                         !.ledgerEndTerm = EndTerm(LogOf(n))]]
+        /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+        /\ received = [n \in Node |-> EmptyQueues]
+        /\ acknowledged = {} /\ committed = {}
+        /\ elected = {[term |-> 2, leader |-> leader]}
+
+\* PROP NeverCutsProp: the log of the learner gets no shorter.  Violated.
+NeverCutsProp == [][EndIndex(node'[Learner].log) >= EndIndex(node[Learner].log)]_vars
+
+\* PROP NoLateTruncateProp: a TRUNCATE that is handled cuts, or is refused.  Violated.
+NoLateTruncateProp ==
+    [][~\E m \in Inbox(Learner) : /\ IsRequest(m, "TRUNCATE") /\ HandleDoTruncate(Learner)
+                                  /\ network' # network /\ IsLateTruncate(node[Learner], m)
+                                  /\ node'[Learner].log = node[Learner].log]_vars
 =============================================================================

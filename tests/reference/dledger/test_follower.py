@@ -178,6 +178,19 @@ class TestCheckAppendFuture:
         assert response(effects.sent).code is code
         assert effects.requeued is None
 
+    @pytest.mark.parametrize("what", STALE)
+    def test_as_published_a_stored_append_of_another_leader_succeeds_and_repaired_it_is_refused(
+        self, what: str
+    ) -> None:
+        """AppendTermCheck: checkAppendFuture looks at no term, and buildResponse answers in that of the request."""
+        m = stale(request(PushType.APPEND, 1, B1), what)
+        for config, code in [
+            (PUBLISHED, Code.SUCCESS),
+            (PUBLISHED.without(Flaw.APPEND_TERM_CHECK), Code.INCONSISTENT_STATE),
+        ]:
+            found = response(follower(A1, B1, config=config).check_append_future(m).sent)
+            assert (found.code, found.term) == (code, m.term)
+
     def test_an_append_after_a_gap_is_answered_and_stays_in_the_queue(self) -> None:
         m = request(PushType.APPEND, 2, D3)
         effects = follower(A1).check_append_future(m)

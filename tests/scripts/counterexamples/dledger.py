@@ -151,6 +151,27 @@ def stale_compare_index(play: Play) -> None:
     play.elect(B, 5, C)
 
 
+def append_term_check(play: Play) -> None:
+    """E takes an entry from C, of term 3, and answers A, of term 1, for it; B, of term 2, has another one there."""
+    play.elect(A, 1, C, E)
+    play.stand(B, 1)
+    play.take(B, "ChangeToFollower", A)
+    play.take(A, "AppendAsLeader", "x")
+    for peer in (B, C, E):
+        play.ask(A, "DoCompare", peer)
+        play.ask(A, "DoTruncate", peer)
+    play.take(A, "AppendAsLeader", "y")
+    play.ask(A, "DoAppend", C)
+    play.take(A, "DoAppend", E)
+    play.elect(B, 2, D, E)
+    play.take(B, "AppendAsLeader", "z")
+    play.elect(C, 3, D, E)
+    for action in ("DoCompare", "DoCompare", "DoAppend"):
+        play.ask(C, action, E)
+    play.call(A, E)
+    play.take(A, "QuorumAckChecker")
+
+
 def deposed_truncate(play: Play) -> None:
     """A, of term 3, is to make B cut what is behind an equal entry; first C, of term 4, replaces A's log."""
     play.elect(B, 1, D, E)
@@ -295,6 +316,7 @@ WAYS: Mapping[str, Way] = {
     "PriorTermCommit": Way(prior_term_commit, {"fifo": True}),
     "PushTermCheck": Way(push_term_check, {"fifo": True, "nodes": 5}),
     "LateTruncate": Way(play_of_model("late_truncate_bug")),
+    "AppendTermCheck": Way(append_term_check, {"fifo": True, "nodes": 5}),
     "DeposedTruncate": Way(deposed_truncate, {"fifo": True, "nodes": 5}),
     "CommitPastEnd": Way(play_of_model("commit_past_end_bug"), {}, ("LateTruncate",)),
     "AsyncFlush": Way(play_of_model("async_flush_bug"), {"fifo": True}),

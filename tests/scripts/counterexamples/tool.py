@@ -70,6 +70,7 @@ CHOSEN = (
         "DLedger",
         "dledger/push",
         ("PushTermCheck", "CommittedEntriesStayProp", "push_term_check_bug"),
+        ("AppendTermCheck", "LeaderCompleteness", "append_term_check_bug"),
         ("LateTruncate", "CommittedEntriesStayProp", "late_truncate_bug"),
         ("DeposedTruncate", "LogMatching", "deposed_truncate_bug"),
         ("CommitPastEnd", "IndexOrder", "commit_past_end_bug"),
