@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,6 +25,8 @@ from lockstep.cli.hunt_command import command
 from lockstep.hunt.example import Target, replay
 from lockstep.hunt.search import FoundRun, Search, without_needless_steps
 from lockstep.hunt.violating_trace import UnconfirmedError, confirmed
+from lockstep.jobs.play.play_game import play_header
+from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.file_check import check
 from lockstep.systems.hunted_group import Hunted, Move, Violation
@@ -30,6 +34,7 @@ from lockstep.systems.registry import SYSTEMS
 from raftref.dledger.server import ACTIONS as DLEDGER_ACTIONS
 from raftref.hashicorp.hashicorp_raft import ACTIONS as HASHICORP_ACTIONS
 from tests.scripts.hunts import FLAWS
+from tests.support.places import ROOT
 
 #: The seed of the hunts here, whose flaw every seed finds in a few seconds.
 SEED = 3
@@ -53,22 +58,27 @@ def search(wanted: Target, seed: int = SEED, database: Path | None = None, secon
 
 
 @functools.cache
-def late_truncate() -> tuple[Search, FoundRun]:
-    """A hunt for LateTruncate, and what it found."""
-    done = search(target("DLedger", "LateTruncate"))
+def async_flush() -> tuple[Search, FoundRun]:
+    """A hunt for AsyncFlush, and what it found."""
+    done = search(target("DLedger", "AsyncFlush"))
     found = done.run()
     assert found is not None
     return done, found
 
 
 def test_a_flaw_is_found_and_its_trace_is_refused_by_the_property_that_it_violates(tmp_path: Path) -> None:
-    words = ["LateTruncate", "--seed", str(SEED), "--no-database", "-o", str(tmp_path), "--format", "json"]
+    words = ["AsyncFlush", "--seed", str(SEED), "--no-database", "-o", str(tmp_path), "--format", "json"]
     done = CliRunner().invoke(command, words, standalone_mode=False)
     assert done.return_value == 1, done.output
     found = json.loads(done.stdout)
     verdict = check(found["trace"])
     assert verdict.verdict is Verdict.VIOLATED
     assert verdict.violations[found["found"]].line == verdict.events + 1 == len(found["steps"]) + 1
+    again = read_scenario(Path(found["scenario"]))
+    assert again.start.trace is not None
+    played = play(play_header(again.start.trace, again.source, "found"), again)
+    assert played.depth == len(found["steps"])
+    assert found["found"] in played.failed
     test = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--disable-plugin-autoload", "-p", "no:cacheprovider", found["test"]],
         cwd=tmp_path,
@@ -80,7 +90,7 @@ def test_a_flaw_is_found_and_its_trace_is_refused_by_the_property_that_it_violat
 
 
 def test_no_step_of_what_was_found_can_be_left_out() -> None:
-    wanted, (_, found) = target("DLedger", "LateTruncate"), late_truncate()
+    wanted, (_, found) = target("DLedger", "AsyncFlush"), async_flush()
     short = without_needless_steps(wanted, found)
     assert len(short.moves) < len(found.moves)
     for place in range(len(short.moves)):
@@ -89,8 +99,8 @@ def test_no_step_of_what_was_found_can_be_left_out() -> None:
 
 
 def test_the_same_seed_finds_the_same_run_after_the_same_examples() -> None:
-    done, found = late_truncate()
-    again = search(target("DLedger", "LateTruncate"))
+    done, found = async_flush()
+    again = search(target("DLedger", "AsyncFlush"))
     assert again.run() == found
     assert again.progress.examples == done.progress.examples
 
@@ -108,10 +118,11 @@ def test_in_the_repaired_system_nothing_else_is_found_though_most_actions_are_ta
     assert done.run() is None
     assert sum(action in done.progress.reached for action in wanted.hunted.actions) >= floor
     assert done.progress.distances["committed"] >= 5
+    assert done.progress.distances["elections"] >= 3
 
 
 def test_what_was_found_is_tried_first_again(tmp_path: Path) -> None:
-    wanted = target("DLedger", "LateTruncate")
+    wanted = target("DLedger", "AsyncFlush")
     assert search(wanted, database=tmp_path).run() is not None
     again = search(wanted, SEED + 100, tmp_path)
     assert again.run() is not None
@@ -168,15 +179,47 @@ def test_a_violation_that_the_spec_does_not_confirm_is_an_error(monkeypatch: pyt
         confirmed(SYSTEMS["DLedger"], wanted, without_needless_steps(wanted, found), "planted")
 
 
+#: The flaws that not each of five seeds has found, with the budgets that docs/hunt.md names.
+NOT_FOUND_EVERY_TIME = frozenset(
+    {
+        *("LedgerEndTerm", "PriorTermCommit", "StaleCompareIndex", "PushTermCheck", "DeposedTruncate"),
+        *("StaleInstall", "SnapshotRegress", "ConflictAtSnapshot", "VerifyCountsOldAcks", "VerifyCountsNonvoters"),
+        *("CommitUnverified", "TornVote", "HeartbeatRace"),
+    }
+)
+
+
+class MissedError(AssertionError):
+    """A hunt has found nothing."""
+
+
+def hunts() -> Iterator[Any]:
+    """Every flaw with the property that counts; those that are not found every time are expected to be missed.
+
+    Not strictly so: that each seed finds one of them is shown (XPASS), and is a reason to take it off the list.
+    """
+    missed = pytest.mark.xfail(raises=MissedError, strict=False, reason="not found with each of five seeds so far")
+    for spec, flaws in FLAWS.items():
+        for flaw, wanted in flaws:
+            marks = (missed,) if flaw in NOT_FOUND_EVERY_TIME else ()
+            yield pytest.param(spec, flaw, wanted, id=flaw, marks=marks)
+
+
 @pytest.mark.nightly
-@pytest.mark.parametrize("spec", FLAWS)
-def test_each_safety_flaw_is_hunted_with_five_seeds(spec: str) -> None:
-    missed = []
-    for flaw, wanted in FLAWS[spec]:
-        system = hunted(spec)
-        properties = frozenset(system.properties if wanted is None else (wanted,))
-        sought = Target(system, 3, (flaw, *system.together.get(flaw, ())), properties, because=True)
-        for seed in range(1, 6):
-            if search(sought, seed, seconds=600.0).run() is None:
-                missed.append((flaw, seed))
-    assert missed == []
+@pytest.mark.parametrize(("spec", "flaw", "wanted"), list(hunts()))
+def test_each_safety_flaw_is_found_with_each_of_five_seeds(spec: str, flaw: str, wanted: str | None) -> None:
+    system = hunted(spec)
+    properties = frozenset(system.properties if wanted is None else (wanted,))
+    sought = Target(system, 3, (flaw, *system.together.get(flaw, ())), properties, because=True)
+    for seed in range(1, 6):
+        if search(sought, seed, seconds=600.0).run() is None:
+            raise MissedError(f"{flaw}, seed {seed}")
+
+
+def test_the_page_names_which_flaws_were_found_with_each_of_five_seeds() -> None:
+    page = (ROOT / "docs" / "hunt.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)`[^|]*\| (\d) of (\d)[^|]*\|", page, re.MULTILINE)
+    flaws = [flaw for flaws in FLAWS.values() for flaw, _ in flaws]
+    assert [flaw for flaw, _, _ in rows] and {flaw for flaw, _, _ in rows} == set(flaws)
+    assert {flaw for flaw, found, seeds in rows if (found, seeds) != ("5", "5")} == NOT_FOUND_EVERY_TIME
+    assert page.count("NOT_FOUND_EVERY_TIME") == 1

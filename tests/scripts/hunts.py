@@ -32,6 +32,7 @@ FLAWS: Mapping[str, tuple[tuple[str, str | None], ...]] = {
         ("PriorTermCommit", None),
         ("TruncatedTail", None),
         ("LateTruncate", None),
+        ("DeposedTruncate", None),
         ("PushTermCheck", None),
         ("VoteFile", None),
         ("AsyncFlush", None),
@@ -85,17 +86,25 @@ def results(path: Path) -> list[dict[str, Any]]:
 
 def table(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table in Markdown."""
-    yield "| Flaw | Found | Median | Worst | Property | Steps |"
-    yield "|---|---|---|---|---|---|"
-    for flaw in dict.fromkeys(each["flaw"] for each in found):
-        runs = [each for each in found if each["flaw"] == flaw]
+    yield "| Flaw | Found | Median | Worst | Property | Steps | Farthest, where not found |"
+    yield "|---|---|---|---|---|---|---|"
+    for flaw, nodes in dict.fromkeys((each["flaw"], each["nodes"]) for each in found):
+        runs = [each for each in found if (each["flaw"], each["nodes"]) == (flaw, nodes)]
         hits = [each for each in runs if each["found"] is not None]
         names = ", ".join(sorted({each["found"] for each in hits}))
         # Of a hunt that found nothing no more is known than that it takes longer.
         times = sorted(each.get("after", float("inf")) for each in runs)
         median, worst = (_seconds(each, runs) for each in (statistics.median_low(times), times[-1]))
         steps = f"{min(each['length'] for each in hits)}" if hits else ""
-        yield f"| {flaw} | {len(hits)} of {len(runs)} | {median} | {worst} | {names} | {steps} |"
+        name = flaw if nodes == 3 else f"{flaw}, {nodes} nodes"
+        yield f"| {name} | {len(hits)} of {len(runs)} | {median} | {worst} | {names} | {steps} | {_farthest(runs)} |"
+
+
+def _farthest(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the best of each distance over the runs that found nothing."""
+    missed = [each["farthest"] for each in runs if each["found"] is None]
+    names = sorted({name for each in missed for name in each})
+    return ", ".join(f"{name} {max(each.get(name, 0.0) for each in missed):g}" for name in names)
 
 
 def _seconds(seconds: float, runs: Sequence[Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ from lockstep.cli.options import FORMAT, SWITCH, completing, progress, progress_
 if TYPE_CHECKING:
     from lockstep.hunt.example import Target
     from lockstep.hunt.search import Search
-    from lockstep.hunt.violating_trace import ViolatingTrace
+    from lockstep.hunt.violating_trace import ViolatingTrace, WrittenFiles
     from lockstep.systems.system import System
 
 #: The word that stands for every property.
@@ -69,7 +69,7 @@ def _system_words() -> list[str]:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="The folder for the trace and the regression test.",
+    help="The folder for the trace, the scenario and the regression test.",
 )
 @FORMAT
 def command(
@@ -90,10 +90,11 @@ def command(
     violate without the flaw does not count. For a PROPERTY, or `all`, the flaws are as published unless --switch says
     otherwise; `--switch repaired` searches the repaired system.
 
-    Each example draws its features, its faults and their rates, and batches of steps: of the random simulation, or any
-    that are possible. Distances guide it: how far the indexes are out of order, how far logs disagree, how many lead.
-    The properties are checked in Python after each step. What is found is shrunk, taken again by the spec, which must
-    confirm it, and written as a trace, which `lockstep check` refuses and `lockstep view` draws, and as a test.
+    Each example draws its features, and batches of steps: of the random simulation with faults, of an election or
+    ordinary work of some nodes while the rest is cut off, or any that are possible, those taken least first. The
+    properties are checked in Python after each step. What is found is shrunk, taken again by the spec, which must
+    confirm it, and written as a trace, which `lockstep check` refuses and `lockstep view` draws, as a scenario for
+    `lockstep play`, and as a test.
 
     \b
     lockstep hunt FLAW
@@ -136,8 +137,7 @@ def command(
         violating = confirmed(system, wanted, short, scenario, progress)
     finally:
         progress_end()
-    trace, test = violating.write(output, f"{violating.name.lower()}_{seed}")
-    _say_found(search, violating, trace, test, seed, form)
+    _say_found(search, violating, violating.write(output, f"{violating.name.lower()}_{seed}"), seed, form)
     return 1
 
 
@@ -210,14 +210,15 @@ def _say_nothing(search: Search, wanted: Target, seed: int, form: str) -> None:
         click.echo(f"never taken: {', '.join(never)}")
 
 
-def _say_found(search: Search, found: ViolatingTrace, trace: Path, test: Path, seed: int, form: str) -> None:
+def _say_found(search: Search, found: ViolatingTrace, files: WrittenFiles, seed: int, form: str) -> None:
     if form == "json":
         result = {
             "found": found.name,
             "values": found.values,
             "steps": list(found.steps()),
-            "trace": str(trace),
-            "test": str(test),
+            "trace": str(files.trace),
+            "scenario": str(files.scenario),
+            "test": str(files.test),
             "seed": seed,
             **_counts(search),
         }
@@ -228,8 +229,9 @@ def _say_found(search: Search, found: ViolatingTrace, trace: Path, test: Path, s
     for step in found.steps():
         click.echo(step)
     click.echo(f"{found.name}: {found.values}")
-    click.echo(f"{trace}: {len(found.events)} events; the spec confirms the violation")
-    click.echo(f"{test}: the regression test")
+    click.echo(f"{files.trace}: {len(found.events)} events; the spec confirms the violation")
+    click.echo(f"{files.scenario}: the steps, for lockstep play --scenario")
+    click.echo(f"{files.test}: the regression test")
 
 
 def _counts(search: Search) -> dict[str, object]:

@@ -1,9 +1,13 @@
 """One example of a search: a group from its start, which Hypothesis drives by what it draws.
 
-An example is a shape of the group and a few batches of steps. A batch is one of two: the random simulation by rates
-that are drawn, or a walk that takes any step that is possible. Its seed, its length and its weather are drawn, so
-Hypothesis keeps a prefix that has come far and tries other batches behind it; and it shrinks to fewer and shorter
-batches.
+An example is a shape of the group and a few batches of steps. A batch is one of these:
+
+- the random simulation by rates that are drawn;
+- a walk, which takes any step that is possible, and most often what the example has taken least;
+- a phase: some of the nodes elect one of them, or do ordinary work, while all others are cut off and sleep. So leaders
+  stay that nobody follows, and what is under way comes after the next election.
+
+The kind of a batch, its seed and its length are drawn, so Hypothesis shrinks to fewer and shorter batches.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 from hypothesis import strategies as st
@@ -20,14 +25,47 @@ from lockstep.systems.hunted_group import AnyGroup, Hunted, Move, Violation
 
 #: The batches of an example, and the most steps of one.
 MIN_BATCHES, MAX_BATCHES, MAX_STEPS = 3, 14, 60
+#: The shares of the features that an example has, of ten; one is drawn for each example.
+FEATURE_SHARES = (0, 2, 5, 8)
+#: The number of attempts in a row that come to nothing after which a batch is over.
+MAX_ATTEMPTS = 300
+
+# Walks.
 #: A walk takes fewer steps than the simulation.
 MAX_WALK = 20
 #: The odds that an action of its parts is one of those that a walk takes, and that it goes on at every node.
 TAKEN, EVERYWHERE = 0.8, 0.5
 #: The parts of a system that are faults, and the odds that a fault may begin a walk.
 FAULT_PARTS, FAULTY = ("processes", "network"), 0.1
+#: The odds that the writes of a step of a walk fail; each walk has one of these.
+FAILING = (0.0, 0.0, 0.05, 0.3)
+
+# Phases.
+#: An election that takes more steps is given up.
+MAX_ELECTION = 40
+#: The odds that ordinary work begins with an event of its own, and that it ends with the first commit.
+BEGUN, ENDS_EARLY = 0.5, 0.5
+#: The odds that those who act in a phase send nothing to the others, and that the partition ends with the phase.
+SILENT, HEALED = 0.5, 0.5
 
 _SEEDS = st.integers(0, 2**32 - 1)
+
+
+class BatchKind(Enum):
+    """The kinds of batches of steps, as the module's docstring has them."""
+
+    WEATHER = "weather"
+    WALK = "walk"
+    WORK = "work"
+    ELECTION = "election"
+
+
+#: The kinds of batches that an example has, by their odds; one line is drawn for each example.
+MIXES = (
+    (BatchKind.WEATHER, BatchKind.WALK),
+    (BatchKind.WEATHER, BatchKind.WALK, BatchKind.WORK, BatchKind.ELECTION),
+    (BatchKind.WALK, BatchKind.WALK, BatchKind.WORK, BatchKind.ELECTION, BatchKind.ELECTION),
+)
 
 
 class ViolatedError(AssertionError):
@@ -90,13 +128,17 @@ class Example:
         hunted = target.hunted
         features = target.features
         if features is None:
-            features = tuple(each for each in hunted.features if data.draw(st.integers(0, 2)) == 2)
+            share = data.draw(st.sampled_from(FEATURE_SHARES))
+            features = tuple(each for each in hunted.features if data.draw(st.integers(0, 9)) >= 10 - share)
         chance = random.Random(data.draw(_SEEDS))
         self.plan = hunted.plan(target.nodes, features, target.flaws, chance)
         listener = Listener(target.properties, self.record)
         self.group: AnyGroup = hunted.group(self.plan, listener)
         self.watch = listener.watch = hunted.watch(self.group)
         self._schedule = hunted.schedule(self.plan, self.group)
+        self._schedule.max_attempts = MAX_ATTEMPTS
+        self._phase_end = 0
+        self._failing = 0.0
 
     def run(self) -> None:
         """Take the batches of the example; raises ViolatedError where a step violates a wanted property."""
@@ -108,14 +150,19 @@ class Example:
 
     def _take_batches(self) -> None:
         draw = self._data.draw
+        kinds = draw(st.sampled_from(MIXES))
         for _ in range(draw(st.integers(MIN_BATCHES, MAX_BATCHES))):
-            walks, seed, length = draw(st.booleans()), draw(_SEEDS), draw(st.integers(1, MAX_STEPS))
+            kind, seed, length = draw(st.sampled_from(kinds)), draw(_SEEDS), draw(st.integers(1, MAX_STEPS))
             chance = random.Random(seed)
-            if walks:
-                self._walk(chance, 1 + length % MAX_WALK)
-            else:
-                rates = self._target.hunted.weather.rates(random.Random(draw(_SEEDS)))
-                self._simulate(chance, length, rates)
+            match kind:
+                case BatchKind.WALK:
+                    self._walk(chance, 1 + length % MAX_WALK)
+                case BatchKind.ELECTION:
+                    self._elect(chance)
+                case BatchKind.WORK:
+                    self._work(chance, length)
+                case BatchKind.WEATHER:
+                    self._simulate(chance, length, self._target.hunted.weather.rates(chance))
             for name, distance in self.watch.distances().items():
                 self.distances[name] = max(distance, self.distances.get(name, 0.0))
 
@@ -127,6 +174,65 @@ class Example:
             if self._schedule.next_event() is None:
                 return
 
+    def _elect(self, chance: random.Random) -> None:
+        """Let some of the nodes go on alone until they have elected one of them, which alone stands for it."""
+        nodes, schedule, weather = self.group.node_ids, self._schedule, self._target.hunted.weather
+        side = self._draw_side(chance, len(nodes) // 2 + 1)
+        self._cut_off(chance, side, MAX_ELECTION)
+        schedule.contender, schedule.awake = side[0], frozenset(side[:1])
+        schedule.follow_election(replace(self.plan, **weather.electing(chance)))
+        for name in sorted(weather.unseats):
+            getattr(schedule, f"try_{name}")()
+        schedule.awake = frozenset(side)
+        self._go_on(0, ends_early=True)
+        self._join(chance)
+
+    def _work(self, chance: random.Random, length: int) -> None:
+        """Let some of the nodes go on alone with ordinary work, mostly until the first commit.
+
+        Half of the time it begins with an event of its own, such as a snapshot or a crash.
+        """
+        schedule, weather = self._schedule, self._target.hunted.weather
+        side = self._draw_side(chance, 1)
+        self._cut_off(chance, side, length)
+        schedule.follow_plan(replace(self.plan, **weather.calm(chance)))
+        schedule.awake = frozenset(side)
+        if chance.random() < BEGUN:
+            getattr(schedule, f"try_{chance.choice(weather.events)}")()
+        self._go_on(1, ends_early=chance.random() < ENDS_EARLY)
+        self._join(chance)
+
+    def _draw_side(self, chance: random.Random, least: int) -> list[str]:
+        """Draw nodes, often a bare majority, and never fewer than `least`."""
+        nodes = self.group.node_ids
+        count = chance.choice((len(nodes) // 2 + 1, chance.randint(least, len(nodes))))
+        return chance.sample(nodes, count)
+
+    def _cut_off(self, chance: random.Random, side: Sequence[str], length: int) -> None:
+        """Begin a phase of some nodes: what is under way to the others and from them stays where it is."""
+        self._schedule.random, self._schedule.silent = chance, chance.random() < SILENT
+        self._phase_end = self.group.seq + length
+        self.group.network.partition(side)
+        self._hold(side, self._phase_end)
+
+    def _go_on(self, milestone: int, *, ends_early: bool) -> None:
+        """Take steps until the phase is over, or has reached another milestone."""
+        at_first = self.watch.milestones()[milestone]
+        while self.group.seq < self._phase_end and self._schedule.next_event() is not None:
+            if ends_early and self.watch.milestones()[milestone] > at_first:
+                return
+
+    def _join(self, chance: random.Random) -> None:
+        """End a phase: all nodes act again, and half of the time all hear of each other."""
+        self._hold(self.group.node_ids, 0)
+        self._schedule.awake = self._schedule.contender = None
+        if chance.random() < HEALED:
+            self.group.network.heal()
+
+    def _hold(self, side: Sequence[str], until: int) -> None:
+        for src, dst in self.group.network.channels:
+            self._schedule.held_until[src, dst] = 0 if src in side and dst in side else until
+
     def _walk(self, chance: random.Random, length: int) -> None:
         """Take any steps that are possible, of some parts of the protocol, at some of the nodes."""
         parts, nodes = self._target.hunted.parts, list(self.group.node_ids)
@@ -134,19 +240,26 @@ class Example:
         chosen = chance.sample(work, chance.choice((1, 2, 2, 3, len(work))))
         actions = [each for part in chosen for each in parts[part] if chance.random() < TAKEN]
         faults = [each for part in FAULT_PARTS for each in parts[part] if chance.random() < FAULTY]
+        self._failing = chance.choice(FAILING)
         walking = nodes if chance.random() < EVERYWHERE else chance.sample(nodes, chance.randint(1, len(nodes)))
+        taken = counted(self.record.moves)
         for number in range(length):
             if number == 0 and faults and self._take_any(chance, chance.choice(faults), walking):
                 continue
-            order = chance.sample(actions, len(actions))
-            if not any(self._take_any(chance, action, walking) for action in order):
+            # What the example has taken least comes first, most often.
+            order = sorted(actions, key=lambda action: chance.expovariate(1.0) * (1 + taken[action]))
+            for action in order:
+                if self._take_any(chance, action, walking):
+                    taken[action] += 1
+                    break
+            else:
                 return
 
     def _take_any(self, chance: random.Random, action: str, walking: Sequence[str]) -> bool:
         """Take an action at one of some nodes with some arguments; return False where none is possible."""
         group, hunted = self.group, self._target.hunted
         for node in chance.sample(walking, len(walking)):
-            found = list(hunted.candidates(group, node, action))
+            found = list(hunted.candidates(group, node, action, chance.random() < self._failing))
             chance.shuffle(found)
             for args in found:
                 if group.enabled(node, action, *args):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, target
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.errors import HypothesisException
@@ -124,12 +124,13 @@ class Search:
         return self.found
 
     def _run_once(self, run_seed: int) -> None:
+        # No Phase.target: it shrinks what has come far, over and over, and half of all examples did nothing.
         # Above `seed`, which turns the database off.
         @settings(
             max_examples=EXAMPLES,
             deadline=None,
             database=None if self._database is None else DirectoryBasedExampleDatabase(self._database),
-            phases=(Phase.reuse, Phase.generate, Phase.target, Phase.shrink),
+            phases=(Phase.reuse, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
             print_blob=False,
@@ -150,8 +151,6 @@ class Search:
                 raise _OverError from interrupt
             finally:
                 self._count(example)
-            for name, distance in example.distances.items():
-                target(distance, label=name)
 
         hunt()
 

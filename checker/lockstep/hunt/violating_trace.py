@@ -1,4 +1,7 @@
-"""A run that violates a property as a trace: as short as it can be, confirmed by the spec, and as a regression test."""
+"""A run that violates a property as a trace: as short as it can be, confirmed by the spec.
+
+Beside it come the scenario of its steps and a regression test.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from lockstep.hunt.example import Target, is_wanted, replay
 from lockstep.hunt.search import FoundRun
 from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.jobs.minimise_trace import minimise
+from lockstep.jobs.play.play_game import play_trace
+from lockstep.jobs.play.play_scenario import scenario_lines
 from lockstep.report.regression_test import regression_test
 from lockstep.systems.hunted_group import AnyGroup, Move
 from lockstep.systems.simulated_clusters import event_of
@@ -35,6 +40,15 @@ class UnconfirmedError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """The files of a violation: the trace, its steps as `lockstep play` takes them, and the regression test."""
+
+    trace: Path
+    scenario: Path
+    test: Path
+
+
+@dataclass(frozen=True, slots=True)
 class ViolatingTrace:
     """A violation that the spec has confirmed: the property, its values, and the trace of the reference."""
 
@@ -49,17 +63,20 @@ class ViolatingTrace:
         for number, event in enumerate(self.events, start=1):
             yield f"{number:3}. {event.node} {event.action}{_arguments(event.args)}"
 
-    def write(self, folder: Path, stem: str) -> tuple[Path, Path]:
-        """Write the trace and its regression test into a folder; return their paths."""
+    def write(self, folder: Path, stem: str) -> WrittenFiles:
+        """Write the trace, its scenario and its regression test into a folder; return their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         lines = [line.decode() for line in trace_lines(self.header, self.events)]
-        trace = folder / f"{stem}.trace.ndjson"
+        trace, scenario = (folder / f"{stem}.{kind}.ndjson" for kind in ("trace", "scenario"))
         test = folder / f"test_{stem}.py"
         with writing_whole(trace) as file:
             file.write("".join(lines).encode())
         with writing_whole(test) as file:
             file.write(regression_test(stem, lines, self.verdict, switches={}).encode())
-        return trace, test
+        game = play_trace(trace)
+        with writing_whole(scenario) as file:
+            file.writelines(scenario_lines(game, game.begin))
+        return WrittenFiles(trace, scenario, test)
 
 
 def _arguments(args: Mapping[str, Any]) -> str:

@@ -32,21 +32,37 @@ class PropertyWatch(Protocol):
     def after(self, move: Move) -> Iterator[Violation]:
         """Yield the properties that the step has violated, or that do not hold after it."""
 
+    def milestones(self) -> tuple[int, int]:
+        """Return how many elections were won so far, and how many entries were committed."""
+
     def distances(self) -> Mapping[str, float]:
         """Return how far the group is from calm, by the name of each measure; more is nearer to a violation."""
 
 
 class HuntSchedule(Protocol):
-    """Takes one step after another by the rates of a plan."""
+    """Takes one step after another by the rates of a plan.
+
+    `held_until` is until which event a channel delivers nothing. `awake` are the nodes that act, None for all; if it is
+    `silent` they send nothing to the others. `contender` is the only node that stands for election, None for any. After
+    `max_attempts` in a row that come to nothing no step is possible.
+    """
 
     cluster: Any
     random: random.Random
+    held_until: dict[tuple[str, str], int]
+    max_attempts: int
+    awake: frozenset[str] | None
+    contender: str | None
+    silent: bool
 
     def next_event(self) -> object | None:
         """Take the next step; None where nothing is possible any more."""
 
     def follow_plan(self, plan: Any) -> None:
         """Go on by the rates of another plan of the same group."""
+
+    def follow_election(self, plan: Any) -> None:
+        """Go on as follow_plan does, with elections alone for ordinary work."""
 
 
 class MoveListener(Protocol):
@@ -64,7 +80,8 @@ class Weather:
     """The rates of a fault plan as they are drawn.
 
     `ordinary` are those of what a group does without faults, which are mostly on; `rare` those that take a process or a
-    machine down, which stay low; every other one is a fault that may be frequent.
+    machine down, which stay low; `unseats` those that make a node stand for election, or a leader step down; every
+    other one is a fault that may be frequent.
     """
 
     events: tuple[str, ...]
@@ -73,6 +90,7 @@ class Weather:
     orders: tuple[str, ...]
     ordinary: frozenset[str]
     rare: frozenset[str]
+    unseats: frozenset[str]
 
     def rates(self, chance: random.Random) -> dict[str, float]:
         """Draw the rates; some are 0, so that each draw has other faults (swarm testing)."""
@@ -84,6 +102,20 @@ class Weather:
         for names, part in ((self.messages, share), (self.writes, share / 2)):
             rates |= {name: _power(chance, -2, -0.6) if chance.random() < part else 0.0 for name in names}
         return rates | {name: chance.choice((0.0, 0.3, 0.8)) for name in self.orders}
+
+    def calm(self, chance: random.Random) -> dict[str, float]:
+        """Draw the rates of what a group does without faults; sometimes writes fail all the same."""
+        return self._but_for(chance, {name: self._rate(name, 0.0, chance) for name in self.events})
+
+    def electing(self, chance: random.Random) -> dict[str, float]:
+        """Draw the rates of a group that is to elect somebody: restarts, and what unseats leaders, now and then."""
+        events = dict.fromkeys(self.events, 0.0) | dict.fromkeys(self.unseats, UNSEATED) | {"restart": RESTARTED}
+        return self._but_for(chance, events)
+
+    def _but_for(self, chance: random.Random, events: Mapping[str, float]) -> dict[str, float]:
+        failing = FAILING_WRITES if chance.random() < WRITES_FAIL else 0.0
+        quiet = dict.fromkeys(self.messages, 0.0) | dict.fromkeys(self.writes, failing)
+        return {**events, **quiet, **{name: chance.choice((0.0, 0.3, 0.8)) for name in self.orders}}
 
     def _rate(self, name: str, share: float, chance: random.Random) -> float:
         if name in RECOVERIES:
@@ -99,6 +131,12 @@ class Weather:
 MAX_UNDER_WAY = 12
 #: The most that the rates of a plan make together; the rest is ordinary work.
 MAX_TOTAL = 0.5
+#: The rate of each event that unseats a leader where one is to be elected.
+UNSEATED = 0.01
+#: The rate of restarts then.
+RESTARTED = 0.05
+#: The odds that writes fail while a group is calm otherwise, and at which rate each of their failures comes then.
+WRITES_FAIL, FAILING_WRITES = 0.25, 0.1
 #: The rates without which a group comes to nothing.
 RECOVERIES = frozenset({"restart", "heal", "client"})
 
@@ -108,14 +146,14 @@ def _power(chance: random.Random, least: float, most: float) -> float:
     return float(10 ** chance.uniform(least, most))
 
 
-def weather_of(plan: type[Any], ordinary: Iterable[str], rare: Iterable[str]) -> Weather:
+def weather_of(plan: type[Any], ordinary: Iterable[str], rare: Iterable[str], unseats: Iterable[str]) -> Weather:
     """Return the rates that a class of plans has."""
     kinds = {each.name: each.metadata.get("kind") for each in fields(plan)}
     events, messages, writes = (
         tuple(name for name, kind in kinds.items() if kind == wanted) for wanted in ("event", "message", "write")
     )
     orders = tuple(name for name in ("reorder", "late") if name in kinds)
-    return Weather(events, messages, writes, orders, frozenset(ordinary), frozenset(rare))
+    return Weather(events, messages, writes, orders, frozenset(ordinary), frozenset(rare), frozenset(unseats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +167,7 @@ class Hunted:
     `plan` makes a plan of a number of nodes, features and flaws; the rest of its shape, such as the order of channels,
     is random. `group` makes the group of a plan, whose steps a listener hears of, and `schedule` begins its run;
     `recorded` makes one whose steps are events of a trace. `candidates` yields arguments with which a node may be able
-    to take an action now. `watch` watches the properties.
+    to take an action now, of a step whose writes succeed, or may fail. `watch` watches the properties.
     """
 
     flaws: tuple[str, ...]
@@ -143,7 +181,7 @@ class Hunted:
     group: Callable[[Any, MoveListener], AnyGroup]
     schedule: Callable[[Any, Any], HuntSchedule]
     recorded: Callable[[Any], AnyGroup]
-    candidates: Callable[[Any, str, str], Iterable[tuple[Any, ...]]]
+    candidates: Callable[[Any, str, str, bool], Iterable[tuple[Any, ...]]]
     watch: Callable[[Any], PropertyWatch]
 
     @property

@@ -22,6 +22,8 @@ class Chances(Generic[E]):
     def __init__(self, seed: int) -> None:
         """Start with the seed of all chance."""
         self.random = random.Random(seed)
+        #: After how many attempts in a row that come to nothing the run is over.
+        self.max_attempts = MAX_ATTEMPTS
         self._tries: list[Try[E]] = []
         self._summed_rates: list[float] = []
 
@@ -40,7 +42,7 @@ class Chances(Generic[E]):
 
     def next_event(self) -> E | None:
         """Take the next action and return its event; None where nothing is possible any more."""
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(self.max_attempts):
             (attempt,) = self.random.choices(self._tries, cum_weights=self._summed_rates)
             event = attempt()
             if event is not None:

@@ -11,11 +11,12 @@ from lockstep.systems.dledger.hunted_properties import PROPERTIES, DLedgerWatch
 from lockstep.systems.hunted_group import Hunted, WatchedSteps, arguments_of, is_full, weather_of
 from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
-from raftref.dledger.messages import Message
+from raftref.dledger.messages import Message, NodeId
 from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, Schedule
 from raftref.dledger.simulation.cluster import PUSH_HANDLERS
-from raftref.simulation.group import NETWORK_ACTIONS
+from raftref.dledger.state import Role
+from raftref.simulation.group import NETWORK_ACTIONS, Event
 
 #: What a group does without faults.
 ORDINARY = (
@@ -31,6 +32,9 @@ ORDINARY = (
 )
 #: What takes a process or a machine down.
 RARE = ("crash", "crash_in_persist", "power_loss", "shutdown")
+
+#: What makes a node stand for election, or a leader step down.
+UNSEATS = ("step_down",)
 
 #: The actions by the part of the protocol.
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -61,12 +65,58 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "processes": (*("Crash", "Shutdown", "LosePower", "CrashInPersistTerm", "CrashInPersistCheckPoint", "Restart"),),
     "network": NETWORK_ACTIONS,
 }
+#: The share of deliveries while elections are all the work.
+DELIVER = 0.4
 #: The most entries that a random walk pushes in one batch, or brings back at a restart.
 MAX_COUNT = 4
 
 
 class WatchedCluster(WatchedSteps, Cluster):
     """A group whose steps are listened to."""
+
+
+class HuntedSchedule(Schedule):
+    """A schedule in which some nodes may sleep, and that can leave all work but elections alone."""
+
+    #: The nodes that act, None for all.
+    awake: frozenset[str] | None = None
+    #: Whether nothing is sent to those that do not act.
+    silent = False
+    #: The only node that stands for election and is voted for, None for any.
+    contender: str | None = None
+
+    def in_role(self, *roles: Role) -> list[NodeId]:
+        """Return the nodes in one of these roles that act."""
+        found = super().in_role(*roles)
+        return found if self.awake is None or Role.DOWN in roles else [each for each in found if each in self.awake]
+
+    def vote(self, node: NodeId) -> Event | None:
+        """Let a vote request arrive: of the contender, if there is one."""
+        if self.contender is None:
+            return super().vote(node)
+        counted = node in self.cluster.servers[self.contender].member_state.votes
+        hears = self.reaches(node, self.contender)
+        return self.attempt(node, "SetCurrVoteFor", self.contender) if hears and not counted else None
+
+    def stand(self, node: NodeId) -> Event | None:
+        """Let a candidate enter a higher term: the next one if it contends, one that it heard of otherwise."""
+        own_term = self.cluster.servers[node].member_state.curr_term
+        waits = self.contender not in (None, node) and self.cluster.highest_term(node) == own_term
+        return None if waits else super().stand(node)
+
+    def begin_round(self, node: NodeId) -> Event | None:
+        """Let a node that waits for nothing do what its role requires, but for standing beside the contender."""
+        leads = self.cluster.servers[node].member_state.role is Role.LEADER
+        return super().begin_round(node) if leads or self.contender in (None, node) else None
+
+    def is_full(self, node: NodeId, peer: NodeId) -> bool:
+        """Return whether nothing is sent to a peer: its channel is full, or only who acts is sent to."""
+        return super().is_full(node, peer) or (self.silent and self.awake is not None and peer not in self.awake)
+
+    def follow_election(self, plan: FaultPlan) -> None:
+        """Go on as follow_plan does, with elections alone for ordinary work."""
+        self.plan = plan
+        self.share(plan, (self.try_deliver, DELIVER), (self.try_elect, 1 - DELIVER))
 
 
 def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance: random.Random) -> FaultPlan:
@@ -83,7 +133,7 @@ def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance
     )
 
 
-def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, ...]]:
+def candidates(cluster: Cluster, node: str, action: str, _failing: bool) -> Iterator[tuple[Any, ...]]:
     """Yield arguments with which a node may be able to take an action now."""
     if action == "Duplicate" and is_full(cluster):
         return iter(())
@@ -137,10 +187,10 @@ HUNTED = Hunted(
     together={Flaw.COMMIT_PAST_END: (Flaw.LATE_TRUNCATE,)},
     parts=PARTS,
     sizes=range(3, 8),
-    weather=weather_of(FaultPlan, ORDINARY, RARE),
+    weather=weather_of(FaultPlan, ORDINARY, RARE, UNSEATS),
     plan=fault_plan,
     group=WatchedCluster,
-    schedule=lambda plan, cluster: Schedule(0, plan, cluster),
+    schedule=lambda plan, cluster: HuntedSchedule(0, plan, cluster),
     recorded=Cluster,
     candidates=candidates,
     watch=DLedgerWatch,

@@ -251,6 +251,10 @@ class DLedgerWatch:
 
     # ---- Distances ----
 
+    def milestones(self) -> tuple[int, int]:
+        """Return how many elections were won so far, and how many entries were committed."""
+        return len(self._cluster.elected), len(self._committed)
+
     def distances(self) -> Mapping[str, float]:
         """Return the measures of how far the group is from calm."""
         servers = list(self._cluster.servers.values())
@@ -268,6 +272,7 @@ class DLedgerWatch:
         return {
             "index order": float(order),
             "disagreement of logs": float(_disagreement(logs)),
+            "elections": float(self.milestones()[0]),
             "leaders alive": float(sum(each.is_leader for each in servers)),
             "committed": float(len(self._committed)),
             "behind a commit": float(self._lacking()),

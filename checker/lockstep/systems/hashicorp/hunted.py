@@ -14,16 +14,21 @@ from raftref.hashicorp.hashicorp_raft import ACTIONS
 from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.messages import Message, RpcType
 from raftref.hashicorp.replication import most_entries
+from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import Cluster, FaultPlan, Schedule
 from raftref.hashicorp.simulation.cluster import HANDLERS
+from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE, Outcome, Result
-from raftref.hashicorp.values import ClientLog, EntryType
-from raftref.simulation.group import NETWORK_ACTIONS
+from raftref.hashicorp.values import ClientLog, EntryType, NodeId
+from raftref.simulation.group import NETWORK_ACTIONS, Event
 
 #: What a group does without faults.
 ORDINARY = ("client", "restart", "heal", "end_transfer", "snapshot")
 #: What takes a process down.
 RARE = ("crash",)
+
+#: What makes a node stand for election, or a leader step down.
+UNSEATS = ("timeout", "lease")
 
 #: The actions by the part of the library.
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -47,6 +52,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "network": NETWORK_ACTIONS,
 }
 
+#: The shares of ordinary work while elections are all of it.
+DELIVER, GO_ON = 0.4, 0.3
+
 FAILURES = tuple(Outcome(result, write) for result in (Result.FAIL, Result.CRASH) for write in (1, 2, 3))
 
 
@@ -54,11 +62,50 @@ class WatchedCluster(WatchedSteps, Cluster):
     """A group whose steps are listened to."""
 
 
+class HuntedSchedule(Schedule):
+    """A schedule in which some servers may sleep, and that can leave all work but elections alone."""
+
+    #: The servers that act, None for all.
+    awake: frozenset[str] | None = None
+    #: Whether nothing is sent to those that do not act.
+    silent = False
+    #: The only server that begins another campaign when its first has failed, None for any.
+    contender: str | None = None
+
+    def in_role(self, *roles: Role) -> list[Server]:
+        """Return the servers in one of these roles that act."""
+        found = super().in_role(*roles)
+        if self.awake is None or Role.SHUTDOWN in roles:
+            return found
+        return [each for each in found if each.node_id in self.awake]
+
+    def try_timer(self) -> Event | None:
+        """Let a timer run out that nobody keeps from it, but for that of a candidate beside the contender."""
+        if self.contender is None:
+            return super().try_timer()
+        campaign = {each.node_id for each in self.in_role(Role.CANDIDATE)} - {self.contender}
+        awake = self.awake
+        self.awake = frozenset(awake or self.cluster.node_ids) - campaign
+        try:
+            return super().try_timer()
+        finally:
+            self.awake = awake
+
+    def is_full(self, node: NodeId, peer: NodeId) -> bool:
+        """Return whether nothing is sent to a peer: its channel is full, or only who acts is sent to."""
+        return super().is_full(node, peer) or (self.silent and self.awake is not None and peer not in self.awake)
+
+    def follow_election(self, plan: FaultPlan) -> None:
+        """Go on as follow_plan does, with elections alone for ordinary work."""
+        self.plan = plan
+        self.share(plan, (self.try_deliver, DELIVER), (self.try_continue, GO_ON), (self.try_timer, 1 - DELIVER - GO_ON))
+
+
 def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance: random.Random) -> FaultPlan:
     """Return a plan of a group of voters, and sometimes one without a vote, and one more that may be added."""
     return FaultPlan(
         voters=nodes,
-        nonvoters=chance.choice((0, 0, 1)),
+        nonvoters=chance.choice((0, 1)),
         spares=chance.choice((0, 0, 0, 1)),
         features=frozenset(map(Feature, features)),
         flaws=frozenset(map(Flaw, flaws)),
@@ -70,21 +117,20 @@ def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance
     )
 
 
-def candidates(cluster: Cluster, node: str, action: str) -> Iterator[tuple[Any, ...]]:
+def candidates(cluster: Cluster, node: str, action: str, failing: bool) -> Iterator[tuple[Any, ...]]:
     """Yield arguments with which a server may be able to take an action now."""
     if action == "Duplicate" and is_full(cluster):
         return iter(())
-    return arguments_of(ACTIONS, action, partial(_choices, cluster, node, action))
+    return arguments_of(ACTIONS, action, partial(_choices, cluster, node, action, failing))
 
 
-def _choices(cluster: Cluster, node: str, action: str, name: str) -> Sequence[Any]:
+def _choices(cluster: Cluster, node: str, action: str, failing: bool, name: str) -> Sequence[Any]:
     server = cluster.servers[node]
     match name:
         case "m":
             return _messages(cluster, node, action)
         case "outcome":
-            # Writes mostly succeed: a failure is one candidate of many.
-            return (DONE, DONE, DONE, DONE, *FAILURES)
+            return (*FAILURES, DONE) if failing else (DONE,)
         case "peer":
             return sorted(server.repl_state) or sorted(server.other_voters)
         case "server":
@@ -119,10 +165,10 @@ HUNTED = Hunted(
     together={Flaw.REAPED_INSTALL: (Flaw.STALE_INSTALL,)},
     parts=PARTS,
     sizes=range(1, 8),
-    weather=weather_of(FaultPlan, ORDINARY, RARE),
+    weather=weather_of(FaultPlan, ORDINARY, RARE, UNSEATS),
     plan=fault_plan,
     group=WatchedCluster,
-    schedule=lambda plan, cluster: Schedule(0, plan, cluster),
+    schedule=lambda plan, cluster: HuntedSchedule(0, plan, cluster),
     recorded=Cluster,
     candidates=candidates,
     watch=HashicorpWatch,

@@ -254,6 +254,10 @@ class HashicorpWatch:
 
     # ---- Distances ----
 
+    def milestones(self) -> tuple[int, int]:
+        """Return how many elections were won so far, and how many entries were committed."""
+        return len(self._elected), len(self._committed)
+
     def distances(self) -> Mapping[str, float]:
         """Return the measures of how far the group is from calm."""
         servers = list(self._cluster.servers.values())
@@ -279,6 +283,7 @@ class HashicorpWatch:
         return {
             "index order": float(order),
             "disagreement of logs": float(disagreement),
+            "elections": float(self.milestones()[0]),
             "leaders alive": float(sum(each.role is Role.LEADER for each in servers)),
             "committed": float(len(self._committed)),
             "behind a commit": float(lacking),
