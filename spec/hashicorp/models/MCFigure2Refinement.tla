@@ -65,4 +65,11 @@ Abstract == INSTANCE Figure2 WITH
 \* PROP RefinesFigure2: every step is one of Figure2, or changes nothing there.
 RefinesFigure2 == Abstract!Spec
 
+\* A witness of why Figure2 has votes: whoever wins has a log that a majority would vote for now.
+IsNoBetter(n, q) == ~HasBetterLog(node[q], [lastLogTerm |-> LastEntry(node[n]).term,
+                                            lastLogIndex |-> LastEntry(node[n]).index])
+WinnersLogIsStillGoodProp ==
+    [][\A n \in Node : node[n].role # "Leader" /\ node'[n].role = "Leader"
+          => IsQuorum({q \in Node : IsNoBetter(n, q)}, Node)]_vars
+
 =============================================================================
