@@ -35,8 +35,9 @@ COURSE = ROOT / "docs" / "course"
 SOLUTIONS = COURSE / "solutions"
 CHAPTERS = sorted(COURSE.glob("[0-9]_*.md"))
 PAGES = [COURSE / "README.md", *CHAPTERS]
-#: The page that the course starts with has no exercise.
+#: The page that the course starts with has no exercise, nor has the one of hashicorp/raft.
 ONE_PAGE = COURSE / "the_protocol_on_one_page.md"
+RAFT_PAGE = COURSE / "raft_on_one_page.md"
 
 PREDICTIONS = [name for name in exercise_names() if isinstance(load_exercise(name), Predict)]
 BUGS = [name for name in exercise_names() if isinstance(load_exercise(name), FindBug)]
@@ -394,12 +395,13 @@ def test_the_commands_on_a_page_print_what_it_says(page: Path, tmp_path: Path, m
         assert "".join(f"{line}\n{ran(*line.split()[2:])[1]}" for line in commands) == block
 
 
-def test_the_course_starts_with_the_protocol_on_one_page_of_at_most_180_lines() -> None:
-    assert ONE_PAGE.name in (COURSE / "README.md").read_text(encoding="utf-8").partition("| chapter |")[0]
-    assert len((spec_dir() / "common" / "Dispatcher.tla").read_text(encoding="utf-8").splitlines()) <= 180
+@pytest.mark.parametrize(("page", "module"), [(ONE_PAGE, "Dispatcher"), (RAFT_PAGE, "Figure2")])
+def test_the_course_starts_with_each_protocol_on_one_page_of_at_most_180_lines(page: Path, module: str) -> None:
+    assert page.name in (COURSE / "README.md").read_text(encoding="utf-8").partition("| chapter |")[0]
+    assert len((spec_dir() / "common" / f"{module}.tla").read_text(encoding="utf-8").splitlines()) <= 180
 
 
-@pytest.mark.parametrize("page", [ONE_PAGE, *CHAPTERS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [ONE_PAGE, RAFT_PAGE, *CHAPTERS], ids=lambda page: page.stem)
 def test_the_lines_of_the_spec_on_a_page_are_the_specs(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     quotes = list(re.finditer(r"^```tla\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
@@ -409,7 +411,7 @@ def test_the_lines_of_the_spec_on_a_page_are_the_specs(page: Path) -> None:
         assert quote[1] in (page.parent / target).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [ONE_PAGE, *CHAPTERS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [ONE_PAGE, RAFT_PAGE, *CHAPTERS], ids=lambda page: page.stem)
 def test_the_models_that_a_page_names_are_there(page: Path) -> None:
     from lockstep.systems.registry import model_names
 

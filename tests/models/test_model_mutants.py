@@ -19,7 +19,7 @@ from lockstep.base.package_data import spec_dir
 from lockstep.base.verdict import Verdict
 from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
-from lockstep.systems.registry import manifest
+from lockstep.systems.registry import manifest, model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
@@ -501,7 +501,8 @@ MUTANTS = [
     ),
 ]
 
-#: Rules of the ladder, from DLedger by Dispatcher to ReplicatedLog: each layer without one is no step of the next.
+#: Rules of the ladders, from DLedger by Dispatcher and from hashicorp/raft by Figure2 to ReplicatedLog: each layer
+#: without one is no step of the next.
 LADDER = [
     Mutant(
         "dispatcher_commits_what_a_minority_stores",
@@ -599,6 +600,102 @@ LADDER = [
         "refines_dispatcher",
         "RefinesDispatcher",
     ),
+    Mutant(
+        "figure_2_commits_what_a_minority_stores",
+        "Figure2",
+        "QuorumIndexBySorting(state.matchIndexes)",
+        "Max({state.matchIndexes[p] : p \\in Node})",
+        "figure2_elections",
+        "RefinesReplicatedLog",
+    ),
+    Mutant(
+        "figure_2_commits_an_entry_of_an_earlier_term_alone",
+        "Figure2",
+        "IF quorum >= state.startIndex THEN quorum ELSE 0",
+        "quorum",
+        "figure2_prior_term",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "figure_2_commits_what_the_leader_may_not_hold",
+        "Figure2",
+        "Min({m.leaderCommitIndex, EndOf(m)})",
+        "Min({m.leaderCommitIndex, LastIndex(state)})",
+        "figure2_elections",
+        "LearntIsCommitted",
+    ),
+    Mutant(
+        "figure_2_commits_past_the_end",
+        "Figure2",
+        "Min({m.leaderCommitIndex, EndOf(m)})",
+        "m.leaderCommitIndex",
+        "figure2_three",
+        "IndexOrder",
+    ),
+    Mutant(
+        "figure_2_votes_whatever_the_log",
+        "Figure2",
+        " /\\ ~HasBetterLog(voter, m)",
+        "",
+        "figure2_elections",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "figure_2_votes_twice_in_a_term",
+        "Figure2",
+        "voter.votedFor \\in {NoNode, m.src} /\\ ",
+        "",
+        "figure2_three",
+        "ElectionSafety",
+    ),
+    Mutant(
+        "figure_2_stores_behind_another_entry",
+        "Figure2",
+        "holds == TermAt(state, m.prevLogEntry) = m.prevLogTerm",
+        "holds == m.prevLogEntry <= LastIndex(state)",
+        "figure2_prior_term",
+        "LogMatching",
+    ),
+    Mutant(
+        "raft_commits_what_a_minority_stores",
+        "Leader",
+        "sorted[(IF HalfCommits THEN size \\div 2 ELSE (size - 1) \\div 2) + 1]",
+        "sorted[size]",
+        "refines_figure2",
+        "RefinesFigure2",
+    ),
+    Mutant(
+        "raft_commits_an_entry_of_an_earlier_term_alone",
+        "Leader",
+        " /\\ index >= before.leaderState.startIndex",
+        "",
+        "refines_figure2_prior_term",
+        "RefinesFigure2",
+    ),
+    Mutant(
+        "raft_commits_what_the_leader_may_not_hold",
+        "Follower",
+        "IF CommitsUnverified THEN LastIndex(state) ELSE EndOfRequest(m)",
+        "LastIndex(state)",
+        "refines_figure2_terms",
+        "RefinesFigure2",
+    ),
+    Mutant(
+        "raft_deletes_entries_that_do_not_conflict",
+        "Follower",
+        "    \\/ TruncatesAlways\n",
+        "    \\/ TRUE\n",
+        "refines_figure2_lossy",
+        "RefinesFigure2",
+    ),
+    Mutant(
+        "raft_votes_whatever_the_log",
+        "ElectionRules",
+        '    ELSE IF HasBetterLog(voter, m) THEN "BETTER_LOG"\n    ELSE "VOTES"\n\nLeavesTerm',
+        '    ELSE "VOTES"\n\nLeavesTerm',
+        "refines_figure2_prior_term",
+        "RefinesFigure2",
+    ),
 ]
 MUTANTS += LADDER
 
@@ -640,12 +737,13 @@ UNSEEN = [
 def mutated(mutant: Mutant | Unseen, folder: Path) -> Manifest:
     """Copy the spec with this one edit and return the manifest of the copy."""
     shutil.copytree(spec_dir(), folder / "spec")
-    spec = folder / "spec"
-    (module,) = (each for place in ("dledger", "common") for each in (spec / place).glob(f"{mutant.module}.tla"))
+    models = folder / "spec" / model_named(mutant.model)[0].path.parent.relative_to(spec_dir())
+    places = (models.parent, folder / "spec" / "common")
+    (module,) = (each for place in places for each in place.glob(f"{mutant.module}.tla"))
     original = module.read_text(encoding="utf-8")
     assert original.count(mutant.old) == 1
     module.write_text(original.replace(mutant.old, mutant.new), encoding="utf-8")
-    return load_manifest(folder / "spec" / "dledger" / "models" / "manifest.toml")
+    return load_manifest(models / "manifest.toml")
 
 
 def checking(copy: Manifest, model: str, name: str | None) -> Path:
@@ -711,9 +809,8 @@ def test_a_rule_that_no_property_sees_changes_nothing_in_a_model(mutant: Unseen,
 
 
 def test_a_property_that_a_mutant_breaks_holds_of_the_spec_in_that_model() -> None:
-    pinned = manifest()
     for mutant in MUTANTS:
-        entry = pinned.model(mutant.model)
+        pinned, entry = model_named(mutant.model)
         text = pinned.files(entry)[1].read_text(encoding="utf-8")
         assert mutant.violates in cfg_section(text, *INVARIANTS, *STEPS), mutant.name
         assert entry.result == "holds" if mutant.reached else entry.witness, mutant.name
