@@ -786,6 +786,10 @@ def test_a_rule_taken_out_breaks_a_named_property(mutant: Mutant, tmp_path: Path
         assert found.complete
 
 
+#: The modules that a refinement instances: TLC says where in them the violated step stands, and names no property.
+INSTANCED = ("Dispatcher", "Figure2", "ReplicatedLog")
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
 def test_tlc_agrees_that_a_rule_taken_out_breaks_a_named_property(mutant: Mutant, tmp_path: Path) -> None:
@@ -795,7 +799,11 @@ def test_tlc_agrees_that_a_rule_taken_out_breaks_a_named_property(mutant: Mutant
         copy, msgspec.structs.replace(copy.model(mutant.model), cfg=str(alone.relative_to(copy.path.parent)))
     )
     assert result.verdict is (Verdict.VIOLATED if mutant.reached else Verdict.HOLDS), result.reason
-    assert not mutant.reached or (result.violation is not None and result.violation.label == mutant.violates)
+    if mutant.reached:
+        assert result.violation is not None
+        found = result.violation
+        at = found.location.module if found.name is None and found.location is not None else None
+        assert found.name == mutant.violates or (mutant.violates.startswith("Refines") and at in INSTANCED)
 
 
 @pytest.mark.nightly
