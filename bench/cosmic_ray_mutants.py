@@ -14,6 +14,7 @@ docs/measured/mutants.md has the sums of a run.
 
 from __future__ import annotations
 
+import inspect
 import json
 import multiprocessing
 import os
@@ -68,7 +69,7 @@ def functions(source: str, path: str) -> Counter[tuple[Any, ...]]:
         for each in left.pop().co_consts:
             if isinstance(each, CodeType):
                 left.append(each)
-                if not each.co_name.startswith("<"):
+                if each.co_flags & inspect.CO_OPTIMIZED:  # no class: its body holds the annotations
                     found[essence(each)] += 1
     return found
 
@@ -218,12 +219,12 @@ def read(results: Path) -> list[dict[str, Any]]:
 
 def sums(mutants: Path, results: Path) -> None:
     """Print how many each judge noticed first, and those that survive."""
-    total = len(mutants.read_text(encoding="utf-8").splitlines())
-    found = [each for each in read(results) if not each["mutant"].endswith("as it is")]
+    drawn = {json.loads(line)["mutant"] for line in mutants.read_text(encoding="utf-8").splitlines()}
+    found = [each for each in read(results) if each["mutant"] in drawn]
     for system in MODULES:
         counts = Counter(each["by"] or "nothing" for each in found if each["system"] == system)
         print(f"{system}: {counts.total()} judged: {dict(counts.most_common())}")
-    print(f"{len(found)} of {total} judged")
+    print(f"{len(found)} of {len(drawn)} judged")
     for each in found:
         if not each["by"]:
             print(each["mutant"])
