@@ -39,7 +39,7 @@ deep: java $(READY) ## Check the slower models alone.
 	@$(BIN)/lockstep verify --tier deep $(ARGS)
 
 test: java $(READY) ## Run the test-suite.
-	@$(PYTEST) --dist loadfile $(ARGS)
+	@$(PYTEST) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 nightly: java $(READY) ## Run the tests that take longer: larger graphs beside TLC, thousands of terms.
 	@$(PYTEST) --dist worksteal -m nightly $(ARGS)

@@ -370,6 +370,45 @@ def test_ctrl_c_stops_it_with_exit_code_0_and_leaves_nothing(tmp_path: Path) -> 
         socket.create_connection((str(url.hostname), url.port or 0))
 
 
+#: Serves a game, and presses Ctrl-C when a connection has its thread, which has not come to its socket yet.
+INTERRUPTED = """
+import os, signal, time
+from lockstep.jobs.play.play_server import PlayServer
+
+def process_request(server, request, address):
+    accept(server, request, address)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def finish_request(server, request, address):
+    time.sleep(0.2)
+    handle(server, request, address)
+
+def server_close(server):
+    time.sleep(0.5)
+    close(server)
+
+accept, PlayServer.process_request = PlayServer.process_request, process_request
+handle, PlayServer.finish_request = PlayServer.finish_request, finish_request
+close, PlayServer.server_close = PlayServer.server_close, server_close
+from lockstep.cli.command_line import main
+main()
+"""
+
+
+def test_ctrl_c_as_a_connection_is_accepted_is_no_error() -> None:
+    """Its thread gets a socket that is open, whatever happens to the server meanwhile."""
+    command = [sys.executable, "-c", INTERRUPTED, "play", "--spec", str(LOCK_SERVICE)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear) as child:
+        try:
+            assert child.stdout is not None
+            url = urllib.parse.urlsplit(child.stdout.readline().strip())
+            with socket.create_connection((str(url.hostname), url.port or 0)):
+                out, err = child.communicate(timeout=20)
+        finally:
+            child.kill()
+    assert (child.returncode, out, err) == (0, "", "Ctrl-C stops it.\n")
+
+
 def test_a_port_that_is_taken_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -93,7 +93,7 @@ def verified_by(systems: Mapping[str, System]) -> list[str]:
     return [plan for system in systems.values() if system.simulator for plan in system.simulator.verified]
 
 
-@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.nightly)])
 def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_much_was_compared(
     stride: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +108,7 @@ def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_mu
     job = Job(printed.append, lambda text: None, seeds=1, events=60)
     job._fleet(spark, tmp_path)
     plans = verified_by(some)
-    assert len(plans) >= 3
+    assert len(plans) >= len(some)
     found = [("cluster", f"{plan} 1", Verdict.HOLDS) for plan in plans]
     # No floor is stated for one cluster with this few events.
     found += [("floor", plan, Verdict.INCONCLUSIVE) for plan in plans]

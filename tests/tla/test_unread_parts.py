@@ -204,7 +204,7 @@ def silent(spec: Spec, most: int) -> tuple[Counter[str], set[str]]:
 
 
 def test_no_operator_answers_otherwise_where_a_part_is_not_read(spec: Spec) -> None:
-    asked, differ = silent(spec, 700)
+    asked, differ = silent(spec, 350)
     assert differ == set()
     assert len(asked) > 45
     assert {"_is_a_bag", "_eq", "_member", "_to_string", "_union_over", "_select_seq"} <= set(asked)

@@ -141,6 +141,9 @@ def _serve(game: Game, at: int, port: int, opens: bool) -> int:
         server = PlayServer(requests, port)
     except OSError as error:
         raise BadInputError(f"cannot listen on port {port}: {error.strerror or error}") from error
+    # In a thread of its own: an interrupt is raised in this one, not as a connection is handed to its thread, where
+    # socketserver closes the connection under it.
+    serving = threading.Thread(target=server.serve_forever, daemon=True)
     with server:
         try:
             click.echo(f"{server.url}")
@@ -148,7 +151,13 @@ def _serve(game: Game, at: int, port: int, opens: bool) -> int:
             if opens:
                 # Some browsers end only when their window is closed; the page is served meanwhile.
                 threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
-            server.serve_forever()
+            serving.start()
+            try:
+                # In short waits: a signal that arrives just before a wait does not end it.
+                while serving.is_alive():
+                    serving.join(0.2)
+            finally:
+                server.shutdown()
         except Interrupted as error:
             if error.number != signal.SIGINT:
                 raise

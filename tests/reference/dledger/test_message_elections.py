@@ -239,6 +239,15 @@ class TestTransfer:
         assert not node.can_append_as_leader("b")
         assert node.transfer_code("n3", Term(1)) is TransferCode.LEADER_TRANSFERRING
 
+    @pytest.mark.parametrize(
+        ("count", "code"), [(999, TransferCode.SUCCESS), (1000, TransferCode.FALL_BEHIND_TOO_MUCH)]
+    )
+    def test_a_peer_that_lacks_a_thousand_entries_is_not_handed_over_to(self, count: int, code: TransferCode) -> None:
+        """DLedgerConfig.maxLeadershipTransferWaitIndex is 1000."""
+        node = leader_of(1, *map(str, range(count)))
+        assert node.peer_water_marks["n2"] == -1
+        assert node.transfer_code("n2", Term(1)) is code
+
     @pytest.mark.parametrize("code", [TransferCode.TAKE_LEADERSHIP_FAILED, TransferCode.SUCCESS])
     def test_a_leader_that_still_leads_the_term_takes_them_again_whatever_the_answer(self, code: TransferCode) -> None:
         node = leader_of(1)

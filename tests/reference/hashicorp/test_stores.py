@@ -37,6 +37,13 @@ def test_nothing_keeps_a_log_from_having_gaps() -> None:
     assert (stores.first_index(), stores.last_index(), sorted(stores.logs)) == (2, 7, [2, 7])
 
 
+@pytest.mark.parametrize("gap", [1, 2, 3])
+def test_a_range_is_whole_only_with_its_first_and_its_last_entry(gap: int) -> None:
+    stores = Stores().store_logs(logs(1, 2, 3, 4, 5))
+    assert stores.has_range(Index(1), Index(3))
+    assert not stores.delete_range(Index(gap), Index(gap)).has_range(Index(1), Index(3))
+
+
 def test_both_ends_of_a_range_are_deleted_and_what_is_not_there_is_no_error() -> None:
     stores = Stores().store_logs(logs(1, 2, 3, 4)).delete_range(Index(3), Index(9))
     assert sorted(stores.logs) == [1, 2]

@@ -153,14 +153,20 @@ def _short(node: ast.AST) -> str:
 @contextmanager
 def planted(mutant: Mutant) -> Iterator[None]:
     """Put the mistake into every function object that runs the method, wherever it is held; take it out again."""
-    whole = compile(_mutated(mutant), str(mutant.path), "exec")
+    with planted_code(compile(_mutated(mutant), str(mutant.path), "exec")):
+        yield
+
+
+@contextmanager
+def planted_code(whole: types.CodeType) -> Iterator[None]:
+    """Put the code of a mutated module into every function object that runs the module's own; take it out again."""
     codes = {(code.co_qualname, code.co_firstlineno): code for code in _codes(whole)}
     held = [
         (each, each.__code__)
         for each in gc.get_objects()
-        if type(each) is types.FunctionType and each.__code__.co_filename == str(mutant.path)
+        if type(each) is types.FunctionType and each.__code__.co_filename == whole.co_filename
     ]
-    assert held, f"{mutant.path.name} is not imported: the mistake would be nowhere"
+    assert held, f"{whole.co_filename} is not imported: the mistake would be nowhere"
     try:
         for function, code in held:
             function.__code__ = codes[code.co_qualname, code.co_firstlineno]

@@ -119,13 +119,13 @@ def test_a_leader_that_never_pushes_leaves_no_trace_and_is_noticed_by_asking_and
     mutant = the_first("has_entry", "0 <= index < len(self.log)", "0 < index < len(self.log)")
     with planted(mutant):
         assert REFERENCE.by_traces(["ordered"]) == ""
-        assert REFERENCE.by_asking(["ordered"]).startswith("ordered 1: refused ")
+        assert REFERENCE.by_asking(["ordered"], seeds=[2]).startswith("ordered 2: refused ")
         floor = REFERENCE.by_floors(["ordered"])
     assert floor.startswith("ordered: missing ")
     assert {"DoAppend", "HandleDoAppend", "entries committed"} <= set(
         floor.removeprefix("ordered: missing ").split(", ")
     )
-    assert REFERENCE.by_asking(["ordered"]) == ""
+    assert REFERENCE.by_asking(["ordered"], seeds=[2]) == ""
 
 
 # ---- Too lax, or with another result ----

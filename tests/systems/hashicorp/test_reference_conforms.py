@@ -142,11 +142,15 @@ def test_every_action_must_be_reached_by_some_plan() -> None:
     assert {*actions(*spec.actions.keys() - faults), *(("fault", name) for name in faults)} <= required
 
 
-def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
+def test_what_is_excused_as_rare_is_of_plans_and_parts_that_exist() -> None:
     everything = all_parts(covering_spec("raft_whole"))
     for each in RARE_PARTS:
         assert set(each.plans) <= set(PLANS)
         assert everything & set(each.what)
+
+
+@pytest.mark.nightly
+def test_what_is_argued_to_be_unreachable_is_so_in_some_plan() -> None:
     for argument in UNREACHABLE:
         assert argument.what
         cases = {argument.where(conditions(plan, spec_of(plan))) for plan in PLANS}
