@@ -273,7 +273,7 @@ def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("late_truncated", "; did you mean late_truncate or late_truncate_bug or deposed_truncate? all are in "),
+        ("late_truncated", "; did you mean late_truncate or late_truncate_bug or witness_late_truncate? all are in "),
         ("zzz", "; all are in "),
     ],
 )

@@ -117,9 +117,9 @@ MCMaySendToHolder(n, peer) == node[n].log # << >> /\ node[peer].log # << >> /\ M
 \* Only nodes that have entries stand for election.
 MCMayElectHolder(n) == node[n].log # << >> /\ MCMayElect(n)
 
-\* A group of five with three leaders.  x, of term 1, and w hold two entries of that term, and x is about to push
-\* the second to the learner, which has the first, as all have.  z, of term 2, has another second entry.  w leads
-\* term 3, and the learner and the fifth node follow it.  Nothing is committed.
+\* A group of five with three leaders.  x, of term 1, and w hold two entries of that term, and x is about
+\* to push the second to the learner, which has the first, as all have.  z, of term 2, has another second
+\* entry.  w leads term 3, and the learner and the fifth node follow it.  Nothing is committed.
 LearnerHasThreeLeaders ==
     \E x \in Peers(Learner) : \E w \in Peers(Learner) \ {x} : \E z \in Peers(Learner) \ {x, w} :
     LET entry(t) == [term |-> t, value |-> CHOOSE value \in Value : TRUE]

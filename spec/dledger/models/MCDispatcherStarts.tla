@@ -34,14 +34,14 @@ TwoCommitted ==
 
 TwoCommittedNext == MCNext /\ TalksWith(n2)
 
-\* n1 leads term 1, and is to push its second entry to n5; n3 has that entry.  n2 leads term 2, and has another one.
-\* n3 leads term 3, and n4 and n5 follow it.
+\* n1 leads term 1, and is to push its second entry to n5; n3 has that entry.  n2 leads term 2, and has
+\* another one.  n3 leads term 3, and n4 and n5 follow it.
 ThreeLeaders ==
     LET first  == <<Entry(1)>>
         second == <<Entry(1), Entry(1)>>
         leads  == [State(n1, "LEADER", 1, second, -1) EXCEPT
                       !.dispatchers[n5] = Appending(1),
-                      !.peerWaterMarks = [n \in Node |-> IF n \in {n1, n3} THEN 1 ELSE IF n = n5 THEN 0 ELSE -1]]
+                      !.peerWaterMarks = n1 :> 1 @@ n3 :> 1 @@ n5 :> 0 @@ NoMarks]
     IN  /\ node = (n1 :> leads @@ n2 :> State(n2, "LEADER", 2, <<Entry(1), Entry(2)>>, -1)
                    @@ n3 :> State(n3, "LEADER", 3, second, -1)
                    @@ n4 :> State(n4, "FOLLOWER", 3, first, -1) @@ n5 :> State(n5, "FOLLOWER", 3, first, -1))

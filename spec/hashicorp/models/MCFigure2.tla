@@ -16,7 +16,8 @@ FewUnderWay(sent) == {few \in SUBSET sent : Cardinality(few) <= MaxMessages}
 Never(n) == FALSE
 Symmetry == Permutations(Node)
 
-\* Figure 8 of the paper, where (c) begins: `a` led term 2, `b` term 3, and no other node has stored their no-ops.
+\* Figure 8 of the paper, where (c) begins: `a` led term 2, `b` term 3, and no other node has stored their
+\* no-ops.
 \* In term 4 `a` leads once more.
 InitPriorTerm ==
     \E a, b \in Node :
