@@ -529,6 +529,14 @@ LADDER = [
         "IndexOrder",
     ),
     Mutant(
+        "dispatcher_elects_in_a_term_that_a_voter_is_in",
+        "Dispatcher",
+        "LET term == 1 + Max({node[q].currTerm : q \\in voters}) IN",
+        "LET term == Max({1} \\cup {node[q].currTerm : q \\in voters}) IN",
+        "dispatcher_three",
+        "ElectionSafety",
+    ),
+    Mutant(
         "dispatcher_elects_whatever_the_log",
         "Dispatcher",
         " /\\ \\A q \\in voters : ~IsBetter(node[q], node[n])",

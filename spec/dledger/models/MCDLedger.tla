@@ -92,8 +92,8 @@ MCMaySendToLearner(n, peer) == peer = Learner /\ MCMaySend(n, peer)
 
 SymmetryOfOthers == Permutations(Peers(Learner))
 
-\* A group of five, where y leads term 3.  Of entries of term 1 y has two and x, which follows it, three; z,
-\* which led term 2, has two others.  The rest have nothing, and nothing is committed.
+\* A group of five, where y leads term 3, elected by all but z.  Of entries of term 1 y has two and x, which
+\* follows it, three; z, which led term 2, has two others.  The rest have nothing, and nothing is committed.
 TwoFollowLaterLeader ==
     \E x \in Node : \E y \in Peers(x) : \E z \in Peers(x) \ {y} :
     LET entry(t) == [term |-> t, value |-> CHOOSE value \in Value : TRUE]
@@ -103,8 +103,11 @@ TwoFollowLaterLeader ==
                       [] OTHER -> << >>
     IN  /\ node = [n \in Node |->
                      [InitNode(n) EXCEPT !.currTerm = IF n = z THEN 2 ELSE 3,
-                                         !.leaderId = IF n = z THEN z ELSE y,
-                                         !.role = IF n = y THEN "LEADER" ELSE "FOLLOWER",
+                                         !.leaderId = IF n = z THEN NoNode ELSE y,
+                                         !.currVoteFor = IF n = z THEN z ELSE y,
+                                         !.votes = IF n = y THEN Node \ {z} ELSE {},
+                                         !.role = IF n = y THEN "LEADER"
+                                                  ELSE IF n = z THEN "CANDIDATE" ELSE "FOLLOWER",
                                          !.log = LogOf(n), !.disk = LogOf(n),
                                          !.ledgerEndTerm = EndTerm(LogOf(n))]]
         /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
@@ -130,6 +133,10 @@ LearnerHasThreeLeaders ==
         Begins(n) == [InitNode(n) EXCEPT !.currTerm = TermOf(n), !.log = LogOf(n), !.disk = LogOf(n),
                                          !.role = IF n \in {w, x, z} THEN "LEADER" ELSE "FOLLOWER",
                                          !.leaderId = IF n \in {w, x, z} THEN n ELSE w,
+                                         !.currVoteFor = IF n \in {x, z} THEN n ELSE w,
+                                         !.votes = CASE n = x -> {x, w, Learner}
+                                                     [] n \in {w, z} -> Node \ ({w, x, z} \ {n})
+                                                     [] OTHER -> {},
                                          !.ledgerEndTerm = EndTerm(LogOf(n))]
         appending == [InitDispatcher EXCEPT !.type = "APPEND", !.term = 1, !.writeIndex = 1]
         marks     == [p \in Node |-> IF p \in {x, w} THEN 1 ELSE IF p = Learner THEN 0 ELSE -1]

@@ -15,6 +15,9 @@ FewUnderWay(sent) == {few \in SUBSET sent : Cardinality(few) <= MaxMessages}
 
 Symmetry == Permutations(Node)
 
+\* INV ElectionSafety: a term has at most one leader.
+ElectionSafety == \A n, m \in Node : Leads(n) /\ Leads(m) /\ node[n].currTerm = node[m].currTerm => n = m
+
 \* INV CommittedIsStored: a majority holds each committed entry, from its commit on.
 CommittedIsStored == \A c \in committed : IsQuorum({n \in Node : Holds(node[n], c.index, c.entry)}, Node)
 
