@@ -409,6 +409,27 @@ def test_ctrl_c_as_a_connection_is_accepted_is_no_error() -> None:
     assert (child.returncode, out, err) == (0, "", "Ctrl-C stops it.\n")
 
 
+#: The planted mistake: an error ends the thread that serves.
+FAILING = """
+from lockstep.jobs.play.play_server import PlayServer
+
+def service_actions(server):
+    raise OSError("planted")
+
+PlayServer.service_actions = service_actions
+from lockstep.cli.command_line import main
+main()
+"""
+
+
+def test_a_server_that_ends_by_itself_is_an_error() -> None:
+    command = [sys.executable, "-c", FAILING, "play", "--spec", str(LOCK_SERVICE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode not in (0, 1, 2)
+    assert "OSError: planted" in done.stderr
+    assert "the server has ended by itself" in done.stderr
+
+
 def test_a_port_that_is_taken_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

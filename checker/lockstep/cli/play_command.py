@@ -158,7 +158,8 @@ def _serve(game: Game, at: int, port: int, opens: bool) -> int:
                     serving.join(0.2)
             finally:
                 server.shutdown()
+            raise RuntimeError("the server has ended by itself")
         except Interrupted as error:
             if error.number != signal.SIGINT:
                 raise
-    return 0
+            return 0

@@ -209,6 +209,21 @@ class WatchedSteps:
         return {"action": action}
 
 
+class PhasedSchedule:
+    """A base beside a class of schedules: in a phase some of the nodes sleep, and one of them alone may contend."""
+
+    #: The nodes that act, None for all.
+    awake: frozenset[str] | None = None
+    #: Whether nothing is sent to those that do not act.
+    silent = False
+    #: The only node that stands for election, None for any.
+    contender: str | None = None
+
+    def is_left_out(self, peer: str) -> bool:
+        """Return whether nothing is sent to a peer, since only those who act are sent to."""
+        return self.silent and self.awake is not None and peer not in self.awake
+
+
 def is_full(group: AnyGroup) -> bool:
     """Return whether a random walk doubles no more messages."""
     return sum(map(len, group.network.channels.values())) >= MAX_UNDER_WAY

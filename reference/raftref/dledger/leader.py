@@ -129,6 +129,7 @@ class EntryDispatcher(Node):
         )
 
     def _serves(self, dispatcher: DispatcherState) -> bool:
+        """Return whether the node leads the term of a dispatcher."""
         return self.is_leader and dispatcher.term == self.member_state.curr_term
 
     @action(when=can_do_truncate)

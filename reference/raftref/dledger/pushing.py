@@ -23,12 +23,7 @@ class PushingDispatcher(EntryDispatcher):
     def _appending(self, peer: NodeId) -> bool:
         """The dispatcher for the peer is in its loop in APPEND."""
         dispatcher = self.dispatchers[peer]
-        return (
-            self.is_leader
-            and dispatcher.term == self.member_state.curr_term
-            and dispatcher.type is PushType.APPEND
-            and dispatcher.awaiting is None
-        )
+        return self._serves(dispatcher) and dispatcher.type is PushType.APPEND and dispatcher.awaiting is None
 
     def _is_full(self, peer: NodeId) -> bool:
         return len(self.dispatchers[peer].pendings) >= MAX_PENDING_SIZE

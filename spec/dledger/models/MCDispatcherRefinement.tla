@@ -66,7 +66,8 @@ LearnerHasOthers ==
                       [] n = leader -> <<entry(1), entry(2)>>
                       [] OTHER -> <<entry(1)>>
     IN  /\ node = [n \in Node |->
-                     [InitNode(n) EXCEPT !.currTerm = 2, !.leaderId = leader,
+                     [InitNode(n) EXCEPT !.currTerm = 2, !.leaderId = leader, !.currVoteFor = leader,
+                                         !.votes = IF n = leader THEN Peers(Learner) ELSE {},
                                          !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
                                          !.log = LogOf(n), !.disk = LogOf(n),
                                          !.ledgerEndTerm = EndTerm(LogOf(n))]]

@@ -17,8 +17,7 @@ Never(n) == FALSE
 Symmetry == Permutations(Node)
 
 \* Figure 8 of the paper, where (c) begins: `a` led term 2, `b` term 3, and no other node has stored their
-\* no-ops.
-\* In term 4 `a` leads once more.
+\* no-ops.  In term 4 `a` leads once more.
 InitPriorTerm ==
     \E a, b \in Node :
     LET own(n)   == IF n = a THEN <<EntryOf(2, "Noop", NoNode)>>

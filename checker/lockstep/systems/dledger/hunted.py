@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from lockstep.systems.dledger.hunted_properties import PROPERTIES, DLedgerWatch
-from lockstep.systems.hunted_group import Hunted, WatchedSteps, arguments_of, is_full, weather_of
+from lockstep.systems.hunted_group import Hunted, PhasedSchedule, WatchedSteps, arguments_of, is_full, weather_of
 from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.messages import Message, NodeId
@@ -75,15 +75,8 @@ class WatchedCluster(WatchedSteps, Cluster):
     """A group whose steps are listened to."""
 
 
-class HuntedSchedule(Schedule):
-    """A schedule in which some nodes may sleep, and that can leave all work but elections alone."""
-
-    #: The nodes that act, None for all.
-    awake: frozenset[str] | None = None
-    #: Whether nothing is sent to those that do not act.
-    silent = False
-    #: The only node that stands for election and is voted for, None for any.
-    contender: str | None = None
+class HuntedSchedule(PhasedSchedule, Schedule):
+    """A schedule of phases, that can leave all work but elections alone. Only a contender is voted for."""
 
     def in_role(self, *roles: Role) -> list[NodeId]:
         """Return the nodes in one of these roles that act."""
@@ -111,7 +104,7 @@ class HuntedSchedule(Schedule):
 
     def is_full(self, node: NodeId, peer: NodeId) -> bool:
         """Return whether nothing is sent to a peer: its channel is full, or only who acts is sent to."""
-        return super().is_full(node, peer) or (self.silent and self.awake is not None and peer not in self.awake)
+        return super().is_full(node, peer) or self.is_left_out(peer)
 
     def follow_election(self, plan: FaultPlan) -> None:
         """Go on as follow_plan does, with elections alone for ordinary work."""

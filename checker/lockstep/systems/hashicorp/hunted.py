@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from lockstep.systems.hashicorp.hunted_properties import PROPERTIES, HashicorpWatch
-from lockstep.systems.hunted_group import Hunted, WatchedSteps, arguments_of, is_full, weather_of
+from lockstep.systems.hunted_group import Hunted, PhasedSchedule, WatchedSteps, arguments_of, is_full, weather_of
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.hashicorp_raft import ACTIONS
 from raftref.hashicorp.membership import ChangeCommand
@@ -62,15 +62,11 @@ class WatchedCluster(WatchedSteps, Cluster):
     """A group whose steps are listened to."""
 
 
-class HuntedSchedule(Schedule):
-    """A schedule in which some servers may sleep, and that can leave all work but elections alone."""
+class HuntedSchedule(PhasedSchedule, Schedule):
+    """A schedule of phases, that can leave all work but elections alone.
 
-    #: The servers that act, None for all.
-    awake: frozenset[str] | None = None
-    #: Whether nothing is sent to those that do not act.
-    silent = False
-    #: The only server that begins another campaign when its first has failed, None for any.
-    contender: str | None = None
+    Only a contender begins another campaign when its first has failed.
+    """
 
     def in_role(self, *roles: Role) -> list[Server]:
         """Return the servers in one of these roles that act."""
@@ -93,7 +89,7 @@ class HuntedSchedule(Schedule):
 
     def is_full(self, node: NodeId, peer: NodeId) -> bool:
         """Return whether nothing is sent to a peer: its channel is full, or only who acts is sent to."""
-        return super().is_full(node, peer) or (self.silent and self.awake is not None and peer not in self.awake)
+        return super().is_full(node, peer) or self.is_left_out(peer)
 
     def follow_election(self, plan: FaultPlan) -> None:
         """Go on as follow_plan does, with elections alone for ordinary work."""
