@@ -43,6 +43,7 @@ from lockstep.hunt.search import Search
 from lockstep.models.model_manifest import load_manifest
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
+from lockstep.systems.hunted_group import Hunted
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.simulated_clusters import Reference
 from lockstep.systems.trace_specs import trace_spec
@@ -57,9 +58,6 @@ REFERENCES: Mapping[str, tuple[Reference[Any], Any]] = {
 }
 #: The names of their specs.
 SPECS = {"dledger": "DLedger", "hashicorp": "HashicorpRaft"}
-#: The properties that may fail with every flaw repaired, as docs/hunt.md says: a cluster that violates one of them
-#: shows no flaw.
-KNOWN = {"DLedger": {"CommittedEntriesStayProp"}, "HashicorpRaft": set[str]()}
 #: The events of each cluster, and the steps after which a check both ways tries every action.
 EVENTS, PROBED_STEPS = 400, 12
 #: A command is given up after this many times its processor time, as other work may have most of the processor.
@@ -88,7 +86,7 @@ def spent() -> float:
 
 
 def command(*words: str, seconds: float) -> Any:
-    """Run lockstep and return its JSON; None where the time is up."""
+    """Run lockstep and return its JSON; None where the time is up. A tool that died is no result."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "lockstep", *words, "--format", "json"],
@@ -98,6 +96,8 @@ def command(*words: str, seconds: float) -> Any:
         )
     except subprocess.TimeoutExpired:
         return None
+    if done.returncode not in (0, 1, Verdict.INCONCLUSIVE.exit_code):
+        raise SystemExit(f"lockstep {' '.join(words)}: exit code {done.returncode}: {done.stderr.decode()}")
     return json.loads(done.stdout)
 
 
@@ -145,11 +145,19 @@ def by_clusters(reference: Reference[Any], flaw: str, judge: Judge, seconds: flo
     raise AssertionError("clusters never end")
 
 
+@functools.cache
+def hunted(spec: str) -> Hunted:
+    """Return the parts of a system from which hunts are made."""
+    make = SYSTEMS[spec].hunted
+    assert make is not None
+    return make()
+
+
 def by_property(header: Header, reference: Reference[Any], plan: Any, seed: int, flaw: str) -> str:
-    """Return the property that fails in a cluster, by the spec that has the flaw."""
+    """Return the property that fails in a cluster, by the spec that has the flaw, and fails in no repaired one."""
     verdict = _checked(header, reference, plan, seed, {})
     failed = (each.name for each in verdict.findings if each.kind == "property")
-    return next((name for name in failed if name not in KNOWN[reference.spec]), "")
+    return next((name for name in failed if name not in hunted(reference.spec).may_fail_repaired), "")
 
 
 def by_trace(header: Header, reference: Reference[Any], plan: Any, seed: int, flaw: str) -> str:
@@ -177,11 +185,9 @@ def _checked(header: Header, reference: Reference[Any], plan: Any, seed: int, sw
 
 def by_hunt(system: str, flaw: str, seconds: float) -> Cell:
     """Return the property that Hypothesis finds violated, and not without the flaw."""
-    make = SYSTEMS[SPECS[system]].hunted
-    assert make is not None
-    hunted = make()
-    flaws = (flaw, *hunted.together.get(flaw, ()))
-    target = Target(hunted, 4 if flaw == "EvenQuorum" else 3, flaws, frozenset(hunted.properties), because=True)
+    parts = hunted(SPECS[system])
+    flaws = (flaw, *parts.together.get(flaw, ()))
+    target = Target(parts, 4 if flaw == "EvenQuorum" else 3, flaws, frozenset(parts.properties), because=True)
     search = Search(target, 1, seconds, shrink_seconds=0, clock=spent)
     found = search.run()
     if found is None or found.violation is None:

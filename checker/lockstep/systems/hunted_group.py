@@ -161,6 +161,7 @@ class Hunted:
     """A system as a search needs it.
 
     `flaws`, `features` and `properties` are names; `together` are the flaws that one needs beside it to show.
+    `may_fail_repaired` are the properties that may fail with every flaw repaired.
     `parts` are the actions by the part of the protocol, such as elections; a random walk takes those of a few parts.
     `sizes` are the numbers of nodes that a group may have.
 
@@ -174,6 +175,7 @@ class Hunted:
     features: tuple[str, ...]
     properties: tuple[str, ...]
     together: Mapping[str, tuple[str, ...]]
+    may_fail_repaired: frozenset[str]
     parts: Mapping[str, tuple[str, ...]]
     sizes: range
     weather: Weather
