@@ -21,6 +21,7 @@ from typing import Any
 
 from lockstep.hunt.example import Target
 from lockstep.hunt.search import Search, without_needless_steps
+from lockstep.systems.hunted_group import NODES
 from lockstep.systems.registry import SYSTEMS
 
 #: The flaws that break a property of safety, each with the property that counts; None stands for any. Those by which
@@ -89,18 +90,26 @@ def results(path: Path) -> list[dict[str, Any]]:
 
 def table(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table in Markdown."""
-    yield "| Flaw | Found | Median | Worst | Property | Steps | Farthest, where not found |"
-    yield "|---|---|---|---|---|---|---|"
-    for flaw, nodes in dict.fromkeys((each["flaw"], each["nodes"]) for each in found):
-        runs = [each for each in found if (each["flaw"], each["nodes"]) == (flaw, nodes)]
-        hits = [each for each in runs if each["found"] is not None]
-        names = ", ".join(sorted({each["found"] for each in hits}))
-        # Of a hunt that found nothing no more is known than that it takes longer.
-        times = sorted(each.get("after", float("inf")) for each in runs)
-        median, worst = (_seconds(each, runs) for each in (statistics.median_low(times), times[-1]))
-        steps = f"{min(each['length'] for each in hits)}" if hits else ""
-        name = flaw if nodes == 3 else f"{flaw}, {nodes} nodes"
-        yield f"| {name} | {len(hits)} of {len(runs)} | {median} | {worst} | {names} | {steps} | {_farthest(runs)} |"
+    for spec, flaws in FLAWS.items():
+        yield f"| Flaw of {spec} | Found | Median | Worst | Property | Steps | Farthest, where not found |"
+        yield "| --- " * 7 + "|"
+        for flaw, _ in flaws:
+            runs = [each for each in found if each["flaw"] == flaw]
+            if runs:
+                yield _row(flaw, runs)
+        yield ""
+
+
+def _row(flaw: str, runs: Sequence[Mapping[str, Any]]) -> str:
+    nodes = runs[0]["nodes"]
+    hits = [each for each in runs if each["found"] is not None]
+    names = ", ".join(sorted({each["found"] for each in hits}))
+    # Of a hunt that found nothing no more is known than that it takes longer.
+    times = sorted(each.get("after", float("inf")) for each in runs)
+    median, worst = (_seconds(each, runs) for each in (statistics.median_low(times), times[-1]))
+    steps = f"{min(each['length'] for each in hits)}" if hits else ""
+    name = f"`{flaw}`" if nodes == NODES else f"`{flaw}`, {nodes} nodes"
+    return f"| {name} | {len(hits)} of {len(runs)} | {median} | {worst} | {names} | {steps} | {_farthest(runs)} |"
 
 
 def _farthest(runs: Sequence[Mapping[str, Any]]) -> str:
