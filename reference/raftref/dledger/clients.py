@@ -11,6 +11,8 @@ from raftref.dledger.steps import NO_EFFECTS, Effects
 #: The reasons for which a client's entry is not taken. Source: DLedgerResponseCode.
 NOT_LEADER, LEADER_TRANSFERRING, LEADER_PENDING_FULL = "NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL"
 REQUEST_WITH_EMPTY_BODYS = "REQUEST_WITH_EMPTY_BODYS"
+#: The answers to clients that wait in vain.
+TERM_CHANGED, WAIT_QUORUM_ACK_TIMEOUT = "TERM_CHANGED", "WAIT_QUORUM_ACK_TIMEOUT"
 
 
 class AppendHandler(Node):
@@ -121,4 +123,4 @@ class AppendHandler(Node):
         late = self._first_late()
         assert late is not None
         self.client_futures.time_out(late)
-        return NO_EFFECTS
+        return Effects(failed=((late, WAIT_QUORUM_ACK_TIMEOUT),))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from raftref.action import action
 from raftref.dledger.choices import Feature, Flaw
-from raftref.dledger.clients import AppendHandler
+from raftref.dledger.clients import TERM_CHANGED, AppendHandler
 from raftref.dledger.messages import NONE, Index
 from raftref.dledger.quorum import quorum_index_by_sorting
 from raftref.dledger.state import Node, QuorumPass
@@ -40,9 +42,10 @@ class QuorumAckChecker(AppendHandler):
         Source: QuorumAckChecker.doWork, up to the reading of the watermarks.
         """
         term = self.member_state.curr_term
-        self.client_futures.clean(term)
+        failed = tuple((each, TERM_CHANGED) for each in self.client_futures.clean(term))
         self.checking = QuorumPass(term, self.quorum_index())
-        return NO_EFFECTS if self.has(Feature.SPLIT_QUORUM_CHECK) else self._act(self.checking)
+        effects = NO_EFFECTS if self.has(Feature.SPLIT_QUORUM_CHECK) else self._act(self.checking)
+        return replace(effects, failed=failed)
 
     def can_act_on_quorum_index(self) -> bool:
         """A pass has read the watermarks; whether the node still leads is not asked."""

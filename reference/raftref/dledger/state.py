@@ -214,9 +214,11 @@ class ClientFutures:
         ended = [self._futures.pop((term, index)) for index in sorted(indexes) if (term, index) in self._futures]
         return tuple(each for each in ended if not each.done)
 
-    def clean(self, term: Term) -> None:
-        """Answer clients of other terms with TERM_CHANGED. Source: QuorumAckChecker.doWork."""
+    def clean(self, term: Term) -> tuple[Future, ...]:
+        """End the futures of other terms, and return those that are not done. Source: QuorumAckChecker.doWork."""
+        ended = tuple(each for key, each in self._futures.items() if key[0] != term and not each.done)
         self._futures = {key: each for key, each in self._futures.items() if key[0] == term}
+        return ended
 
     def first_late(self, term: Term, first: Index) -> Future | None:
         """Return the first future that is not done, of those without a gap from `first` on.

@@ -30,7 +30,7 @@ class Effects:
 
     `sent` are new messages. `requeued` is a request that was taken and stays in the receiver's queue.
     `abandoned` names answers that nobody waits for any more. `heart_beat` is sent by a new leader from now on.
-    `acknowledged` are the clients that are answered with SUCCESS.
+    `acknowledged` are the clients that are answered with SUCCESS, `failed` those with the code that stands beside them.
     """
 
     sent: tuple[Message, ...] = ()
@@ -38,6 +38,7 @@ class Effects:
     abandoned: Abandoned | None = None
     heart_beat: HeartBeat | None = None
     acknowledged: tuple[Future, ...] = ()
+    failed: tuple[tuple[Future, str], ...] = ()
 
 
 NO_EFFECTS = Effects()

@@ -34,7 +34,7 @@ class FileLedgerStore(LedgerStore):
         """
         super().__init__(config)
         self.files = EntryFiles(disk, checks_body_crc=checks_body_crc)
-        self._check_point_file = CheckPointFile(disk)
+        self._check_point_file = CheckPointFile(disk, config)
 
     def startup(self, *, curr_term: Term) -> None:
         """Recover from the files, as a process does that starts.

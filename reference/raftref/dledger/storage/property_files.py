@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from raftref.disks.disk import Disk, FileName
+from raftref.dledger.choices import PUBLISHED, Config, Flaw
 from raftref.dledger.messages import NONE, Index, NodeId, Term
 
 
@@ -23,6 +24,20 @@ def string_to_file(disk: Disk, name: FileName, text: str) -> None:
     """
     remove_for_string(disk, name, text)
     disk.rename(f"{name}.tmp", name)
+
+
+def replace_file(disk: Disk, name: FileName, text: str) -> None:
+    """Replace a file so that a crash or a loss of power leaves its old content or its new one (VoteFile repaired).
+
+    Args:
+        disk: Where it lies.
+        name: The file.
+        text: Its new content, which is on the disk when this returns.
+    """
+    _write(disk, f"{name}.tmp", text)
+    disk.force(f"{name}.tmp")
+    disk.rename(f"{name}.tmp", name)
+    disk.force(name)  # and with it the new name
 
 
 def remove_for_string(disk: Disk, name: FileName, text: str) -> None:
@@ -77,14 +92,15 @@ TERM_KEY, VOTE_KEY = "currTerm", "voteLeader"
 
 
 class TermFile:
-    """Term and vote, which outlast the process unless it dies while the file is replaced (VoteFile)."""
+    """Term and vote, which outlast the process, as published unless it dies while the file is replaced (VoteFile)."""
 
-    def __init__(self, disk: Disk) -> None:
-        """Take the disk that the file is on, or will be."""
+    def __init__(self, disk: Disk, config: Config = PUBLISHED) -> None:
+        """Take the disk that the file is on, or will be, and the flaws."""
         self._disk = disk
+        self._replace = string_to_file if config.has(Flaw.VOTE_FILE) else replace_file
 
     def persist(self, curr_term: Term, curr_vote_for: NodeId | None) -> None:
-        """Replace the file, step by step and without forcing it.
+        """Replace the file, as published step by step and without forcing it.
 
         Args:
             curr_term: The term.
@@ -93,7 +109,7 @@ class TermFile:
         Source: MemberState.persistTerm.
         """
         properties = {VOTE_KEY: curr_vote_for or "", TERM_KEY: curr_term}
-        string_to_file(self._disk, TERM_FILE, properties_to_string(properties))
+        self._replace(self._disk, TERM_FILE, properties_to_string(properties))
 
     def load(self) -> tuple[Term, NodeId | None]:
         """Return term and vote; without a file that can be read these are term 0 and no vote.
@@ -115,14 +131,15 @@ END_INDEX_KEY, COMMITTED_INDEX_KEY = "endIndex", "committedIndex"
 
 
 class CheckPointFile:
-    """The committed index, which outlasts the process unless it dies while the file is replaced (VoteFile)."""
+    """The committed index, which outlasts the process, as published unless it dies meanwhile (VoteFile)."""
 
-    def __init__(self, disk: Disk) -> None:
-        """Take the disk that the file is on, or will be."""
+    def __init__(self, disk: Disk, config: Config = PUBLISHED) -> None:
+        """Take the disk that the file is on, or will be, and the flaws."""
         self._disk = disk
+        self._replace = string_to_file if config.has(Flaw.VOTE_FILE) else replace_file
 
     def persist(self, end_index: Index, committed_index: Index) -> None:
-        """Replace the file, step by step and without forcing it.
+        """Replace the file, as published step by step and without forcing it.
 
         Args:
             end_index: The end of the log, which nothing ever reads.
@@ -130,7 +147,7 @@ class CheckPointFile:
 
         Source: DLedgerMmapFileStore.persistCheckPoint.
         """
-        string_to_file(self._disk, CHECK_POINT_FILE, _check_point_text(end_index, committed_index))
+        self._replace(self._disk, CHECK_POINT_FILE, _check_point_text(end_index, committed_index))
 
     def persist_in_part(self, end_index: Index, committed_index: Index) -> None:
         """Replace the file up to the step after which there is none. The arguments are those of `persist`."""

@@ -1,0 +1,550 @@
+"""The driver of a DLedger node: its threads' loops, as what is done on each event and when a timer runs out.
+
+DLedger has a thread for the elector, one for each dispatcher, one for the quorum checker, the entry handler, the state
+machine and the flusher. Each is a method here that takes every step that its thread would take at this moment.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from raftref.disks.disk import Disk
+from raftref.dledger.choices import Config, Feature, Flaw
+from raftref.dledger.client_calls import (
+    AppendEntryRequest,
+    AppendEntryResponse,
+    ClientCode,
+    ClientRequest,
+    GetEntriesRequest,
+    GetEntriesResponse,
+    LeadershipTransferRequest,
+    LeadershipTransferResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
+from raftref.dledger.election_rules import HeartBeatCode, HeartBeatOutcome, VoteCode, heart_beat_outcome
+from raftref.dledger.messages import (
+    CommitRequest,
+    ElectionResponse,
+    ElectionType,
+    Entry,
+    HeartBeatMessage,
+    Index,
+    Message,
+    NodeId,
+    PushType,
+    Response,
+    Term,
+    TransferCall,
+    TransferMessage,
+    VoteMessage,
+)
+from raftref.dledger.quorum import is_quorum
+from raftref.dledger.server import ACTIONS, Server
+from raftref.dledger.settings import Settings
+from raftref.dledger.state import NOBODY_WAITS, Role
+from raftref.dledger.steps import Abandoned, Effects
+from raftref.dledger.storage import FileLedgerStore, TermFile
+from raftref.runtime.driver import START, Call, ClientReply, Driver, RecordedStep, Reply, Seconds, Timers
+
+#: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
+RUNNING = frozenset({Feature.REQUEST_QUEUES, Feature.PENDING_MAP, Feature.CLIENTS, Feature.VOTE_MESSAGES})
+
+#: The times of DLedger.
+DEFAULTS = Settings()
+
+#: The actions by which a follower handles what waits in its queues, by the type of the request.
+_HANDLERS = {
+    PushType.COMPARE: ("ClearCompareOrTruncateRequests", "HandleDoCompare"),
+    PushType.TRUNCATE: ("ClearCompareOrTruncateRequests", "HandleDoTruncate"),
+    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend"),
+    PushType.COMMIT: ("ClearCompareOrTruncateRequests", "HandleDoCommit"),
+}
+#: The actions by which an answer is taken, by its type.
+_ANSWER_HANDLERS = {
+    PushType.COMPARE: "HandleCompareResponse",
+    PushType.TRUNCATE: "HandleTruncateResponse",
+    PushType.APPEND: "HandleAppendResponse",
+    ElectionType.VOTE: "HandleVoteResponse",
+    ElectionType.HEARTBEAT: "HandleHeartBeatResponse",
+    ElectionType.TRANSFER: "HandleTransferResponse",
+}
+#: The actions by which a request is taken that waits in no queue.
+_REQUEST_HANDLERS = {
+    ElectionType.VOTE: "HandleVote",
+    ElectionType.HEARTBEAT: "HandleHeartBeat",
+    ElectionType.TRANSFER: "WaitToTakeLeadership",
+}
+
+
+class DLedgerDriver(Driver):
+    """Drives one `Server` on a disk.
+
+    Source: DLedgerServer, DLedgerLeaderElector.StateMaintainer, DLedgerEntryPusher.
+    """
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        members: Sequence[NodeId],
+        disk: Disk,
+        config: Config,
+        random: Random,
+        recorded: Callable[[RecordedStep], None],
+        settings: Settings = DEFAULTS,
+    ) -> None:
+        """Make the driver of a node whose process has not come up yet.
+
+        Args:
+            node_id: The node, one of `members`.
+            members: All nodes of the group.
+            disk: The disk with its files, or for them.
+            config: Its features, of which RUNNING are on in any case, and its flaws.
+            random: Draws the intervals between votes.
+            recorded: Called with each step, before anything that it asks for leaves the node.
+            settings: Its times.
+        """
+        super().__init__(node_id, recorded)
+        config = replace(config, features=config.features | RUNNING)
+        self.server = Server(node_id, members, config, lambda choices: FileLedgerStore(disk, choices))
+        self.settings = settings
+        self._random = random
+        self._term_file = TermFile(disk, config)
+        self._durable: tuple[Term, NodeId | None] = (Term(0), None)
+        self._timers = Timers()
+        #: Calls that have no answer yet, by their numbers.
+        self._calls: dict[int, Message] = {}
+        #: The keys of requests that have no answer yet, in their order.
+        self._unanswered: dict[Hashable, deque[Hashable]] = {}
+        #: The clients that wait, by term and index of the entry.
+        self._clients: dict[tuple[Term, Index], Hashable] = {}
+        self._transfers: dict[TransferCall, Hashable] = {}
+        #: When each client's entry was stored.
+        self._appended: dict[tuple[Term, Index], Seconds] = {}
+        self._last_leader_heart_beat: Seconds = 0.0
+        self._last_success: Seconds | None = None
+
+    # ---- Events --------------------------------------------------------------------------------------
+
+    def start(self, now: Seconds) -> None:
+        """Come up as a candidate, with term, vote, log and committed index from the disk.
+
+        Source: DLedgerServer.startup, MemberState.loadTerm, DLedgerMmapFileStore.startup.
+        """
+        self.now = now
+        server = self.server
+        server.crash()
+        self._durable = self._term_file.load()
+        server.member_state.curr_term, server.member_state.curr_vote_for = self._durable
+        server.restart(server.ledger_store.resurrectable_count())
+        self.record_step(START, {}, server.observe())
+        self._settle()
+
+    def on_request(self, now: Seconds, key: Hashable, m: Message) -> None:
+        """Take a request of a peer. One that the node cannot take gets no answer.
+
+        Source: DLedgerServer.handleVote, handleHeartBeat, handlePush, handleLeadershipTransfer.
+        """
+        self.now = now
+        if not isinstance(m, CommitRequest):
+            self._unanswered.setdefault(_question(m), deque()).append(key)
+        if isinstance(m, VoteMessage | HeartBeatMessage | TransferMessage):
+            self.take(_REQUEST_HANDLERS[m.type], m)
+            if isinstance(m, HeartBeatMessage) and self._follows(m.src, m.term):
+                self._last_leader_heart_beat = now
+        else:
+            self.take("HandlePush", m)
+        self._settle()
+
+    def on_answer(self, now: Seconds, number: int, m: Message) -> None:
+        """Take the answer to a call, unless the node has given the call up."""
+        self.now = now
+        call = self._calls.pop(number, None)
+        if call is not None and not isinstance(call, CommitRequest):
+            self._take_answer(m)
+        self._settle()
+
+    def _take_answer(self, m: Message) -> None:
+        dispatcher = self.server.dispatchers.get(m.src)
+        took = self.take(_ANSWER_HANDLERS[m.type], m)
+        if isinstance(m, Response) and took and m.type in (PushType.COMPARE, PushType.TRUNCATE):
+            # What is neither SUCCESS nor INCONSISTENT_STATE ends in doWork's handler of exceptions.
+            if dispatcher is not None and self.server.dispatchers[m.src].compare_index == dispatcher.compare_index:
+                self._rest(m.src)
+        elif isinstance(m, ElectionResponse) and m.type is ElectionType.TRANSFER:
+            self._answer_transfer(TransferCall(m.src, m.term), m.code)
+
+    def on_failure(self, now: Seconds, number: int) -> None:
+        """Give up a call: a dispatcher that waits for it begins again, after a rest."""
+        self.now = now
+        call = self._calls.pop(number, None)
+        if isinstance(call, TransferMessage):
+            given_up = TransferCall(call.dst, call.term)
+            if self.take("TransferTimeOut", given_up):
+                self._answer_transfer(given_up, "NETWORK_ERROR")
+        elif call is not None and call.type in (PushType.COMPARE, PushType.TRUNCATE):
+            self.take("PushTimeOut", call.dst)
+            self._rest(call.dst)
+        self._settle()
+
+    def on_client(self, now: Seconds, key: Hashable, request: ClientRequest) -> None:
+        """Take a client's request.
+
+        Source: DLedgerServer.handleAppend, handleGet, handleMetadata, handleLeadershipTransfer.
+        """
+        self.now = now
+        match request:
+            case AppendEntryRequest():
+                self._append(key, request)
+            case GetEntriesRequest():
+                self.put(ClientReply(key, self._entry(request.begin_index)))
+            case MetadataRequest():
+                state = self.server.member_state
+                answer = MetadataResponse(state.leader_id, state.curr_term, self.server.members)
+                self.put(ClientReply(key, answer))
+            case LeadershipTransferRequest():
+                self._transfer(key, request.transferee)
+        self._settle()
+
+    def on_time(self, now: Seconds) -> None:
+        """Do what is due."""
+        self.now = now
+        self._settle()
+
+    def next_time(self) -> Seconds:
+        """Return when the next timer runs out."""
+        return self._timers.next_after(self.now)
+
+    # ---- Steps ---------------------------------------------------------------------------------------
+
+    def take(self, action: str, *args: Any) -> bool:
+        """Take a step if the node may: its term and vote are on the disk, and it is recorded, before anything leaves.
+
+        Returns whether it was taken.
+        """
+        known = ACTIONS[action]
+        if not known.enabled(self.server, *args):
+            return False
+        role = self.server.member_state.role
+        effects: Effects = known.perform(self.server, *args)
+        state = self.server.member_state
+        if (state.curr_term, state.curr_vote_for) != self._durable:
+            self._durable = state.curr_term, state.curr_vote_for
+            self._term_file.persist(*self._durable)
+        self.record_step(action, dict(zip(known.parameters, args, strict=True)), self.server.observe(with_log=False))
+        if state.role is not role:
+            self._change_role(state.role)
+        self._carry_out(effects)
+        return True
+
+    def _carry_out(self, effects: Effects) -> None:
+        for m in effects.sent:
+            if isinstance(m, Response | ElectionResponse):
+                self._answer(m)
+            else:
+                self._call(m)
+        if effects.abandoned is not None:
+            self._abandon(effects.abandoned)
+        for future in effects.acknowledged:
+            self._answer_client(future.entry.term, future.index, ClientCode.SUCCESS)
+        for future, code in effects.failed:
+            self._answer_client(future.entry.term, future.index, ClientCode(code))
+
+    def _call(self, m: Message) -> None:
+        number = self.next_number()
+        waits = not isinstance(m, CommitRequest)
+        if waits:
+            self._calls[number] = m
+        self.put(Call(number, m.dst, m, self.settings.rpc_timeout if waits else None))
+
+    def _answer(self, m: Response | ElectionResponse) -> None:
+        keys = self._unanswered.get(_question_of(m))
+        if keys:
+            self.put(Reply(keys.popleft(), m))
+            if not keys:
+                del self._unanswered[_question_of(m)]
+
+    def _abandon(self, abandoned: Abandoned) -> None:
+        given_up = [
+            number
+            for number, m in self._calls.items()
+            if abandoned.peer in (None, m.dst) and abandoned.includes(m.type)
+        ]
+        for number in given_up:
+            del self._calls[number]
+
+    def _answer_client(self, term: Term, index: Index, code: ClientCode) -> None:
+        self._appended.pop((term, index), None)
+        key = self._clients.pop((term, index), None)
+        if key is not None:
+            self.put(ClientReply(key, self._append_response(code, term, index)))
+
+    def _append_response(self, code: ClientCode, term: Term, index: Index) -> AppendEntryResponse:
+        store, leader = self.server.ledger_store, self.server.member_state.leader_id
+        pos = store.files.header_at(index).pos if isinstance(store, FileLedgerStore) and store.has_entry(index) else -1
+        return AppendEntryResponse(code, leader, term, index, pos, (pos,))
+
+    # ---- The StateMaintainer -------------------------------------------------------------------------
+
+    def _follows(self, leader: NodeId, term: Term) -> bool:
+        state = self.server.member_state
+        return state.role is Role.FOLLOWER and state.leader_id == leader and state.curr_term == term
+
+    def _change_role(self, role: Role) -> None:
+        if role is Role.FOLLOWER:
+            self._last_leader_heart_beat = self.now
+        elif role is Role.LEADER:
+            self._last_success = None
+            self._timers.clear("heartbeat")
+            for peer in self.server.peers:
+                self._timers.clear(("rest", peer))
+        self._timers.clear("round")
+
+    def _maintain(self) -> bool:
+        match self.server.member_state.role:
+            case Role.CANDIDATE:
+                return self._maintain_as_candidate()
+            case Role.LEADER:
+                return self._maintain_as_leader()
+            case Role.FOLLOWER:
+                return self._maintain_as_follower()
+        return False
+
+    def _next_vote(self) -> None:
+        """Draw when the next round of votes may begin. Source: getNextTimeToRequestVote."""
+        settings = self.settings
+        taking = self.server.election.takes_from is not None
+        least = settings.min_take_leadership_vote_interval if taking else settings.min_vote_interval
+        most = settings.max_take_leadership_vote_interval if taking else settings.max_vote_interval
+        self._timers.set("vote", self.now + self._random.uniform(least, most))
+
+    def _maintain_as_candidate(self) -> bool:
+        """Raise the term, begin a round of votes, or end one. Source: maintainAsCandidate."""
+        votes = self.server.election.round
+        if votes.type is ElectionType.VOTE:
+            if votes.answers[self.node_id] is None:
+                return self.take("HandleOwnVote")
+            if not (self._votes_are_decided() or self._timers.is_due("round", self.now)):
+                return False
+            took = self.take("ParseVoteResponses")
+            self._next_vote()
+            return took
+        if votes.type is not None:
+            return self.take("ParseHeartBeatResponses", False)
+        if self.take("IncreaseTerm"):
+            self._next_vote()
+            return True
+        if self._timers.is_due("vote", self.now) and self.take("VoteForQuorumResponses"):
+            wait = self.settings.vote_wait + self._random.uniform(0, self.settings.max_vote_interval)
+            self._timers.set("round", self.now + wait)
+            return True
+        return False
+
+    def _votes_are_decided(self) -> bool:
+        """Return whether the elector waits for no more answers. Source: maintainAsCandidate, its latch."""
+        answers = self.server.election.round.answers
+        given = [each for each in answers.values() if each is not None]
+        accepted, not_ready = given.count(VoteCode.ACCEPT), given.count(VoteCode.REJECT_TERM_NOT_READY)
+        return (
+            VoteCode.REJECT_ALREADY_HAS_LEADER in given
+            or is_quorum(accepted, len(answers))
+            or is_quorum(accepted + not_ready, len(answers))
+            or len(given) == len(answers)
+        )
+
+    def _maintain_as_leader(self) -> bool:
+        """Begin a round of heartbeats, or end one. Source: maintainAsLeader, sendHeartbeats."""
+        beats, settings = self.server.election.round, self.settings
+        if beats.type is None:
+            if self._timers.every("heartbeat", self.now, settings.heart_beat_time_interval):
+                self._timers.set("round", self.now + settings.heart_beat_time_interval)
+                return self.take("SendHeartbeats")
+            return False
+        given = [each for each in beats.answers.values() if each is not None]
+        decided = is_quorum(given.count(HeartBeatCode.SUCCESS), len(beats.answers)) or len(given) == len(beats.answers)
+        if not (decided or self._timers.is_due("round", self.now)):
+            return False
+        outcome = heart_beat_outcome(self.server.member_state.curr_term, beats.max_term, beats.answers)
+        if outcome is HeartBeatOutcome.QUORUM:
+            self._last_success = self.now
+        elif outcome is HeartBeatOutcome.NOT_READY:
+            self._timers.clear("heartbeat")
+        limit = settings.max_heart_beat_leak * settings.heart_beat_time_interval
+        expired = outcome is HeartBeatOutcome.NO_QUORUM and (
+            self._last_success is None or self.now - self._last_success > limit
+        )
+        return self.take("ParseHeartBeatResponses", expired)
+
+    def _maintain_as_follower(self) -> bool:
+        """Stand for election once there was no heartbeat for too long. Source: maintainAsFollower."""
+        settings = self.settings
+        limit = settings.max_heart_beat_leak * settings.heart_beat_time_interval
+        self._timers.set("leader", self._last_leader_heart_beat + limit)
+        return self._timers.is_due("leader", self.now) and self.take("HeartBeatTimeOut")
+
+    def _take_leadership(self) -> bool:
+        """Stand for election on behalf of a leader, or give that up. Source: handleLeadershipTransfer."""
+        if self.server.election.waiting == NOBODY_WAITS:
+            self._timers.clear("takeover")
+            return False
+        if not self._timers.is_set("takeover"):
+            self._timers.set("takeover", self.now + self.settings.leadership_transfer_wait_timeout)
+        due = self._timers.is_due("takeover", self.now)
+        return self.take("HandleTakeLeadership") or (due and self.take("TakeLeadershipTimeOut"))
+
+    # ---- Clients -------------------------------------------------------------------------------------
+
+    def _append(self, key: Hashable, request: AppendEntryRequest) -> None:
+        server, values = self.server, request.values
+        leader = server.member_state.leader_id
+        if request.remote_id not in (None, self.node_id):
+            self.put(ClientReply(key, AppendEntryResponse(ClientCode.UNKNOWN_MEMBER, leader)))
+            return
+        code = server.refusal() or (None if values else REQUEST_WITH_EMPTY_BODYS)
+        if code is not None:
+            self.take("RefuseAppend", code)
+            self.put(ClientReply(key, AppendEntryResponse(ClientCode(code), leader)))
+            return
+        for value in values[:-1]:
+            self.take("AppendInBatch", value)
+        term, index = server.member_state.curr_term, Index(server.ledger_store.end_index + 1)
+        self._clients[term, index], self._appended[term, index] = key, self.now
+        self.take("AppendAsLeader", values[-1])
+
+    def _entry(self, index: Index) -> GetEntriesResponse:
+        store, leader = self.server.ledger_store, self.server.member_state.leader_id
+        if not self.server.is_leader:
+            return GetEntriesResponse(ClientCode.NOT_LEADER, leader)
+        if not store.has_entry(index):
+            return GetEntriesResponse(ClientCode.INDEX_OUT_OF_RANGE, leader)
+        entry: Entry = store.entry(index)
+        return GetEntriesResponse(ClientCode.SUCCESS, leader, entry, index)
+
+    def _transfer(self, key: Hashable, transferee: NodeId) -> None:
+        """Begin to hand over. Source: DLedgerServer.handleLeadershipTransfer, at the leader."""
+        server = self.server
+        term = server.member_state.curr_term
+        if transferee in server.peers and self.take("HandleLeadershipTransfer", transferee):
+            self._transfers[TransferCall(transferee, term)] = key
+            return
+        code = server.transfer_code(transferee, term) if transferee in server.peers else ClientCode.UNKNOWN_MEMBER
+        self.put(ClientReply(key, LeadershipTransferResponse(str(code), term)))
+
+    def _answer_transfer(self, call: TransferCall, code: str) -> None:
+        key = self._transfers.pop(call, None)
+        if key is not None:
+            self.put(ClientReply(key, LeadershipTransferResponse(code, self.server.member_state.curr_term)))
+
+    # ---- Dispatchers, checker, handler ---------------------------------------------------------------
+
+    def _rest(self, peer: NodeId) -> None:
+        self._timers.set(("rest", peer), self.now + self.settings.dispatcher_sleep)
+
+    def _dispatch(self, peer: NodeId) -> bool:
+        """Do what the dispatcher for a peer has to do. Source: EntryDispatcher.doWork."""
+        if not self._timers.is_due(("rest", peer), self.now):
+            return False
+        server, settings = self.server, self.settings
+        if self.take("DoTruncate", peer) or self.take("DoCompare", peer):
+            return True
+        store, state = server.ledger_store, server.dispatchers[peer]
+        if state.type is not PushType.APPEND or not server.is_leader:
+            return False
+        pushes = bool(state.pendings) and state.write_index <= store.end_index
+        if pushes and self._timers.every(("leak", peer), self.now, settings.check_leak):
+            return self.take("CheckLeak", peer)
+        if server.has(Feature.BATCHES):
+            count = min(settings.max_batch_count, store.end_index - state.write_index + 1)
+            if self.take("DoBatchAppend", peer, count):
+                return True
+        elif self.take("DoAppend", peer):
+            return True
+        return self._push_again(peer) or self._commit(peer)
+
+    def _push_again(self, peer: NodeId) -> bool:
+        """Push again what has had no answer for a second. Source: doCheckAppendResponse."""
+        server = self.server
+        if server.peer_water_marks[peer] >= server.ledger_store.end_index:
+            self._timers.clear(("again", peer))
+            return False
+        if not self._timers.is_set(("again", peer)):
+            self._timers.set(("again", peer), self.now + self.settings.check_leak)
+        action = "DoCheckBatchAppendResponse" if server.has(Feature.BATCHES) else "DoCheckAppendResponse"
+        return self._timers.every(("again", peer), self.now, self.settings.check_leak) and self.take(action, peer)
+
+    def _commit(self, peer: NodeId) -> bool:
+        return self._timers.every(("commit", peer), self.now, self.settings.push_commit) and self.take("DoCommit", peer)
+
+    def _check_quorum(self) -> bool:
+        """Commit what a quorum stores, and answer clients. Source: QuorumAckChecker.doWork."""
+        server, settings = self.server, self.settings
+        if not server.is_leader:
+            return self.take("ActOnQuorumIndex")
+        term = server.member_state.curr_term
+        stale = any(each != term for each, _ in self._clients)
+        if stale or server.quorum_index() > server.last_quorum_index:
+            return self.take("QuorumAckChecker")
+        if self.take("ActOnQuorumIndex"):
+            return True
+        behind = server.peer_water_marks[self.node_id] < server.ledger_store.end_index
+        if behind and self._timers.every("refresh", self.now, settings.refresh_own_water_mark):
+            return self.take("RefreshOwnWaterMark")
+        return self._time_out_client()
+
+    def _time_out_client(self) -> bool:
+        """Let a client wait no longer. Source: checkResponseFuturesTimeout of DLedgerEntryPusher."""
+        if not self._appended:
+            self._timers.clear("ack")
+            return False
+        oldest = min(self._appended, key=lambda each: self._appended[each])
+        self._timers.set("ack", self._appended[oldest] + self.settings.max_wait_ack_time)
+        return self._timers.is_due("ack", self.now) and self.take("CheckResponseFuturesTimeout")
+
+    def _handle_requests(self) -> bool:
+        """Handle what waits in the queues. Source: EntryHandler.doWork."""
+        for m in self.server.requests():
+            if any(self.take(action, m) for action in _HANDLERS[m.type] if isinstance(m, ACTIONS[action].messages)):
+                return True
+        waiting = list(self.server.write_request_map.values())
+        if not waiting or not self._timers.every("fast forward", self.now, self.settings.check_fast_forward):
+            return False
+        return sum(self.take("CheckAppendFuture", m) for m in waiting) > 0
+
+    def _keep_files(self) -> bool:
+        """Force the data file, and write the checkpoint. Source: FlushDataService, DLedgerMmapFileStore's timer."""
+        store, settings = self.server.ledger_store, self.settings
+        done = False
+        if not store.is_forced and self._timers.every("flush", self.now, settings.flush_file_interval):
+            done = self.take("FlushDataService")
+        if store.check_point != store.committed_index and self._timers.every(
+            "check point", self.now, settings.check_point_interval
+        ):
+            done = self.take("PersistCheckPoint") or done
+        return done
+
+    def _settle(self) -> None:
+        """Let every thread do what it can do at this moment, until none can do more."""
+        while True:
+            done = self._maintain() or self._take_leadership() or self._handle_requests()
+            if self.server.is_leader:
+                done = sum(self._dispatch(peer) for peer in self.server.peers) > 0 or done
+            elif self.server.has(Flaw.DEPOSED_TRUNCATE):
+                done = sum(self.take("DoTruncate", peer) for peer in self.server.peers) > 0 or done
+            done = self._check_quorum() or done
+            done = self.take("DoCommitted") or self._keep_files() or done
+            if not done:
+                return
+
+
+def _question(m: Message) -> Hashable:
+    """Return by what an answer is matched to its request."""
+    return m.src, m.type, getattr(m, "index", None) if isinstance(m.type, PushType) else None
+
+
+def _question_of(m: Response | ElectionResponse) -> Hashable:
+    return m.dst, m.type, m.index if isinstance(m, Response) else None

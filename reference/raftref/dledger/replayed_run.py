@@ -1,0 +1,113 @@
+"""The steps that nodes of DLedger recorded while they ran, taken again in a simulated group: the events of a trace.
+
+A node records its own steps alone, and knows nothing of calls that others have given up, nor of its own death. Taken
+again in their order, by the same core, the steps give whole events; whatever a node showed otherwise than the group
+does is a mistake of the node's driver or of its files, and refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from raftref.action import NotEnabled
+from raftref.dledger.messages import Message
+from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.simulation.cluster import Cluster
+from raftref.runtime.driver import START, RecordedStep
+from raftref.runtime.virtual import KILLED
+from raftref.simulation.group import Event
+
+#: What a node shows that depends on what others have given up.
+_NOT_COMPARED = frozenset({"log", "writeRequestMap", "compareOrTruncateRequests", "acknowledged"})
+
+
+class ReplayError(Exception):
+    """A recorded step is none of the group, or the node showed something else after it."""
+
+
+class _Replay:
+    def __init__(self, plan: FaultPlan) -> None:
+        self._cluster = Cluster(plan)
+        self._started: set[str] = set()
+
+    def take(self, step: RecordedStep) -> Iterator[Event]:
+        """Take a step, with those that it stands for; yield their events."""
+        if step.action == KILLED:
+            return
+        if step.action == START:
+            yield from self._start(step)
+            return
+        args = self._cluster.arguments(step.action, step.args)
+        if args is None:
+            raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
+        taken = [self._under_way(step, arg) if name == "m" else arg for name, arg in zip(step.args, args, strict=True)]
+        try:
+            event = self._cluster.take(step.node, step.action, *taken)
+        except (NotEnabled, LookupError) as error:
+            raise ReplayError(f"{_where(step)}: {error}") from error
+        self._compare(step, event["shows"])
+        yield event
+
+    def _under_way(self, step: RecordedStep, m: Message) -> Message:
+        """Return a message as it is in the group, where its caller may have given it up."""
+        found = [each for each in self._cluster.messages() if _awaited(each) == _awaited(m) and each.dst == m.dst]
+        if not found:
+            raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
+        return max(found, key=lambda each: getattr(each, "awaited", False))
+
+    def _start(self, step: RecordedStep) -> Iterator[Event]:
+        """Let a process come up: the first time as it is, later after a crash or a loss of power."""
+        server = self._cluster.servers[step.node]
+        if step.node not in self._started:
+            self._started.add(step.node)
+            self._compare(step, server.observe())
+            return
+        store, log = server.ledger_store, step.shows["log"]
+        fewer = len(log) < min(len(store.log), store.scanned_count())
+        if fewer:
+            yield self._cluster.take(step.node, "LosePower", len(log))
+        else:
+            yield self._cluster.take(step.node, "Crash")
+        event = self._cluster.take(step.node, "Restart", max(0, len(log) - len(server.ledger_store.log)))
+        if event["shows"]["log"] != log:
+            raise ReplayError(f"{_where(step)}: the log came back as {log}, and not as {event['shows']['log']}")
+        self._compare(step, event["shows"])
+        yield event
+
+    def _compare(self, step: RecordedStep, shows: Mapping[str, Any]) -> None:
+        for name, value in step.shows.items():
+            if name not in _NOT_COMPARED and name in shows and not _is_equal(shows[name], value):
+                raise ReplayError(f"{_where(step)}: {name} is {value}, and {shows[name]} in the group")
+
+
+def _awaited(m: Message) -> Message:
+    return replace(m, awaited=True) if m.kind == "request" and hasattr(m, "awaited") and m.type != "COMMIT" else m
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and set(one) == {"#set"}:
+        return sorted(map(repr, one["#set"])) == sorted(map(repr, other["#set"]))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_is_equal(one[name], other[name]) for name in one)
+    return bool(one == other)
+
+
+def _where(step: RecordedStep) -> str:
+    return f"{step.node} {step.action} at {step.at:.6f} s"
+
+
+def replayed(plan: FaultPlan, steps: Iterable[RecordedStep]) -> Iterator[Event]:
+    """Yield the events of a trace that recorded steps stand for.
+
+    Args:
+        plan: The shape of the group, with the features and flaws of its nodes.
+        steps: The steps of all nodes, in the order in which they were taken.
+
+    Raises:
+        ReplayError: A step is impossible in the group, or a node showed something else after it.
+    """
+    replay = _Replay(plan)
+    for step in steps:
+        yield from replay.take(step)

@@ -1,0 +1,227 @@
+"""A group of drivers in simulated time: a clock that jumps from event to event, a network with delays, disks in memory.
+
+The same drivers run here and on sockets. A run follows from its seed: a minute of a group takes a second or so.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeAlias
+
+from raftref.disks.simulated_disk import SimulatedDisk
+from raftref.runtime.driver import NEVER, Call, ClientReply, Driver, RecordedStep, Reply, Seconds
+
+#: Makes the driver of a node on its disk; the last argument is called with each step.
+MakeDriver: TypeAlias = Callable[[str, SimulatedDisk, Random, Callable[[RecordedStep], None]], Driver]
+
+#: The process of a node that has died. None of the spec: it is recorded by whoever kills it.
+KILLED = "Killed"
+
+
+@dataclass(slots=True)
+class Weather:
+    """The conditions of a network: how long a message takes, and how many get lost."""
+
+    min_delay: Seconds = 0.0005
+    max_delay: Seconds = 0.005
+    loss: float = 0.0
+
+
+class _Process:
+    """A node: its disk, and its driver while the process runs."""
+
+    def __init__(self, disk: SimulatedDisk) -> None:
+        self.disk = disk
+        self.driver: Driver | None = None
+        #: Which process of the node this is: what was on its way to an earlier one is lost.
+        self.number = 0
+        self.paused = False
+        self.missed: list[Callable[[], None]] = []
+        self.wakes_at: Seconds = NEVER
+
+
+class VirtualGroup:
+    """Nodes that run in simulated time; `steps` are all that they have taken, in their order."""
+
+    def __init__(
+        self, nodes: Sequence[str], make_driver: MakeDriver, seed: int, weather: Weather | None = None
+    ) -> None:
+        """Make a group whose processes have not come up yet.
+
+        Args:
+            nodes: The members.
+            make_driver: Makes the driver of a node.
+            seed: Decides everything that is random.
+            weather: The conditions of the network, which may change at any time.
+        """
+        self.random = Random(seed)
+        self.now: Seconds = 0.0
+        self.weather = weather or Weather()
+        self.steps: list[RecordedStep] = []
+        self.cut_off: frozenset[str] = frozenset()
+        self._make_driver = make_driver
+        self._processes = {node: _Process(SimulatedDisk()) for node in nodes}
+        self._queue: list[tuple[Seconds, int, Callable[[], None]]] = []
+        self._count = 0
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The members."""
+        return tuple(self._processes)
+
+    def driver(self, node: str) -> Driver | None:
+        """Return the driver of a node, None while its process is down."""
+        return self._processes[node].driver
+
+    # ---- Time ----------------------------------------------------------------------------------------
+
+    def at(self, moment: Seconds, happens: Callable[[], None]) -> None:
+        """Let something happen at a moment."""
+        self._count += 1
+        heapq.heappush(self._queue, (moment, self._count, happens))
+
+    def run_until(self, moment: Seconds) -> None:
+        """Let all happen up to a moment."""
+        while self._queue and self._queue[0][0] <= moment:
+            self.now, _, happens = heapq.heappop(self._queue)
+            happens()
+        self.now = moment
+
+    # ---- Processes -----------------------------------------------------------------------------------
+
+    def start(self, node: str) -> None:
+        """Let the process of a node come up, if it is down."""
+        process = self._processes[node]
+        if process.driver is not None:
+            return
+        process.number += 1
+        process.driver = self._make_driver(node, process.disk, Random(self.random.random()), self.steps.append)
+        self._drive(node, lambda driver: driver.start(self.now))
+
+    def kill(self, node: str) -> None:
+        """Let the process of a node die, as by kill -9: what it wrote stays."""
+        process = self._processes[node]
+        if process.driver is not None:
+            process.driver, process.paused, process.missed = None, False, []
+            self.steps.append(RecordedStep(self.now, node, KILLED, {}, {}))
+
+    def lose_power(self, node: str) -> None:
+        """Let the machine of a node lose power: of what was not forced any part may be gone."""
+        self.kill(node)
+        disk = self._processes[node].disk
+        names = self.random.randint(0, len(disk.unforced_names))
+        odds = self.random.choice((0.0, 0.5, 1.0))
+        disk.lose_power(names, [n for n in range(len(disk.unforced_writes)) if self.random.random() < odds])
+
+    def pause(self, node: str) -> None:
+        """Stop the process of a node, as by SIGSTOP: it misses nothing, and does nothing."""
+        self._processes[node].paused = True
+
+    def resume(self, node: str) -> None:
+        """Let the process of a node go on, with all that has come meanwhile."""
+        process = self._processes[node]
+        process.paused, missed = False, process.missed
+        process.missed = []
+        for each in missed:
+            each()
+        self._drive(node, lambda driver: driver.on_time(self.now))
+
+    def partition(self, side: Collection[str]) -> None:
+        """Cut some nodes off from all others; what is sent between the sides is lost."""
+        self.cut_off = frozenset(side)
+
+    def heal(self) -> None:
+        """End the partition."""
+        self.cut_off = frozenset()
+
+    # ---- Events of a node ----------------------------------------------------------------------------
+
+    def ask(self, node: str, request: Any, answered: Callable[[Any], None]) -> None:
+        """Let a client ask a node; `answered` is called with the answer, and never if there is none."""
+        self._deliver(node, lambda driver: driver.on_client(self.now, answered, request))
+
+    def _deliver(self, node: str, event: Callable[[Driver], None]) -> None:
+        """Let an event come to the process that a node has now, which may be paused, or dead by then."""
+        process = self._processes[node]
+        number = process.number
+
+        def happens() -> None:
+            if process.driver is None or process.number != number:
+                return
+            if process.paused:
+                process.missed.append(happens)
+            else:
+                self._drive(node, event)
+
+        self.at(self.now + self.random.uniform(self.weather.min_delay, self.weather.max_delay), happens)
+
+    def _drive(self, node: str, event: Callable[[Driver], None]) -> None:
+        process = self._processes[node]
+        if process.driver is None:
+            return
+        event(process.driver)
+        for output in process.driver.take_outputs():
+            match output:
+                case Call():
+                    self._call(node, output)
+                case Reply():
+                    self._reply(node, output)
+                case ClientReply(key=key, answer=answer):
+                    assert callable(key)
+                    key(answer)
+        self._wake(node)
+
+    def _wake(self, node: str) -> None:
+        """Let the driver hear of the time when something is due."""
+        process = self._processes[node]
+        if process.driver is None:
+            return
+        moment, number = process.driver.next_time(), process.number
+        if moment >= process.wakes_at > self.now or moment == NEVER:
+            return
+        process.wakes_at = moment
+
+        def happens() -> None:
+            if process.number == number and process.driver is not None and not process.paused:
+                if process.wakes_at <= self.now:
+                    process.wakes_at = NEVER
+                self._drive(node, lambda driver: driver.on_time(self.now))
+
+        self.at(max(moment, self.now), happens)
+
+    # ---- The network ---------------------------------------------------------------------------------
+
+    def _arrives(self, src: str, dst: str) -> bool:
+        cut = (src in self.cut_off) != (dst in self.cut_off)
+        return not cut and self.random.random() >= self.weather.loss
+
+    def _call(self, src: str, call: Call) -> None:
+        if call.timeout is not None:
+            number = self._processes[src].number
+
+            def fails() -> None:
+                if self._processes[src].number == number:
+                    self._drive(src, lambda driver: driver.on_failure(self.now, call.number))
+
+            self.at(self.now + call.timeout, fails)
+        if self._arrives(src, call.peer):
+            key = (src, self._processes[src].number, call.number)
+            self._deliver(call.peer, lambda driver: driver.on_request(self.now, key, call.message))
+
+    def _reply(self, src: str, reply: Reply) -> None:
+        key: Hashable = reply.key
+        assert isinstance(key, tuple)
+        caller, process, number = key
+        if self._processes[caller].number == process and self._arrives(src, caller):
+            self._deliver(caller, lambda driver: driver.on_answer(self.now, number, reply.message))
+
+
+def observations(group: VirtualGroup) -> Mapping[str, Mapping[str, Any]]:
+    """Return what each running node shows now."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for step in group.steps:
+        last[step.node] = step.shows
+    return {node: shows for node, shows in last.items() if group.driver(node) is not None}
