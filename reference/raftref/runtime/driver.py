@@ -1,7 +1,7 @@
 """A node's driver: it decides when the node takes which step of the protocol.
 
 The core says which steps a node may take, a driver when it takes them: on a message, when a timer runs out, as soon as
-it is possible. A driver has no clock, no socket and no thread. Whoever runs it tells it the time with each event, and
+it is possible. A driver has no clock, no socket and no thread. Its caller gives it the time with each event, and
 carries out what it asks for: `lockstep node` on sockets, `raftref.runtime.virtual` in simulated time.
 
 Every change of the node is an action of the spec. Before anything that an action asks for leaves the node, its durable
@@ -24,7 +24,7 @@ NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PeerCall:
     """A request to a peer, whose answer or failure is reported with `number`.
 
     After `timeout` without an answer the call has failed; None: nobody waits for an answer.
@@ -37,7 +37,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PeerReply:
     """The answer to a request of a peer, which was handed over with this key."""
 
     key: Hashable
@@ -45,18 +45,18 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientReply:
+class ClientAnswer:
     """The answer to a client, whose request was handed over with this key."""
 
     key: Hashable
     answer: Any
 
 
-Output: TypeAlias = Call | Reply | ClientReply
+Output: TypeAlias = PeerCall | PeerReply | ClientAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedStep:
+class NodeStep:
     """A step as it is recorded: when, which node, the action with its arguments, and what the node shows after it.
 
     The action START is none of the spec: the process has come up with what its disk holds.
@@ -111,7 +111,7 @@ class Timers:
 class Driver(ABC):
     """Drives one node. Each method is an event; the outputs it leads to are then in `outputs`, for `take_outputs`."""
 
-    def __init__(self, node_id: str, recorded: Callable[[RecordedStep], None]) -> None:
+    def __init__(self, node_id: str, recorded: Callable[[NodeStep], None]) -> None:
         """Make the driver of a node.
 
         Args:
@@ -173,4 +173,4 @@ class Driver(ABC):
     def record_step(self, action: str, args: Mapping[str, Any], shows: Mapping[str, Any]) -> None:
         """Record a step that the node has taken."""
         as_json = {name: record(value) for name, value in args.items()}
-        self._recorded(RecordedStep(self.now, self.node_id, action, as_json, shows))
+        self._recorded(NodeStep(self.now, self.node_id, action, as_json, shows))

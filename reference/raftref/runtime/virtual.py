@@ -12,17 +12,17 @@ from random import Random
 from typing import Any, TypeAlias
 
 from raftref.disks.simulated_disk import SimulatedDisk
-from raftref.runtime.driver import NEVER, Call, ClientReply, Driver, RecordedStep, Reply, Seconds
+from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds
 
 #: Makes the driver of a node on its disk; the last argument is called with each step.
-MakeDriver: TypeAlias = Callable[[str, SimulatedDisk, Random, Callable[[RecordedStep], None]], Driver]
+MakeDriver: TypeAlias = Callable[[str, SimulatedDisk, Random, Callable[[NodeStep], None]], Driver]
 
 #: The process of a node that has died. None of the spec: it is recorded by whoever kills it.
 KILLED = "Killed"
 
 
 @dataclass(slots=True)
-class Weather:
+class NetworkConditions:
     """The conditions of a network: how long a message takes, and how many get lost."""
 
     min_delay: Seconds = 0.0005
@@ -47,7 +47,7 @@ class VirtualGroup:
     """Nodes that run in simulated time; `steps` are all that they have taken, in their order."""
 
     def __init__(
-        self, nodes: Sequence[str], make_driver: MakeDriver, seed: int, weather: Weather | None = None
+        self, nodes: Sequence[str], make_driver: MakeDriver, seed: int, conditions: NetworkConditions | None = None
     ) -> None:
         """Make a group whose processes have not come up yet.
 
@@ -55,12 +55,12 @@ class VirtualGroup:
             nodes: The members.
             make_driver: Makes the driver of a node.
             seed: Decides everything that is random.
-            weather: The conditions of the network, which may change at any time.
+            conditions: The conditions of the network, which may change at any time.
         """
         self.random = Random(seed)
         self.now: Seconds = 0.0
-        self.weather = weather or Weather()
-        self.steps: list[RecordedStep] = []
+        self.conditions = conditions or NetworkConditions()
+        self.steps: list[NodeStep] = []
         self.cut_off: frozenset[str] = frozenset()
         self._make_driver = make_driver
         self._processes = {node: _Process(SimulatedDisk()) for node in nodes}
@@ -106,7 +106,7 @@ class VirtualGroup:
         process = self._processes[node]
         if process.driver is not None:
             process.driver, process.paused, process.missed = None, False, []
-            self.steps.append(RecordedStep(self.now, node, KILLED, {}, {}))
+            self.steps.append(NodeStep(self.now, node, KILLED, {}, {}))
 
     def lose_power(self, node: str) -> None:
         """Let the machine of a node lose power: of what was not forced any part may be gone."""
@@ -156,7 +156,7 @@ class VirtualGroup:
             else:
                 self._drive(node, event)
 
-        self.at(self.now + self.random.uniform(self.weather.min_delay, self.weather.max_delay), happens)
+        self.at(self.now + self.random.uniform(self.conditions.min_delay, self.conditions.max_delay), happens)
 
     def _drive(self, node: str, event: Callable[[Driver], None]) -> None:
         process = self._processes[node]
@@ -165,11 +165,11 @@ class VirtualGroup:
         event(process.driver)
         for output in process.driver.take_outputs():
             match output:
-                case Call():
+                case PeerCall():
                     self._call(node, output)
-                case Reply():
+                case PeerReply():
                     self._reply(node, output)
-                case ClientReply(key=key, answer=answer):
+                case ClientAnswer(key=key, answer=answer):
                     assert callable(key)
                     key(answer)
         self._wake(node)
@@ -196,9 +196,9 @@ class VirtualGroup:
 
     def _arrives(self, src: str, dst: str) -> bool:
         cut = (src in self.cut_off) != (dst in self.cut_off)
-        return not cut and self.random.random() >= self.weather.loss
+        return not cut and self.random.random() >= self.conditions.loss
 
-    def _call(self, src: str, call: Call) -> None:
+    def _call(self, src: str, call: PeerCall) -> None:
         if call.timeout is not None:
             number = self._processes[src].number
 
@@ -211,7 +211,7 @@ class VirtualGroup:
             key = (src, self._processes[src].number, call.number)
             self._deliver(call.peer, lambda driver: driver.on_request(self.now, key, call.message))
 
-    def _reply(self, src: str, reply: Reply) -> None:
+    def _reply(self, src: str, reply: PeerReply) -> None:
         key: Hashable = reply.key
         assert isinstance(key, tuple)
         caller, process, number = key

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from raftref.action import NotEnabled
-from raftref.dledger.messages import Message
+from raftref.dledger.messages import CommitRequest, ElectionResponse, Message, Response
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
-from raftref.runtime.driver import START, RecordedStep
+from raftref.runtime.driver import START, NodeStep
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
 
@@ -32,7 +32,7 @@ class _Replay:
         self._cluster = Cluster(plan)
         self._started: set[str] = set()
 
-    def take(self, step: RecordedStep) -> Iterator[Event]:
+    def take(self, step: NodeStep) -> Iterator[Event]:
         """Take a step, with those that it stands for; yield their events."""
         if step.action == KILLED:
             return
@@ -50,14 +50,14 @@ class _Replay:
         self._compare(step, event["shows"])
         yield event
 
-    def _under_way(self, step: RecordedStep, m: Message) -> Message:
+    def _under_way(self, step: NodeStep, m: Message) -> Message:
         """Return a message as it is in the group, where its caller may have given it up."""
         found = [each for each in self._cluster.messages() if _awaited(each) == _awaited(m) and each.dst == m.dst]
         if not found:
             raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
         return max(found, key=lambda each: getattr(each, "awaited", False))
 
-    def _start(self, step: RecordedStep) -> Iterator[Event]:
+    def _start(self, step: NodeStep) -> Iterator[Event]:
         """Let a process come up: the first time as it is, later after a crash or a loss of power."""
         server = self._cluster.servers[step.node]
         if step.node not in self._started:
@@ -76,14 +76,17 @@ class _Replay:
         self._compare(step, event["shows"])
         yield event
 
-    def _compare(self, step: RecordedStep, shows: Mapping[str, Any]) -> None:
+    def _compare(self, step: NodeStep, shows: Mapping[str, Any]) -> None:
         for name, value in step.shows.items():
             if name not in _NOT_COMPARED and name in shows and not _is_equal(shows[name], value):
                 raise ReplayError(f"{_where(step)}: {name} is {value}, and {shows[name]} in the group")
 
 
 def _awaited(m: Message) -> Message:
-    return replace(m, awaited=True) if m.kind == "request" and hasattr(m, "awaited") and m.type != "COMMIT" else m
+    """Return a message as if its caller still waited for the answer."""
+    if isinstance(m, Response | ElectionResponse | CommitRequest):
+        return m
+    return replace(m, awaited=True)
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -94,11 +97,11 @@ def _is_equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _where(step: RecordedStep) -> str:
+def _where(step: NodeStep) -> str:
     return f"{step.node} {step.action} at {step.at:.6f} s"
 
 
-def replayed(plan: FaultPlan, steps: Iterable[RecordedStep]) -> Iterator[Event]:
+def replayed(plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
     """Yield the events of a trace that recorded steps stand for.
 
     Args:

@@ -1,4 +1,4 @@
-"""What clients ask of a member of a DLedger group, and its answers."""
+"""Requests of clients to a member of a DLedger group, and its answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GetEntriesRequest:
 
 @dataclass(frozen=True, slots=True)
 class GetEntriesResponse:
-    """The entry, of which there is none where the code is not SUCCESS. Source: GetEntriesResponse."""
+    """The entry, None where the code is not SUCCESS. Source: GetEntriesResponse."""
 
     code: ClientCode
     leader_id: NodeId | None = None

@@ -14,18 +14,6 @@ from typing import Any
 
 from raftref.disks.disk import Disk
 from raftref.dledger.choices import Config, Feature, Flaw
-from raftref.dledger.client_calls import (
-    AppendEntryRequest,
-    AppendEntryResponse,
-    ClientCode,
-    ClientRequest,
-    GetEntriesRequest,
-    GetEntriesResponse,
-    LeadershipTransferRequest,
-    LeadershipTransferResponse,
-    MetadataRequest,
-    MetadataResponse,
-)
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.election_rules import HeartBeatCode, HeartBeatOutcome, VoteCode, heart_beat_outcome
 from raftref.dledger.messages import (
@@ -45,12 +33,24 @@ from raftref.dledger.messages import (
     VoteMessage,
 )
 from raftref.dledger.quorum import is_quorum
+from raftref.dledger.runtime.client_calls import (
+    AppendEntryRequest,
+    AppendEntryResponse,
+    ClientCode,
+    ClientRequest,
+    GetEntriesRequest,
+    GetEntriesResponse,
+    LeadershipTransferRequest,
+    LeadershipTransferResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.server import ACTIONS, Server
-from raftref.dledger.settings import Settings
 from raftref.dledger.state import NOBODY_WAITS, Role
 from raftref.dledger.steps import Abandoned, Effects
 from raftref.dledger.storage import FileLedgerStore, TermFile
-from raftref.runtime.driver import START, Call, ClientReply, Driver, RecordedStep, Reply, Seconds, Timers
+from raftref.runtime.driver import START, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds, Timers
 
 #: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
 RUNNING = frozenset({Feature.REQUEST_QUEUES, Feature.PENDING_MAP, Feature.CLIENTS, Feature.VOTE_MESSAGES})
@@ -95,7 +95,7 @@ class DLedgerDriver(Driver):
         disk: Disk,
         config: Config,
         random: Random,
-        recorded: Callable[[RecordedStep], None],
+        recorded: Callable[[NodeStep], None],
         settings: Settings = DEFAULTS,
     ) -> None:
         """Make the driver of a node whose process has not come up yet.
@@ -104,7 +104,7 @@ class DLedgerDriver(Driver):
             node_id: The node, one of `members`.
             members: All nodes of the group.
             disk: The disk with its files, or for them.
-            config: Its features, of which RUNNING are on in any case, and its flaws.
+            config: Its flaws and its features; those in RUNNING are on in any case.
             random: Draws the intervals between votes.
             recorded: Called with each step, before anything that it asks for leaves the node.
             settings: Its times.
@@ -202,11 +202,11 @@ class DLedgerDriver(Driver):
             case AppendEntryRequest():
                 self._append(key, request)
             case GetEntriesRequest():
-                self.put(ClientReply(key, self._entry(request.begin_index)))
+                self.put(ClientAnswer(key, self._entry(request.begin_index)))
             case MetadataRequest():
                 state = self.server.member_state
                 answer = MetadataResponse(state.leader_id, state.curr_term, self.server.members)
-                self.put(ClientReply(key, answer))
+                self.put(ClientAnswer(key, answer))
             case LeadershipTransferRequest():
                 self._transfer(key, request.transferee)
         self._settle()
@@ -260,12 +260,12 @@ class DLedgerDriver(Driver):
         waits = not isinstance(m, CommitRequest)
         if waits:
             self._calls[number] = m
-        self.put(Call(number, m.dst, m, self.settings.rpc_timeout if waits else None))
+        self.put(PeerCall(number, m.dst, m, self.settings.rpc_timeout if waits else None))
 
     def _answer(self, m: Response | ElectionResponse) -> None:
         keys = self._unanswered.get(_question_of(m))
         if keys:
-            self.put(Reply(keys.popleft(), m))
+            self.put(PeerReply(keys.popleft(), m))
             if not keys:
                 del self._unanswered[_question_of(m)]
 
@@ -282,7 +282,7 @@ class DLedgerDriver(Driver):
         self._appended.pop((term, index), None)
         key = self._clients.pop((term, index), None)
         if key is not None:
-            self.put(ClientReply(key, self._append_response(code, term, index)))
+            self.put(ClientAnswer(key, self._append_response(code, term, index)))
 
     def _append_response(self, code: ClientCode, term: Term, index: Index) -> AppendEntryResponse:
         store, leader = self.server.ledger_store, self.server.member_state.leader_id
@@ -403,12 +403,12 @@ class DLedgerDriver(Driver):
         server, values = self.server, request.values
         leader = server.member_state.leader_id
         if request.remote_id not in (None, self.node_id):
-            self.put(ClientReply(key, AppendEntryResponse(ClientCode.UNKNOWN_MEMBER, leader)))
+            self.put(ClientAnswer(key, AppendEntryResponse(ClientCode.UNKNOWN_MEMBER, leader)))
             return
         code = server.refusal() or (None if values else REQUEST_WITH_EMPTY_BODYS)
         if code is not None:
             self.take("RefuseAppend", code)
-            self.put(ClientReply(key, AppendEntryResponse(ClientCode(code), leader)))
+            self.put(ClientAnswer(key, AppendEntryResponse(ClientCode(code), leader)))
             return
         for value in values[:-1]:
             self.take("AppendInBatch", value)
@@ -433,12 +433,12 @@ class DLedgerDriver(Driver):
             self._transfers[TransferCall(transferee, term)] = key
             return
         code = server.transfer_code(transferee, term) if transferee in server.peers else ClientCode.UNKNOWN_MEMBER
-        self.put(ClientReply(key, LeadershipTransferResponse(str(code), term)))
+        self.put(ClientAnswer(key, LeadershipTransferResponse(str(code), term)))
 
     def _answer_transfer(self, call: TransferCall, code: str) -> None:
         key = self._transfers.pop(call, None)
         if key is not None:
-            self.put(ClientReply(key, LeadershipTransferResponse(code, self.server.member_state.curr_term)))
+            self.put(ClientAnswer(key, LeadershipTransferResponse(code, self.server.member_state.curr_term)))
 
     # ---- Dispatchers, checker, handler ---------------------------------------------------------------
 
