@@ -7,36 +7,17 @@ machine and the flusher. Each is a method here that takes every step that its th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from raftref.disks.disk import Disk
 from raftref.dledger.choices import Config, Feature, Flaw
-from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
-from raftref.dledger.election_rules import HeartBeatCode, HeartBeatOutcome, VoteCode, heart_beat_outcome
-from raftref.dledger.messages import (
-    CommitRequest,
-    ElectionResponse,
-    ElectionType,
-    Entry,
-    HeartBeatMessage,
-    Index,
-    Message,
-    NodeId,
-    PushType,
-    Response,
-    Term,
-    TransferCall,
-    TransferMessage,
-    VoteMessage,
-)
-from raftref.dledger.quorum import is_quorum
-from raftref.dledger.runtime.client_calls import (
+from raftref.dledger.client_messages import (
     AppendEntryRequest,
     AppendEntryResponse,
-    ClientCode,
+    BatchAppendEntryRequest,
     ClientRequest,
     GetEntriesRequest,
     GetEntriesResponse,
@@ -44,12 +25,38 @@ from raftref.dledger.runtime.client_calls import (
     LeadershipTransferResponse,
     MetadataRequest,
     MetadataResponse,
+    Refusal,
+    ResponseCode,
 )
+from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
+from raftref.dledger.election_rules import HeartBeatCode, HeartBeatOutcome, VoteCode, heart_beat_outcome
+from raftref.dledger.messages import (
+    NONE,
+    BatchRequest,
+    Code,
+    CommitRequest,
+    ElectionResponse,
+    ElectionType,
+    HeartBeatMessage,
+    Index,
+    Message,
+    NodeId,
+    PushType,
+    Request,
+    Response,
+    Term,
+    TransferCall,
+    TransferMessage,
+    Value,
+    VoteMessage,
+)
+from raftref.dledger.quorum import is_quorum
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.state import NOBODY_WAITS, Role
 from raftref.dledger.steps import Abandoned, Effects
 from raftref.dledger.storage import FileLedgerStore, TermFile
+from raftref.dledger.storage.entry_coder import EntryHeader
 from raftref.runtime.driver import START, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds, Timers
 
 #: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
@@ -82,6 +89,12 @@ _REQUEST_HANDLERS = {
 }
 
 
+class RunningServer(Server):
+    """A server whose store is files."""
+
+    ledger_store: FileLedgerStore
+
+
 class DLedgerDriver(Driver):
     """Drives one `Server` on a disk.
 
@@ -91,7 +104,7 @@ class DLedgerDriver(Driver):
     def __init__(
         self,
         node_id: NodeId,
-        members: Sequence[NodeId],
+        members: Mapping[NodeId, str],
         disk: Disk,
         config: Config,
         random: Random,
@@ -102,7 +115,7 @@ class DLedgerDriver(Driver):
 
         Args:
             node_id: The node, one of `members`.
-            members: All nodes of the group.
+            members: All nodes of the group, with the addresses that clients are given.
             disk: The disk with its files, or for them.
             config: Its flaws and its features; those in RUNNING are on in any case.
             random: Draws the intervals between votes.
@@ -111,7 +124,8 @@ class DLedgerDriver(Driver):
         """
         super().__init__(node_id, recorded)
         config = replace(config, features=config.features | RUNNING)
-        self.server = Server(node_id, members, config, lambda choices: FileLedgerStore(disk, choices))
+        self.server = RunningServer(node_id, tuple(members), config, lambda choices: FileLedgerStore(disk, choices))
+        self._addresses = dict(members)
         self.settings = settings
         self._random = random
         self._term_file = TermFile(disk, config)
@@ -160,6 +174,10 @@ class DLedgerDriver(Driver):
         else:
             self.take("HandlePush", m)
         self._settle()
+        if isinstance(m, CommitRequest):  # nobody looks at the answer, but the caller logs its absence
+            store = self.server.ledger_store
+            echo = m.type, self.node_id, m.src, m.term, NONE, Code.SUCCESS
+            self.put(PeerReply(key, Response(*echo, store.begin_index, store.end_index)))
 
     def on_answer(self, now: Seconds, number: int, m: Message) -> None:
         """Take the answer to a call, unless the node has given the call up."""
@@ -198,18 +216,24 @@ class DLedgerDriver(Driver):
         Source: DLedgerServer.handleAppend, handleGet, handleMetadata, handleLeadershipTransfer.
         """
         self.now = now
+        if request.dst != self.node_id:
+            self._refuse(key, ResponseCode.UNKNOWN_MEMBER)
+            return
         match request:
             case AppendEntryRequest():
-                self._append(key, request)
+                self._append(key, (request.value,))
+            case BatchAppendEntryRequest():
+                self._append(key, request.values)
             case GetEntriesRequest():
-                self.put(ClientAnswer(key, self._entry(request.begin_index)))
+                self._get(key, request.begin_index)
             case MetadataRequest():
-                state = self.server.member_state
-                answer = MetadataResponse(state.leader_id, state.curr_term, self.server.members)
-                self.put(ClientAnswer(key, answer))
+                self.put(ClientAnswer(key, MetadataResponse(self.server.member_state.leader_id, self._addresses)))
             case LeadershipTransferRequest():
-                self._transfer(key, request.transferee)
+                self._transfer(key, request)
         self._settle()
+
+    def _refuse(self, key: Hashable, code: ResponseCode) -> None:
+        self.put(ClientAnswer(key, Refusal(code, self.server.member_state.leader_id)))
 
     def on_time(self, now: Seconds) -> None:
         """Do what is due."""
@@ -251,16 +275,24 @@ class DLedgerDriver(Driver):
         if effects.abandoned is not None:
             self._abandon(effects.abandoned)
         for future in effects.acknowledged:
-            self._answer_client(future.entry.term, future.index, ClientCode.SUCCESS)
+            self._answer_client(future.entry.term, future.index, ResponseCode.SUCCESS)
         for future, code in effects.failed:
-            self._answer_client(future.entry.term, future.index, ClientCode(code))
+            self._answer_client(future.entry.term, future.index, ResponseCode[code])
 
     def _call(self, m: Message) -> None:
         number = self.next_number()
         waits = not isinstance(m, CommitRequest)
         if waits:
             self._calls[number] = m
-        self.put(PeerCall(number, m.dst, m, self.settings.rpc_timeout if waits else None))
+        timeout = self.settings.rpc_timeout if waits else None
+        self.put(PeerCall(number, m.dst, m, timeout, self._headers(m)))
+
+    def _headers(self, m: Message) -> tuple[EntryHeader, ...]:
+        """Return the headers of the entries that a request pushes."""
+        if not isinstance(m, Request | BatchRequest):
+            return ()
+        files = self.server.ledger_store.files
+        return tuple(files.header_at(Index(index)) for index in range(m.index, m.last_index + 1))
 
     def _answer(self, m: Response | ElectionResponse) -> None:
         keys = self._unanswered.get(_question_of(m))
@@ -278,16 +310,16 @@ class DLedgerDriver(Driver):
         for number in given_up:
             del self._calls[number]
 
-    def _answer_client(self, term: Term, index: Index, code: ClientCode) -> None:
+    def _answer_client(self, term: Term, index: Index, code: ResponseCode) -> None:
         self._appended.pop((term, index), None)
         key = self._clients.pop((term, index), None)
         if key is not None:
             self.put(ClientAnswer(key, self._append_response(code, term, index)))
 
-    def _append_response(self, code: ClientCode, term: Term, index: Index) -> AppendEntryResponse:
-        store, leader = self.server.ledger_store, self.server.member_state.leader_id
-        pos = store.files.header_at(index).pos if isinstance(store, FileLedgerStore) and store.has_entry(index) else -1
-        return AppendEntryResponse(code, leader, term, index, pos, (pos,))
+    def _append_response(self, code: ResponseCode, term: Term, index: Index) -> AppendEntryResponse:
+        store = self.server.ledger_store
+        pos = store.files.header_at(index).pos if store.has_entry(index) else -1
+        return AppendEntryResponse(index, pos, term, self.server.member_state.leader_id, code)
 
     # ---- The StateMaintainer -------------------------------------------------------------------------
 
@@ -399,16 +431,13 @@ class DLedgerDriver(Driver):
 
     # ---- Clients -------------------------------------------------------------------------------------
 
-    def _append(self, key: Hashable, request: AppendEntryRequest) -> None:
-        server, values = self.server, request.values
-        leader = server.member_state.leader_id
-        if request.remote_id not in (None, self.node_id):
-            self.put(ClientAnswer(key, AppendEntryResponse(ClientCode.UNKNOWN_MEMBER, leader)))
-            return
+    def _append(self, key: Hashable, values: Sequence[Value]) -> None:
+        """Append a client's entries, or refuse them. Source: DLedgerServer.handleAppend."""
+        server = self.server
         code = server.refusal() or (None if values else REQUEST_WITH_EMPTY_BODYS)
         if code is not None:
             self.take("RefuseAppend", code)
-            self.put(ClientAnswer(key, AppendEntryResponse(ClientCode(code), leader)))
+            self._refuse(key, ResponseCode[code])
             return
         for value in values[:-1]:
             self.take("AppendInBatch", value)
@@ -416,29 +445,33 @@ class DLedgerDriver(Driver):
         self._clients[term, index], self._appended[term, index] = key, self.now
         self.take("AppendAsLeader", values[-1])
 
-    def _entry(self, index: Index) -> GetEntriesResponse:
-        store, leader = self.server.ledger_store, self.server.member_state.leader_id
+    def _get(self, key: Hashable, index: Index) -> None:
+        """Return the entry at an index, committed or not. Source: DLedgerServer.handleGet."""
+        store = self.server.ledger_store
         if not self.server.is_leader:
-            return GetEntriesResponse(ClientCode.NOT_LEADER, leader)
-        if not store.has_entry(index):
-            return GetEntriesResponse(ClientCode.INDEX_OUT_OF_RANGE, leader)
-        entry: Entry = store.entry(index)
-        return GetEntriesResponse(ClientCode.SUCCESS, leader, entry, index)
+            self._refuse(key, ResponseCode.NOT_LEADER)
+        elif not store.has_entry(index):
+            self._refuse(key, ResponseCode.INDEX_OUT_OF_RANGE)
+        else:
+            self.put(ClientAnswer(key, GetEntriesResponse((store.entry(index),), (store.files.header_at(index),))))
 
-    def _transfer(self, key: Hashable, transferee: NodeId) -> None:
+    def _transfer(self, key: Hashable, request: LeadershipTransferRequest) -> None:
         """Begin to hand over. Source: DLedgerServer.handleLeadershipTransfer, at the leader."""
-        server = self.server
+        server, transferee = self.server, request.transferee
         term = server.member_state.curr_term
-        if transferee in server.peers and self.take("HandleLeadershipTransfer", transferee):
+        if transferee not in server.peers:
+            self._refuse(key, ResponseCode.UNKNOWN_MEMBER)
+        elif request.term == term and self.take("HandleLeadershipTransfer", transferee):
             self._transfers[TransferCall(transferee, term)] = key
-            return
-        code = server.transfer_code(transferee, term) if transferee in server.peers else ClientCode.UNKNOWN_MEMBER
-        self.put(ClientAnswer(key, LeadershipTransferResponse(str(code), term)))
+        else:
+            code = ResponseCode[server.transfer_code(transferee, request.term)]
+            self.put(ClientAnswer(key, LeadershipTransferResponse(code, term)))
 
     def _answer_transfer(self, call: TransferCall, code: str) -> None:
         key = self._transfers.pop(call, None)
         if key is not None:
-            self.put(ClientAnswer(key, LeadershipTransferResponse(code, self.server.member_state.curr_term)))
+            term = self.server.member_state.curr_term
+            self.put(ClientAnswer(key, LeadershipTransferResponse(ResponseCode[code], term)))
 
     # ---- Dispatchers, checker, handler ---------------------------------------------------------------
 

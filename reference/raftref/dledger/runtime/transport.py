@@ -1,0 +1,143 @@
+"""DLedger's wire for a node that runs: one pipelined connection to each peer, answers matched by their number."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from raftref.dledger.client_messages import ClientRequest, RemotingFailure
+from raftref.dledger.messages import CommitRequest, NodeId
+from raftref.dledger.remoting import FrameReader
+from raftref.dledger.wire import Call, call_with, decode_call, encode_call
+from raftref.dledger.wire_answers import decode_answer, encode_answer
+from raftref.dledger.wire_fields import Version
+from raftref.runtime.driver import PeerCall
+from raftref.runtime.node import CallFailedError, RunningNode, Transport
+from raftref.wire_error import WireError
+
+#: The bytes that are read from a connection at once.
+READ_BYTES = 1 << 16
+
+
+class _Connection:
+    """A connection to a peer, with the calls that have no answer yet."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        self.waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}
+        self._reader = reader
+        self._task = asyncio.get_running_loop().create_task(self._read())
+
+    async def _read(self) -> None:
+        frames = FrameReader()
+        try:
+            while data := await self._reader.read(READ_BYTES):
+                for frame in frames.feed(data):
+                    call, answer = self.waiting.pop(frame.opaque, (None, None))
+                    if call is not None and answer is not None and not answer.done():
+                        answer.set_result(decode_answer(frame, call))
+        except (WireError, OSError) as error:
+            self.fail(str(error))
+        else:
+            self.fail("the connection was closed")
+
+    def fail(self, why: str) -> None:
+        """End the connection; no call on it is answered any more."""
+        self.writer.close()
+        for _, answer in self.waiting.values():
+            if not answer.done():
+                answer.set_exception(CallFailedError(why))
+        self.waiting.clear()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._task.cancel()
+        self.fail("the node stops")
+
+
+class RemotingTransport(Transport):
+    """The calls of a node to its peers, and those to it.
+
+    Source: DLedgerRpcNettyService, NettyRemotingClient, NettyRemotingServer.
+    """
+
+    def __init__(self, group: str, addresses: Mapping[NodeId, tuple[str, int]], version: Version) -> None:
+        """Make the transport of a member.
+
+        Args:
+            group: The name of the group, which every message carries.
+            addresses: Host and port of each peer.
+            version: The version whose messages it writes.
+        """
+        self._group, self._addresses, self._version = group, addresses, version
+        self._connections: dict[NodeId, _Connection] = {}
+        self._connecting: dict[NodeId, asyncio.Lock] = {}
+        self._opaque = itertools.count()
+
+    # ---- Calls ---------------------------------------------------------------------------------------
+
+    async def call(self, peer: NodeId, call: PeerCall) -> Any:
+        """Make a call, and return the answer; one without a timeout is sent, and its answer is not waited for."""
+        try:
+            if call.timeout is None:
+                await self._send(peer, call)
+                return None
+            async with asyncio.timeout(call.timeout):
+                answer = await (await self._send(peer, call))
+        except TimeoutError as error:
+            raise CallFailedError("no answer in time") from error
+        except (OSError, WireError) as error:
+            if call.timeout is None:
+                return None
+            raise CallFailedError(str(error)) from error
+        if isinstance(answer, RemotingFailure) or not hasattr(answer, "src"):
+            raise CallFailedError(f"refused: {answer}")
+        return answer
+
+    async def _send(self, peer: NodeId, call: PeerCall) -> asyncio.Future[Any]:
+        message: Any = call.message
+        request = call_with(message, next(self._opaque), self._group, self._version, call.attachment or ())
+        connection = await self._connection(peer)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if not isinstance(message, CommitRequest):
+            connection.waiting[request.opaque] = request, answer
+        connection.writer.write(encode_call(request))
+        return answer
+
+    async def _connection(self, peer: NodeId) -> _Connection:
+        async with self._connecting.setdefault(peer, asyncio.Lock()):
+            found = self._connections.get(peer)
+            if found is None or found.writer.is_closing():
+                host, port = self._addresses[peer]
+                found = self._connections[peer] = _Connection(*await asyncio.open_connection(host, port))
+            return found
+
+    def close(self) -> None:
+        """Close all connections to peers."""
+        for each in self._connections.values():
+            each.close()
+
+    # ---- Requests ------------------------------------------------------------------------------------
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode) -> None:
+        """Hand over the requests of a connection as they come; each is answered when its answer is there."""
+        frames = FrameReader()
+        try:
+            while data := await reader.read(READ_BYTES):
+                for frame in frames.feed(data):
+                    node.spawn(self._handle(decode_call(frame), writer, node))
+        except WireError as error:
+            node.log(f"a connection from {_name(writer)} is ended: {error}")
+
+    async def _handle(self, call: Call, writer: asyncio.StreamWriter, node: RunningNode) -> None:
+        m = call.message
+        answer = await (node.ask(m) if isinstance(m, ClientRequest) else node.request(m))
+        if not writer.is_closing():
+            writer.write(encode_answer(answer, call))
+
+
+def _name(writer: asyncio.StreamWriter) -> str:
+    host, port = writer.get_extra_info("peername", ("?", 0))[:2]
+    return f"{host}:{port}"

@@ -1,0 +1,179 @@
+"""A node that runs: a driver on an event loop, with sockets, a disk, and a file of its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply
+
+#: Called with a line about what went wrong, or came to an end, outside the protocol.
+Log: TypeAlias = Callable[[str], None]
+
+
+class CallFailedError(Exception):
+    """A call to a peer came to nothing: no connection, no answer in time, or none that can be read."""
+
+
+class StepFile:
+    """The file of a node's steps, a line of JSON each, written whole before anything that the step asks for leaves."""
+
+    def __init__(self, path: Path) -> None:
+        """Go on with a file, or make it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def write(self, step: NodeStep) -> None:
+        """Write a step."""
+        fields = {name: getattr(step, name) for name in NodeStep.__dataclass_fields__}
+        line = json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+        written = os.write(self._file, line)
+        if written != len(line):
+            raise OSError(f"{written} of {len(line)} bytes of a step were written")
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+class Transport(ABC):
+    """The wire of a system: makes calls to peers, and hands requests over as they come."""
+
+    @abstractmethod
+    async def call(self, peer: str, call: PeerCall) -> Any:
+        """Make a call, and return the answer; raises CallFailedError. A call without a timeout returns None at once."""
+
+    @abstractmethod
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode) -> None:
+        """Hand the requests of a connection over to the node, and write its answers, until the connection ends.
+
+        What is no request ends the connection with a line in the log, and nothing else.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections to peers."""
+
+
+class RunningNode:
+    """Runs a driver: gives it time, requests, answers and clients, and carries out what it asks for.
+
+    Everything happens in one thread, so that the driver sees one event after the other.
+    """
+
+    def __init__(self, driver: Driver, transport: Transport, log: Log) -> None:
+        """Make a node that is not started.
+
+        Args:
+            driver: Decides what the node does.
+            transport: Its wire.
+            log: Called with what goes wrong outside the protocol.
+        """
+        self.driver = driver
+        self.transport = transport
+        self.log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake: asyncio.TimerHandle | None = None
+        self._server: asyncio.Server | None = None
+
+    # ---- Its life ------------------------------------------------------------------------------------
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen, and let the driver come up; return the port. Raises OSError where the port is taken."""
+        self._server = await asyncio.start_server(self._serve, host, port)
+        self._drive(lambda now: self.driver.start(now))
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def stop(self) -> None:
+        """Stop, as a process that dies does: nothing is written any more."""
+        if self._wake is not None:
+            self._wake.cancel()
+        if self._server is not None:
+            self._server.close()
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.transport.close()
+
+    async def __aenter__(self) -> RunningNode:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # ---- Events --------------------------------------------------------------------------------------
+
+    async def request(self, m: Any) -> Any:
+        """Hand over a request of a peer, and return the answer; there may never be one."""
+        answer = asyncio.get_running_loop().create_future()
+        self._drive(lambda now: self.driver.on_request(now, answer, m))
+        return await answer
+
+    async def ask(self, request: Any) -> Any:
+        """Hand over a client's request, and return the answer."""
+        answer = asyncio.get_running_loop().create_future()
+        self._drive(lambda now: self.driver.on_client(now, answer, request))
+        return await answer
+
+    def _drive(self, event: Callable[[float], None]) -> None:
+        loop = asyncio.get_running_loop()
+        event(loop.time())
+        for output in self.driver.take_outputs():
+            match output:
+                case PeerCall():
+                    self._spawn(self._call(output))
+                case PeerReply(key=key, message=answer) | ClientAnswer(key=key, answer=answer):
+                    if isinstance(key, asyncio.Future) and not key.done():
+                        key.set_result(answer)
+        if self._wake is not None:
+            self._wake.cancel()
+            self._wake = None
+        at = self.driver.next_time()
+        if at != NEVER:
+            self._wake = loop.call_at(at, self._drive, self.driver.on_time)
+
+    async def _call(self, call: PeerCall) -> None:
+        try:
+            answer = await self.transport.call(call.peer, call)
+        except CallFailedError:
+            self._drive(lambda now: self.driver.on_failure(now, call.number))
+        else:
+            if answer is not None:
+                self._drive(lambda now: self.driver.on_answer(now, call.number, answer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._keep(task)
+        try:
+            await self.transport.serve(reader, writer, self)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the other side is gone, or the node stops; asyncio would log a task of a connection as cancelled
+        finally:
+            writer.close()
+
+    def _spawn(self, work: Any) -> None:
+        self._keep(asyncio.get_running_loop().create_task(work))
+
+    def spawn(self, work: Any) -> None:
+        """Let some work of the transport go on beside others, until the node stops."""
+        self._spawn(work)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.log(f"an error within the node: {task.exception()!r}")
+            task.get_loop().call_exception_handler({"message": "a task died", "exception": task.exception()})
