@@ -80,7 +80,7 @@ def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
 #: The packages of the checker by layer: each imports itself and those before it.
 ORDER = (
     *("base", "tlc", "tla", "trace", "conformance", "logs", "models"),
-    *("systems", "report", "jobs", "hunt", "pipeline", "cli"),
+    *("systems", "report", "jobs", "hunt", "cluster", "pipeline", "cli"),
 )
 
 

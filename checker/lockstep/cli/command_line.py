@@ -33,6 +33,8 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": MAX_HEL
 #: The commands: the module of lockstep.cli and the name in it, and the line in the list of commands.
 COMMANDS = {
     "check": ("check_command:command", "Check traces against the spec, step by step."),
+    "client": ("client_command:command", "Append to a group that runs, or read from it."),
+    "cluster": ("cluster_command:command", "Run a group of the reference, and check it while it runs."),
     "completion": ("print_commands:completion", "Print the script for a shell's completion."),
     "course": ("course_command:command", "Learn with exercises that are graded."),
     "export": ("export_command:command", "Write a trace in the form of another tool."),
@@ -43,6 +45,7 @@ COMMANDS = {
     "import": ("import_command:command", "Turn a recording or a log into a trace."),
     "minimise": ("minimise_command:command", "Make a trace with a violation shorter."),
     "model": ("model_command:command", "Check models, or a spec of your own, with TLC."),
+    "node": ("node_command:command", "Run a node of the reference."),
     "pipeline": ("pipeline:command", "Check a store of traces of any size on Spark."),
     "play": ("play_command:command", "Take the steps of a spec, in a browser."),
     "prove": ("prove_command:command", "Prove lemmas with z3."),

@@ -23,6 +23,7 @@ from lockstep.trace.trace_format import Event, Header
 
 if TYPE_CHECKING:  # the groups of a reference are slow to import
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.running_nodes import RunningNodes
 
 #: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
@@ -167,6 +168,7 @@ class System:
     lemmas: Lemmas = field(default_factory=dict)
     picture: Picture | None = None
     hunted: Callable[[], Hunted] | None = None
+    running: Callable[[], RunningNodes] | None = None
     faults: frozenset[str] = frozenset()
 
     @property

@@ -19,6 +19,7 @@ from lockstep.trace.imported_trace import Imported
 
 if TYPE_CHECKING:
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.running_nodes import RunningNodes
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
@@ -62,6 +63,12 @@ def _locate(action: str) -> str:
     return declared_at(Server, action)
 
 
+def _running() -> RunningNodes:
+    from lockstep.systems.dledger.running import RUNNING_NODES
+
+    return RUNNING_NODES
+
+
 def _hunted() -> Hunted:
     """Return what `lockstep hunt` searches."""
     # Slow to import, and only a hunt needs it.
@@ -98,5 +105,6 @@ DLEDGER = System(
     ),
     picture=PICTURE,
     hunted=_hunted,
+    running=_running,
     faults=FAULTS,
 )

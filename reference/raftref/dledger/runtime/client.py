@@ -20,7 +20,7 @@ from raftref.dledger.client_messages import (
     Refusal,
     ResponseCode,
 )
-from raftref.dledger.messages import Entry, Index, NodeId, Term, Value
+from raftref.dledger.messages import NO_TERM, Entry, Index, NodeId, Term, Value
 from raftref.dledger.remoting import FrameReader
 from raftref.dledger.wire import call_with, encode_call
 from raftref.dledger.wire_answers import decode_answer
@@ -77,6 +77,16 @@ class Client:
             lambda leader: LeadershipTransferRequest(leader, leader, transferee, term), LeadershipTransferResponse
         )
 
+    async def hand_over(self, transferee: NodeId) -> LeadershipTransferResponse:
+        """Let the leader hand over to a peer, whatever its term; raises RefusedError."""
+        # A leader of another term than that of the request answers with its own.
+        found = await self._at_leader(
+            lambda leader: LeadershipTransferRequest(leader, leader, transferee, NO_TERM),
+            LeadershipTransferResponse,
+            any_code=True,
+        )
+        return await self.transfer(transferee, found.term)
+
     async def metadata(self, node: NodeId) -> MetadataResponse:
         """Ask a node which member leads; raises RefusedError."""
         return _expected(await self.ask(node, MetadataRequest(node)), MetadataResponse)
@@ -103,12 +113,15 @@ class Client:
             raise RefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent) from error
         raise RefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent)
 
-    async def _at_leader(self, request: Callable[[NodeId], ClientRequest], kind: type[A]) -> A:
+    async def _at_leader(
+        self, request: Callable[[NodeId], ClientRequest], kind: type[A], *, any_code: bool = False
+    ) -> A:
         """Ask the leader, for as long as that is certain to have done nothing yet."""
         for attempt in itertools.count():
             leader = self.leader or await self._find_leader()
             try:
-                return _expected(await self.ask(leader, request(leader)), kind)
+                answer = await self.ask(leader, request(leader))
+                return answer if any_code and isinstance(answer, kind) else _expected(answer, kind)
             except RefusedError as error:
                 self.leader = error.leader if error.leader in self._addresses else None
                 again = error.code is ResponseCode.NOT_LEADER or not error.is_uncertain

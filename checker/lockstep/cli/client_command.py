@@ -1,0 +1,55 @@
+"""lockstep client."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from lockstep.cli.node_command import SYSTEM, addresses, running_system
+
+
+@click.command()
+@click.argument("peers")
+@click.argument("act", type=click.Choice(["append", "get", "transfer"]))
+@click.argument("what", nargs=-1, required=True)
+@SYSTEM
+@click.option("--group", default="lockstep", show_default=True, help="The name of the group.")
+def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group: str) -> int:
+    """Append values to a group, read its entries, or let its leader hand over to a node.
+
+    PEERS are the members with their addresses, as for `lockstep node`. The group may be one of real nodes.
+
+    \b
+    lockstep client 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' append v1 v2
+    lockstep client PEERS get 0
+    lockstep client PEERS transfer n2
+
+    Exit codes: 0 done; 1 the group refused; 2 wrong usage; 4 an internal error.
+    """
+    from lockstep.systems.running_nodes import ClientRefusedError
+
+    _, running = running_system(spec)
+    client = running.client(group, addresses(peers))
+    if act == "get" and not all(each.isdecimal() and len(each) < 19 for each in what):
+        raise click.BadParameter("get takes indexes", param_hint="WHAT")
+
+    async def ask(each: str) -> str:
+        match act:
+            case "append":
+                return await client.append(each)
+            case "get":
+                return await client.get(int(each))
+            case _:
+                return await client.transfer(each)
+
+    async def ask_all() -> int:
+        for each in what:
+            try:
+                click.echo(f"{act} {each}: {await ask(each)}")
+            except ClientRefusedError as error:
+                click.echo(f"{act} {each}: refused, {error}")
+                return 1
+        return 0
+
+    return asyncio.run(ask_all())

@@ -1,0 +1,100 @@
+"""lockstep cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import click
+
+from lockstep.cli.node_command import SYSTEM, chosen, running_system
+from lockstep.cli.options import FILE, FORMAT
+
+#: The most nodes of a group.
+MAX_NODES = 7
+
+
+@click.command()
+@click.argument("nodes", type=click.IntRange(1, MAX_NODES), default=3)
+@SYSTEM
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("lockstep-cluster"),
+    show_default=True,
+    help="The folder for the files of the nodes, their steps, and the trace; it must be empty.",
+)
+@click.option("--commands", "file", type=FILE, help="Take the commands from this file, and stop at its end.")
+@click.option("--flaw", "flaws", multiple=True, help="A flaw that all nodes have (default: none); `published` for all.")
+@click.option("--feature", "features", multiple=True, help="A feature that all nodes have besides those of all.")
+@click.option(
+    "--time-scale",
+    type=click.FloatRange(0.05, 10),
+    default=0.25,
+    show_default=True,
+    help="Multiply all times of the nodes by this.",
+)
+@FORMAT
+def command(
+    nodes: int,
+    spec: str | None,
+    output: Path,
+    file: Path | None,
+    flaws: tuple[str, ...],
+    features: tuple[str, ...],
+    time_scale: float,
+    form: str,
+) -> int:
+    """Run a group of the reference: a process for each node on this machine, recorded, and checked while it runs.
+
+    Commands come from the terminal or a file: append, get, status, transfer, kill, start, pause, resume, cut, slow,
+    heal, wait, quit; `help` lists them. The steps of all nodes are merged into one trace, which is checked against the
+    spec as it grows. At `quit`, at the end of the commands or at Ctrl-C the processes are stopped, and the verdict on
+    the whole run is printed; `lockstep check`, `view` and `minimise` take the trace.
+
+    \b
+    lockstep cluster 3
+    lockstep cluster 5 --flaw published --commands chaos.txt -o run
+
+    Exit codes: those of `lockstep check` for the trace; 2 also for a folder that is not empty.
+    """
+    from lockstep.base.errors import GaveUpError
+    from lockstep.cluster.group_session import GroupOptions, GroupSession
+    from lockstep.report.verdict_text import verdict_record, verdict_text
+
+    system, running = running_system(spec)
+    wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
+    options = GroupOptions(nodes, output, chosen(features, running.features, "--feature"), wanted, time_scale)
+
+    def say(text: str) -> None:
+        if form == "text":
+            click.echo(text)
+
+    try:
+        session = GroupSession(system, running, options, say)
+    except GaveUpError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
+    say(f"{system.title}, {nodes} nodes in {output}; `help` lists the commands")
+    lines = _lines(None if file is None else file.read_text(encoding="utf-8"))
+    verdict = asyncio.run(session.run(lines))
+    click.echo(json.dumps(verdict_record(verdict), indent=2) if form == "json" else verdict_text(verdict))
+    return verdict.verdict.exit_code
+
+
+async def _lines(text: str | None) -> AsyncIterator[str]:
+    """Yield the lines of a text, or of the terminal as they are typed."""
+    if text is not None:
+        for line in text.splitlines():
+            yield line
+        return
+    while True:
+        if sys.stdin.isatty():
+            click.echo("> ", nl=False)
+        line = await asyncio.to_thread(sys.stdin.readline)
+        if not line:
+            return
+        yield line

@@ -1,0 +1,129 @@
+"""lockstep node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lockstep.cli.options import completing
+
+if TYPE_CHECKING:
+    from lockstep.systems.running_nodes import Address, RunningNodes
+    from lockstep.systems.system import System
+
+
+def running_words() -> list[str]:
+    """Return the names of the systems whose reference runs."""
+    from lockstep.systems.registry import SYSTEMS
+
+    return [name for name, system in SYSTEMS.items() if system.running is not None]
+
+
+def running_system(name: str | None) -> tuple[System, RunningNodes]:
+    """Return the system of a name, the first if there is none; raises a usage error."""
+    from lockstep.systems.registry import SYSTEMS
+
+    names = running_words()
+    system = SYSTEMS.get(name or names[0])
+    if system is None or system.running is None:
+        raise click.BadParameter(f"{name!r} is none of {', '.join(names)}", param_hint="--system")
+    return system, system.running()
+
+
+def addresses(text: str) -> Mapping[str, Address]:
+    """Read `n1=127.0.0.1:12000;n2=...`; raises a usage error."""
+    found: dict[str, Address] = {}
+    for part in filter(None, text.split(";")):
+        match = re.fullmatch(r"([\w.-]+)=([\w.:-]+):(\d{1,5})", part)
+        if match is None or not 0 < int(match[3]) < 65536:
+            raise click.BadParameter(f"{part!r} is no NAME=HOST:PORT", param_hint="PEERS")
+        if match[1] in found:
+            raise click.BadParameter(f"{match[1]} is named twice", param_hint="PEERS")
+        found[match[1]] = match[2], int(match[3])
+    return found
+
+
+SYSTEM = click.option(
+    "--system",
+    "spec",
+    shell_complete=completing(running_words),
+    help="The system, by the name of its spec (default: the first).",
+)
+
+
+def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple[str, ...]:
+    """Return names that are known; raises a usage error."""
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=option)
+    return names
+
+
+@click.command()
+@click.argument("name")
+@click.argument("peers")
+@SYSTEM
+@click.option("--group", default="lockstep", show_default=True, help="The name of the group.")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder with the node's files, or for them.",
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path, dir_okay=False), help="Add each step of the node to this file."
+)
+@click.option("--flaw", "flaws", multiple=True, help="A flaw that the node has; may be given several times.")
+@click.option("--feature", "features", multiple=True, help="A feature that the node has besides those of all.")
+@click.option(
+    "--time-scale",
+    type=click.FloatRange(0.01, 100),
+    default=1.0,
+    show_default=True,
+    help="Multiply all times of the node by this.",
+)
+def command(
+    name: str,
+    peers: str,
+    spec: str | None,
+    group: str,
+    folder: Path,
+    record: Path | None,
+    flaws: tuple[str, ...],
+    features: tuple[str, ...],
+    time_scale: float,
+) -> int:
+    """Run a node of the reference on sockets and files, in a group with nodes like it or with real ones.
+
+    NAME is the node, PEERS all members with their addresses, and the node listens on its own:
+    `n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003`. It speaks the system's own protocol, and keeps its files
+    in the system's own form. It runs until SIGTERM or Ctrl-C; after any end it comes back with what its files hold.
+
+    \b
+    lockstep node n1 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' --dir n1
+
+    Exit codes: 0 stopped; 2 wrong usage; 3 its address is taken; 4 an internal error.
+    """
+    from lockstep.cluster.node_process import run_node
+    from lockstep.systems.running_nodes import NodeOptions
+
+    _, running = running_system(spec)
+    members = addresses(peers)
+    if name not in members:
+        raise click.BadParameter(f"{name} is none of the members: {', '.join(members)}", param_hint="NAME")
+    options = NodeOptions(
+        name,
+        group,
+        members,
+        folder,
+        chosen(features, running.features, "--feature"),
+        chosen(flaws, running.flaws, "--flaw"),
+        time_scale,
+    )
+    run_node(running, options, record, lambda line: click.echo(line))
+    return 0

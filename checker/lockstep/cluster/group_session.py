@@ -1,0 +1,228 @@
+"""A group that runs on this machine, and the commands that it takes from a prompt or a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockstep.base.errors import GaveUpError
+from lockstep.cluster.live_check import LiveCheck
+from lockstep.cluster.network_links import Links
+from lockstep.cluster.node_processes import NodeProcesses, free_addresses
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, RunningNodes
+from lockstep.systems.system import System
+
+#: The commands, each with what it does.
+COMMANDS: Mapping[str, str] = {
+    "append VALUE...": "append values, one after the other, at the leader",
+    "get INDEX": "print the entry at an index",
+    "status": "print what each node shows",
+    "transfer NODE": "let the leader hand over to a node",
+    "kill NODE": "kill a node's process (SIGKILL)",
+    "start NODE": "start a node's process again",
+    "pause NODE": "stop a node's process (SIGSTOP)",
+    "resume NODE": "let it go on",
+    "cut NODE...": "cut nodes off from all others",
+    "slow NODE NODE SECONDS": "delay what goes from a node to another",
+    "heal": "end all cuts and delays",
+    "wait SECONDS": "wait",
+    "help": "print this list",
+    "quit": "stop the group, and print the verdict",
+}
+
+
+class CommandError(Exception):
+    """A command that is none, or cannot be carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """A group as it is started: the number of its nodes, its folder, its features and flaws, the scale of its times."""
+
+    nodes: int
+    folder: Path
+    features: tuple[str, ...]
+    flaws: tuple[str, ...]
+    time_scale: float
+
+
+class GroupSession:
+    """Runs a group, and carries out commands."""
+
+    def __init__(
+        self, system: System, running: RunningNodes, options: GroupOptions, say: Callable[[str], None]
+    ) -> None:
+        """Prepare a group. Its folder must be empty, or missing; raises GaveUpError otherwise.
+
+        Arguments: `system` and `running`, what its nodes are; `options`; `say`, called with lines for people.
+        """
+        self._running, self._options, self._say = running, options, say
+        self.nodes = tuple(f"n{number}" for number in range(1, options.nodes + 1))
+        folder = options.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise GaveUpError(f"{folder} is not empty; name another folder with -o")
+        self.trace = folder / "group.trace.ndjson"
+        self._steps = {node: folder / f"{node}.steps.ndjson" for node in self.nodes}
+        chosen = (options.features, options.flaws)
+        self.check = LiveCheck(system, running, self.nodes, chosen, list(self._steps.values()), self.trace)
+        self._spec = system.spec
+        self._addresses: dict[str, Address] = dict(zip(self.nodes, free_addresses(options.nodes), strict=True))
+
+    async def run(self, commands: AsyncIterator[str]) -> TraceVerdict:
+        """Run the group until the commands are over, and return the verdict on what it did."""
+        links = Links(self._addresses)
+        await links.open()
+        try:
+            with NodeProcesses({node: self._words(node, links) for node in self.nodes}, self._options.folder) as group:
+                for node in self.nodes:
+                    group.start(node)
+                self.check.start()
+                prompt = _Prompt(self, links, group)
+                async for line in commands:
+                    if not await prompt.take(line):
+                        break
+        finally:
+            links.close()
+        self._say(f"checking: {self.check.checked:,} of {self.check.events:,} events so far")
+        return await asyncio.to_thread(self.check.finish)
+
+    def _words(self, node: str, links: Links) -> list[str]:
+        options = self._options
+        peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in links.seen_from(node).items())
+        words = [node, peers, "--system", self._spec, "--dir", str(options.folder / node), "--group", "lockstep"]
+        words += ["--record", str(self._steps[node]), "--time-scale", str(options.time_scale)]
+        words += [word for flaw in options.flaws for word in ("--flaw", flaw)]
+        return words + [word for feature in options.features for word in ("--feature", feature)]
+
+    # ---- What commands need --------------------------------------------------------------------------
+
+    def client(self) -> GroupClient:
+        """Return a client that reaches the nodes where they listen, whatever links are cut."""
+        return self._running.client("lockstep", self._addresses)
+
+    def status(self, group: NodeProcesses) -> list[str]:
+        """Return a line about each node."""
+        lines = []
+        for node in self.nodes:
+            step = self.check.last.get(node)
+            shows = {} if step is None else {name: step.shows.get(name) for name in self._running.shown}
+            shown = ", ".join(f"{name} {value}" for name, value in shows.items()) or "nothing yet"
+            lines.append(f"{node} {'' if group.is_running(node) else '(down) '}{shown}")
+        lines.append(f"checked {self.check.checked:,} of {self.check.events:,} events")
+        return lines
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        self._say(text)
+
+
+class _Prompt:
+    """Carries out commands."""
+
+    def __init__(self, session: GroupSession, links: Links, group: NodeProcesses) -> None:
+        self._session, self._links, self._group = session, links, group
+        self._client = session.client()
+        self._actions: Mapping[str, Callable[[Sequence[str]], Awaitable[None]]] = {
+            "append": self._append,
+            "get": self._get,
+            "status": self._status,
+            "transfer": self._transfer,
+            "kill": self._on_process(group.kill),
+            "start": self._on_process(group.start),
+            "pause": self._on_process(group.pause),
+            "resume": self._on_process(group.resume),
+            "cut": self._cut,
+            "slow": self._slow,
+            "heal": self._heal,
+            "wait": self._wait,
+            "help": self._help,
+        }
+
+    async def take(self, line: str) -> bool:
+        """Carry out a line; return whether more may come. What is wrong with it is printed."""
+        words = line.split("#", 1)[0].split()
+        if not words:
+            return True
+        if words[0] == "quit":
+            return False
+        try:
+            if words[0] not in self._actions:
+                raise CommandError(f"{words[0]!r} is no command; `help` lists them")
+            await self._actions[words[0]](words[1:])
+        except (CommandError, GaveUpError) as error:
+            self._session.say(f"{line.strip()}: {error}")
+        return True
+
+    def _node(self, name: str) -> str:
+        if name not in self._session.nodes:
+            raise CommandError(f"{name!r} is none of {', '.join(self._session.nodes)}")
+        return name
+
+    def _on_process(self, act: Callable[[str], None]) -> Callable[[Sequence[str]], Awaitable[None]]:
+        async def carry_out(words: Sequence[str]) -> None:
+            act(self._node(_one(words)))
+
+        return carry_out
+
+    async def _asked(self, what: str, answer: Awaitable[str]) -> None:
+        try:
+            self._session.say(f"{what}: {await answer}")
+        except ClientRefusedError as error:
+            self._session.say(f"{what}: refused, {error}")
+
+    async def _append(self, values: Sequence[str]) -> None:
+        for value in values:
+            await self._asked(f"append {value}", self._client.append(value))
+
+    async def _get(self, words: Sequence[str]) -> None:
+        await self._asked(f"get {_one(words)}", self._client.get(int(_number(_one(words)))))
+
+    async def _transfer(self, words: Sequence[str]) -> None:
+        await self._asked(f"transfer {_one(words)}", self._client.transfer(self._node(_one(words))))
+
+    async def _status(self, _: Sequence[str]) -> None:
+        for line in self._session.status(self._group):
+            self._session.say(line)
+
+    async def _cut(self, words: Sequence[str]) -> None:
+        self._links.cut_off([self._node(each) for each in words])
+
+    async def _slow(self, words: Sequence[str]) -> None:
+        if len(words) != 3:
+            raise CommandError("slow takes two nodes and a number of seconds")
+        src, dst = self._node(words[0]), self._node(words[1])
+        if src == dst:
+            raise CommandError("a node has no link to itself")
+        self._links.slow(src, dst, _number(words[2]))
+
+    async def _heal(self, _: Sequence[str]) -> None:
+        self._links.heal()
+
+    async def _wait(self, words: Sequence[str]) -> None:
+        await asyncio.sleep(_number(_one(words)))
+
+    async def _help(self, _: Sequence[str]) -> None:
+        width = max(map(len, COMMANDS))
+        for name, text in COMMANDS.items():
+            self._session.say(f"{name:{width}}  {text}")
+
+
+def _one(words: Sequence[str]) -> str:
+    if len(words) != 1:
+        raise CommandError("one argument is needed")
+    return words[0]
+
+
+def _number(word: str) -> float:
+    try:
+        value = json.loads(word)
+    except ValueError as error:
+        raise CommandError(f"{word!r} is no number") from error
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 3600:
+        raise CommandError(f"{word!r} is no number from 0 to 3600")
+    return value

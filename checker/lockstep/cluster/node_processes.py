@@ -1,0 +1,100 @@
+"""The processes of a group: started, killed, paused, and stopped with the group whatever happens."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from lockstep.base.errors import GaveUpError
+from lockstep.systems.running_nodes import Address
+
+#: The time in which a process stops by itself, in seconds.
+PATIENCE = 5.0
+
+
+def free_addresses(count: int) -> list[Address]:
+    """Return addresses of this machine on which nobody listens now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [("127.0.0.1", each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class NodeProcesses:
+    """The processes of the nodes of a group; leaving the block ends them all."""
+
+    def __init__(self, commands: Mapping[str, Sequence[str]], folder: Path) -> None:
+        """Make a group whose processes are not started.
+
+        Arguments: `commands`, the words after `lockstep node` for each node; `folder`, for what they print.
+        """
+        self._commands, self._folder = dict(commands), folder
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> NodeProcesses:
+        """Begin with no process."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """End all processes."""
+        self.stop()
+
+    def is_running(self, node: str) -> bool:
+        """Return whether the process of a node runs, or is paused."""
+        process = self._processes.get(node)
+        return process is not None and process.poll() is None
+
+    def start(self, node: str) -> None:
+        """Start the process of a node; raises GaveUpError where it runs."""
+        if self.is_running(node):
+            raise GaveUpError(f"{node} is running")
+        with (self._folder / f"{node}.log").open("ab") as log:
+            self._processes[node] = subprocess.Popen(
+                [sys.executable, "-m", "lockstep", "node", *self._commands[node]],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the group, which stops its nodes
+            )
+
+    def kill(self, node: str) -> None:
+        """Kill the process of a node with SIGKILL."""
+        self._signal(node, signal.SIGKILL)
+        self._processes[node].wait()
+
+    def pause(self, node: str) -> None:
+        """Stop the process of a node with SIGSTOP."""
+        self._signal(node, signal.SIGSTOP)
+
+    def resume(self, node: str) -> None:
+        """Let the process of a node go on."""
+        self._signal(node, signal.SIGCONT)
+
+    def _signal(self, node: str, number: signal.Signals) -> None:
+        if not self.is_running(node):
+            raise GaveUpError(f"{node} is not running")
+        self._processes[node].send_signal(number)
+
+    def stop(self) -> None:
+        """Ask all processes to stop, and kill those that do not."""
+        running = [process for process in self._processes.values() if process.poll() is None]
+        for process in running:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        for process in running:
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

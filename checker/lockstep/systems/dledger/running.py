@@ -1,0 +1,103 @@
+"""DLedger's reference as nodes that run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from lockstep.systems.running_nodes import (
+    Address,
+    ClientRefusedError,
+    NodeOptions,
+    RecordedGroupError,
+    RunningNodes,
+)
+from raftref.disks.directory_disk import DirectoryDisk
+from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
+from raftref.dledger.messages import Index
+from raftref.dledger.runtime.client import Client, RefusedError
+from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
+from raftref.dledger.runtime.replayed_run import ReplayError, replayed
+from raftref.dledger.runtime.settings import Settings
+from raftref.dledger.runtime.transport import RemotingTransport
+from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.wire_fields import Version
+from raftref.runtime.driver import NodeStep
+from raftref.runtime.node import Log, RunningNode
+from raftref.simulation.group import Event
+
+#: The features that a node may have besides those of every node that runs.
+OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER)
+
+
+def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
+    """Return a node that is not started."""
+    config = Config(frozenset(map(Feature, options.features)), frozenset(map(Flaw, options.flaws)))
+    addresses = {member: f"{host}:{port}" for member, (host, port) in options.addresses.items()}
+    driver = DLedgerDriver(
+        options.node_id,
+        addresses,
+        DirectoryDisk(options.folder),
+        config,
+        random.SystemRandom(),
+        recorded,
+        Settings().scaled(options.time_scale),
+    )
+    return RunningNode(driver, RemotingTransport(options.group, options.addresses, Version.V0_3), log)
+
+
+def plan(nodes: int, features: tuple[str, ...], flaws: tuple[str, ...]) -> FaultPlan:
+    """Return the plan of a simulated group of such nodes."""
+    chosen = RUNNING | set(map(Feature, features))
+    return FaultPlan(nodes=nodes, features=chosen, flaws=frozenset(map(Flaw, flaws)), fifo=False)
+
+
+def replay(group_plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
+    """Yield the events of a trace that recorded steps stand for; raises RecordedGroupError."""
+    try:
+        yield from replayed(group_plan, steps)
+    except ReplayError as error:
+        raise RecordedGroupError(str(error)) from error
+
+
+class _Client:
+    """A client whose answers are texts."""
+
+    def __init__(self, group: str, addresses: Mapping[str, Address]) -> None:
+        self._client = Client(group, addresses)
+
+    async def append(self, value: str) -> str:
+        """Append a value."""
+        try:
+            found = await self._client.append(value)
+        except RefusedError as error:
+            raise ClientRefusedError(str(error)) from error
+        return f"index {found.index}, term {found.term}, position {found.pos}"
+
+    async def get(self, index: int) -> str:
+        """Return the entry at an index."""
+        try:
+            found = await self._client.get(Index(index))
+        except RefusedError as error:
+            raise ClientRefusedError(str(error)) from error
+        return f"{found.value} of term {found.term}"
+
+    async def transfer(self, node_id: str) -> str:
+        """Let the leader hand over to a node."""
+        try:
+            found = await self._client.hand_over(node_id)
+        except RefusedError as error:
+            raise ClientRefusedError(str(error)) from error
+        return f"{found.code.name}, term {found.term}"
+
+
+RUNNING_NODES = RunningNodes(
+    features=tuple(map(str, OPTIONAL)),
+    flaws=tuple(map(str, Flaw)),
+    published=tuple(sorted(map(str, IN_0_2_7))),
+    node=node,
+    shown=("role", "currTerm", "leaderId", "ledgerEndIndex", "committedIndex"),
+    plan=plan,
+    replay=replay,
+    client=_Client,
+)

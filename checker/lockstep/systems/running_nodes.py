@@ -1,0 +1,73 @@
+"""The form of what `lockstep node`, `cluster` and `client` need of a system whose reference runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from raftref.runtime.driver import NodeStep
+from raftref.runtime.node import Log, RunningNode
+from raftref.simulation.group import Event
+
+#: Host and port.
+Address: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """A node as it is started.
+
+    `addresses` are where it reaches each member, itself included; it listens on its own. `folder` has its files.
+    `features` and `flaws` are names; `time_scale` multiplies all of its times.
+    """
+
+    node_id: str
+    group: str
+    addresses: Mapping[str, Address]
+    folder: Path
+    features: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
+    time_scale: float = 1.0
+
+
+class GroupClient(Protocol):
+    """A client of a group. What the group refuses raises ClientRefusedError."""
+
+    async def append(self, value: str) -> str:
+        """Append a value, and return where it was committed, as a text."""
+
+    async def get(self, index: int) -> str:
+        """Return the entry at an index, as a text."""
+
+    async def transfer(self, node: str) -> str:
+        """Let the leader hand over to a node, and return how that went."""
+
+
+class ClientRefusedError(Exception):
+    """The group has not done what a client asked for; the message is the code, or the name of the error."""
+
+
+class RecordedGroupError(Exception):
+    """What the nodes recorded is no run of a group of the reference: a mistake of a driver, or of a disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNodes:
+    """A system whose reference runs.
+
+    `features` and `flaws` are the names that a node may be started with. `node` makes one, given what is called with
+    each step. `shown` are the fields of a step's `shows` that a status line has. `plan` is that of a simulated group
+    of these nodes, and `replay` takes recorded steps again in it; it raises RecordedGroupError. `client` makes a client
+    of a group, given where its members are reached.
+    """
+
+    features: tuple[str, ...]
+    flaws: tuple[str, ...]
+    published: tuple[str, ...]
+    node: Callable[[NodeOptions, Callable[[NodeStep], None], Log], RunningNode]
+    shown: tuple[str, ...]
+    plan: Callable[[int, tuple[str, ...], tuple[str, ...]], Any]
+    replay: Callable[[Any, Iterable[NodeStep]], Iterator[Event]]
+    client: Callable[[str, Mapping[str, Address]], GroupClient]
