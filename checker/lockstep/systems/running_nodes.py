@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
+from raftref.runtime.virtual import MakeDriver
 from raftref.simulation.group import Event
 
 #: Host and port.
@@ -54,6 +55,15 @@ class RecordedGroupError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class AppendOutcome:
+    """An answer to an append: its code, the index if it was acknowledged, and the leader that the node names."""
+
+    code: str
+    index: int | None
+    leader: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunningNodes:
     """A system whose reference runs.
 
@@ -61,6 +71,10 @@ class RunningNodes:
     each step. `shown` are the fields of a step's `shows` that a status line has. `plan` is that of a simulated group
     of these nodes, and `replay` takes recorded steps again in it; it raises RecordedGroupError. `client` makes a client
     of a group, given where its members are reached.
+
+    `driver` returns what makes the drivers of a group in simulated time, given its members, features and flaws.
+    `append` is a client's request to a node, `appended` what its answer says, and `committed` yields index and value
+    of what a driver's node has committed.
     """
 
     features: tuple[str, ...]
@@ -71,3 +85,7 @@ class RunningNodes:
     plan: Callable[[int, tuple[str, ...], tuple[str, ...]], Any]
     replay: Callable[[Any, Iterable[NodeStep]], Iterator[Event]]
     client: Callable[[str, Mapping[str, Address]], GroupClient]
+    driver: Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], MakeDriver]
+    append: Callable[[str, str], Any]
+    appended: Callable[[Any], AppendOutcome]
+    committed: Callable[[Any], Iterable[tuple[int, str]]]

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lockstep.systems.running_nodes import (
     Address,
+    AppendOutcome,
     ClientRefusedError,
     NodeOptions,
     RecordedGroupError,
     RunningNodes,
 )
 from raftref.disks.directory_disk import DirectoryDisk
+from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
+from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryResponse, Refusal, ResponseCode
 from raftref.dledger.messages import Index
 from raftref.dledger.runtime.client import Client, RefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
@@ -24,6 +27,7 @@ from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
+from raftref.runtime.virtual import MakeDriver
 from raftref.simulation.group import Event
 
 #: The features that a node may have besides those of every node that runs.
@@ -58,6 +62,33 @@ def replay(group_plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
         yield from replayed(group_plan, steps)
     except ReplayError as error:
         raise RecordedGroupError(str(error)) from error
+
+
+def drivers(members: tuple[str, ...], features: tuple[str, ...], flaws: tuple[str, ...]) -> MakeDriver:
+    """Return what makes the drivers of a group in simulated time."""
+    config = Config(frozenset(map(Feature, features)), frozenset(map(Flaw, flaws)))
+    addresses = dict.fromkeys(members, "")
+
+    def make(
+        node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
+    ) -> DLedgerDriver:
+        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded)
+
+    return make
+
+
+def appended(answer: AppendEntryResponse | Refusal) -> AppendOutcome:
+    """Return what an answer says of an append."""
+    index = answer.index if isinstance(answer, AppendEntryResponse) and answer.code is ResponseCode.SUCCESS else None
+    return AppendOutcome(answer.code.name, index, answer.leader_id)
+
+
+def committed(driver: DLedgerDriver) -> Iterator[tuple[int, str]]:
+    """Yield index and value of what a node has committed."""
+    store = driver.server.ledger_store
+    for index in range(store.committed_index + 1):
+        if store.has_entry(Index(index)):
+            yield index, store.entry(Index(index)).value
 
 
 class _Client:
@@ -100,4 +131,8 @@ RUNNING_NODES = RunningNodes(
     plan=plan,
     replay=replay,
     client=_Client,
+    driver=drivers,
+    append=AppendEntryRequest,
+    appended=appended,
+    committed=committed,
 )
