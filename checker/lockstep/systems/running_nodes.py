@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from lockstep.systems.hunted_group import MoveListener
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
@@ -54,6 +55,15 @@ class RecordedGroupError(Exception):
     """What the nodes recorded is no run of a group of the reference: a mistake of a driver, or of a disk."""
 
 
+class Replay(Protocol):
+    """Takes recorded steps again in a simulated group."""
+
+    def __call__(
+        self, plan: Any, steps: Iterable[NodeStep], listen: Callable[[Any], MoveListener] | None = None
+    ) -> Iterator[Event]:
+        """Yield the events of the trace; `listen` makes what hears of each step. Raises RecordedGroupError."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppendOutcome:
     """An answer to an append: its code, the index if it was acknowledged, and the leader that the node names."""
@@ -83,7 +93,7 @@ class RunningNodes:
     node: Callable[[NodeOptions, Callable[[NodeStep], None], Log], RunningNode]
     shown: tuple[str, ...]
     plan: Callable[[int, tuple[str, ...], tuple[str, ...]], Any]
-    replay: Callable[[Any, Iterable[NodeStep]], Iterator[Event]]
+    replay: Replay
     client: Callable[[str, Mapping[str, Address]], GroupClient]
     driver: Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], MakeDriver]
     append: Callable[[str, str], Any]

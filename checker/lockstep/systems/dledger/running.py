@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
+from lockstep.systems.hunted_group import MoveListener
 from lockstep.systems.running_nodes import (
     Address,
     AppendOutcome,
@@ -50,16 +52,18 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
     return RunningNode(driver, RemotingTransport(options.group, options.addresses, Version.V0_3), log)
 
 
-def plan(nodes: int, features: tuple[str, ...], flaws: tuple[str, ...]) -> FaultPlan:
+def plan_of(nodes: int, features: tuple[str, ...], flaws: tuple[str, ...]) -> FaultPlan:
     """Return the plan of a simulated group of such nodes."""
     chosen = RUNNING | set(map(Feature, features))
     return FaultPlan(nodes=nodes, features=chosen, flaws=frozenset(map(Flaw, flaws)), fifo=False)
 
 
-def replay(group_plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
+def replay(
+    plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Any], MoveListener] | None = None
+) -> Iterator[Event]:
     """Yield the events of a trace that recorded steps stand for; raises RecordedGroupError."""
     try:
-        yield from replayed(group_plan, steps)
+        yield from replayed(plan, steps, listen)
     except ReplayError as error:
         raise RecordedGroupError(str(error)) from error
 
@@ -128,7 +132,7 @@ RUNNING_NODES = RunningNodes(
     published=tuple(sorted(map(str, IN_0_2_7))),
     node=node,
     shown=("role", "currTerm", "leaderId", "ledgerEndIndex", "committedIndex"),
-    plan=plan,
+    plan=plan_of,
     replay=replay,
     client=_Client,
     driver=drivers,

@@ -7,14 +7,15 @@ does is a mistake of the node's driver or of its files, and refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from raftref.action import NotEnabled
 from raftref.dledger.messages import CommitRequest, ElectionResponse, Message, Response
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
+from raftref.dledger.steps import Effects
 from raftref.runtime.driver import START, NodeStep
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
@@ -27,9 +28,37 @@ class ReplayError(Exception):
     """A recorded step is none of the group, or the node showed something else after it."""
 
 
+class StepListener(Protocol):
+    """Hears of each step of the group, before it and after it."""
+
+    def before(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        """Hear that a node is about to take an action."""
+
+    def after(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        """Hear that a node has taken an action."""
+
+
+class _ListenedCluster(Cluster):
+    """A group whose steps are listened to."""
+
+    listener: StepListener | None = None
+
+    def step(self, node: str, action: str, *args: Any) -> Effects | None:
+        """Take an action, and let the listener hear of it."""
+        if self.listener is None:
+            return super().step(node, action, *args)
+        move = (node, action, args)
+        self.listener.before(move)
+        effects = super().step(node, action, *args)
+        self.listener.after(move)
+        return effects
+
+
 class _Replay:
-    def __init__(self, plan: FaultPlan) -> None:
-        self._cluster = Cluster(plan)
+    def __init__(self, plan: FaultPlan, listen: Callable[[Cluster], StepListener] | None) -> None:
+        self._cluster = _ListenedCluster(plan)
+        if listen is not None:
+            self._cluster.listener = listen(self._cluster)
         self._started: set[str] = set()
 
     def take(self, step: NodeStep) -> Iterator[Event]:
@@ -101,16 +130,19 @@ def _where(step: NodeStep) -> str:
     return f"{step.node} {step.action} at {step.at:.6f} s"
 
 
-def replayed(plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
+def replayed(
+    plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Cluster], StepListener] | None = None
+) -> Iterator[Event]:
     """Yield the events of a trace that recorded steps stand for.
 
     Args:
         plan: The shape of the group, with the features and flaws of its nodes.
         steps: The steps of all nodes, in the order in which they were taken.
+        listen: Makes what hears of the steps of the group.
 
     Raises:
         ReplayError: A step is impossible in the group, or a node showed something else after it.
     """
-    replay = _Replay(plan)
+    replay = _Replay(plan, listen)
     for step in steps:
         yield from replay.take(step)

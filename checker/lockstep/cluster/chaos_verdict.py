@@ -1,0 +1,122 @@
+"""The judgement of a run of chaos: what clients saw, the properties after each step, and the trace against the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lockstep.base.verdict import Verdict
+from lockstep.base.whole_files import writing_whole
+from lockstep.cluster.chaos_run import ChaosResult
+from lockstep.systems.file_check import check
+from lockstep.systems.hunted_group import Move, PropertyWatch
+from lockstep.systems.running_nodes import RecordedGroupError, RunningNodes
+from lockstep.systems.simulated_clusters import event_of
+from lockstep.systems.system import System
+from lockstep.systems.trace_specs import spec_hash
+from lockstep.trace.trace_format import FORMAT, REFERENCE, Event, Header, trace_lines
+
+
+@dataclass(slots=True)
+class ChaosVerdict:
+    """What is wrong with a run: of its clients, its properties by the step of the first violation, and of its trace."""
+
+    result: ChaosResult
+    violated: dict[str, str] = field(default_factory=dict)
+    impossible: str = ""
+    trace: str = ""
+
+    @property
+    def reasons(self) -> list[str]:
+        """What is wrong, a line each; empty for a run that is right."""
+        found = list(self.result.objections)
+        found += [f"{name}: {values}" for name, values in self.violated.items()]
+        return found + [each for each in (self.impossible, self.trace) if each]
+
+
+class ChaosJudge:
+    """Judges runs of groups of one kind."""
+
+    def __init__(
+        self,
+        system: System,
+        running: RunningNodes,
+        nodes: int,
+        chosen: tuple[tuple[str, ...], tuple[str, ...]],
+    ) -> None:
+        """Prepare to judge groups.
+
+        Arguments: `system` and `running`; `nodes`, how many; `chosen`, their features and flaws.
+        """
+        assert system.hunted is not None
+        self._system, self._running, self._hunted = system, running, system.hunted()
+        self._plan = running.plan(nodes, *chosen)
+
+    def judge(self, result: ChaosResult, trace: Path, *, with_spec: bool) -> ChaosVerdict:
+        """Judge a run, and write its trace if something is wrong, or the spec is asked.
+
+        Arguments: `result`; `trace`, the file; `with_spec`, whether the compiled spec checks the trace, which takes
+        longer than the run.
+        """
+        verdict = ChaosVerdict(result)
+        listener: list[_Watched] = []
+
+        def listen(group: Any) -> _Watched:
+            listener.append(_Watched(self._hunted.watch(group), verdict.violated))
+            return listener[0]
+
+        try:
+            events = [event_of(event) for event in self._running.replay(self._plan, result.steps, listen)]
+        except RecordedGroupError as error:
+            verdict.impossible = str(error)
+            return verdict
+        for name in [*verdict.violated]:
+            if name in self._hunted.may_fail_repaired and not self._plan.flaws:
+                del verdict.violated[name]
+        if with_spec or verdict.reasons:
+            self._write(result, events, trace)
+        if with_spec:
+            found = check(trace)
+            if found.verdict is not Verdict.HOLDS and not verdict.violated:
+                verdict.trace = f"{trace}: {found.reason}"
+        return verdict
+
+    def _write(self, result: ChaosResult, events: Sequence[Event], path: Path) -> None:
+        header = Header(
+            format=FORMAT,
+            system=REFERENCE,
+            version=_version(),
+            spec=self._system.spec,
+            nodes=tuple(self._plan.node_ids),
+            constants=dict(self._plan.constants()),
+            spec_hash=spec_hash(self._system),
+            origin="lockstep chaos",
+            scenario=f"seed {result.seed}: {', '.join(f'{kind} {n}' for kind, n in sorted(result.faults.items()))}",
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing_whole(path) as file:
+            file.writelines(trace_lines(header, events))
+
+
+class _Watched:
+    """Notes the first violation of each property."""
+
+    def __init__(self, watch: PropertyWatch, violated: dict[str, str]) -> None:
+        self._watch, self._violated = watch, violated
+
+    def before(self, move: Move) -> None:
+        """Let the watch remember what a step is about to change."""
+        self._watch.before(move)
+
+    def after(self, move: Move) -> None:
+        """Note what a step has violated."""
+        for name, values in self._watch.after(move):
+            self._violated.setdefault(name, values)
+
+
+def _version() -> str:
+    from importlib.metadata import version  # slow to import
+
+    return version("lockstep-raft")
