@@ -40,7 +40,7 @@ _UTC = b"\xff\xff"
 
 @dataclass(frozen=True, slots=True)
 class EntryDetails:
-    """What an entry has on the wire and not in the reference.
+    """The part of an entry that is on the wire and not in the reference.
 
     `appended_at` is when its leader appended it, in the bytes of Go; `extensions` is what a layer above the library
     adds. Both go from the leader's log into that of a follower as they are.

@@ -58,7 +58,7 @@ from raftref.wire_error import WireError, shown
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcCall:
     """A request with what its message lacks.
 
     Args:
@@ -92,7 +92,7 @@ class RpcFailure:
 # ---- Requests ----
 
 
-def encode_request(call: Call, addresses: Addresses) -> bytes:
+def encode_request(call: RpcCall, addresses: Addresses) -> bytes:
     """Return the bytes of a request.
 
     Args:
@@ -147,7 +147,7 @@ def _snapshot_fields(snapshot: Snapshot, addresses: Addresses) -> dict[str, Any]
     }
 
 
-def decode_request(received: ReceivedRequest, dst: NodeId, addresses: Addresses) -> Call:
+def decode_request(received: ReceivedRequest, dst: NodeId, addresses: Addresses) -> RpcCall:
     """Read a request.
 
     Args:
@@ -185,7 +185,7 @@ def decode_request(received: ReceivedRequest, dst: NodeId, addresses: Addresses)
             message = InstallSnapshotRequest(src, dst, fields["Term"], snapshot)
         case RpcCode.TIMEOUT_NOW:
             message = TimeoutNowRequest(src, dst)
-    return Call(message, (), received.data, known, version)
+    return RpcCall(message, (), received.data, known, version)
 
 
 def is_heartbeat(fields: Mapping[str, Any]) -> bool:
@@ -213,7 +213,7 @@ def _sender(fields: Mapping[str, Any], addresses: Addresses) -> tuple[NodeId, di
     raise WireError(f"no server is known at {shown(address)}")
 
 
-def _append_entries(fields: Mapping[str, Any], src: NodeId, dst: NodeId, known: Addresses) -> Call:
+def _append_entries(fields: Mapping[str, Any], src: NodeId, dst: NodeId, known: Addresses) -> RpcCall:
     structs, previous = fields["Entries"] or [], fields["PrevLogEntry"]
     if [each["Index"] for each in structs] != list(range(previous + 1, previous + 1 + len(structs))):
         raise WireError(f"the entries behind {previous} do not follow each other")
@@ -222,7 +222,7 @@ def _append_entries(fields: Mapping[str, Any], src: NodeId, dst: NodeId, known: 
     place = fields["Term"], previous, fields["PrevLogTerm"]
     message = AppendEntriesRequest(src, dst, *place, entries, fields["LeaderCommitIndex"])
     details = tuple(each for _, each, _ in read)
-    return Call(message, details, b"", merged((known, *(each for _, _, each in read))), fields["ProtocolVersion"])
+    return RpcCall(message, details, b"", merged((known, *(each for _, _, each in read))), fields["ProtocolVersion"])
 
 
 # ---- Answers ----

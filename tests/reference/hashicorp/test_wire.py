@@ -29,7 +29,7 @@ from raftref.hashicorp.msgpack import pack, unpack
 from raftref.hashicorp.stored_values import ZERO_TIME, EntryDetails, decode_configuration, go_time, to_value
 from raftref.hashicorp.transport import MAX_SNAPSHOT_BYTES, AnswerReader, RequestReader
 from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, Snapshot, Term
-from raftref.hashicorp.wire import Call, RpcFailure, decode_answer, decode_request, encode_answer, encode_request
+from raftref.hashicorp.wire import RpcCall, RpcFailure, decode_answer, decode_request, encode_answer, encode_request
 from raftref.wire_error import WireError
 
 ADDRESSES = {f"n{k}": f"127.0.0.1:800{k}" for k in range(1, 6)}
@@ -41,10 +41,10 @@ INSTALL = InstallSnapshotRequest("n1", "n2", Term(4), SNAPSHOT)
 
 
 def encoded(message: Request, data: bytes = b"") -> bytes:
-    return encode_request(Call(message, data=data), ADDRESSES)
+    return encode_request(RpcCall(message, data=data), ADDRESSES)
 
 
-def calls(data: bytes) -> list[Call]:
+def calls(data: bytes) -> list[RpcCall]:
     return [decode_request(each, "n2", ADDRESSES) for each in RequestReader().feed(data)]
 
 
@@ -262,11 +262,14 @@ def test_an_extension_that_is_no_time_is_refused() -> None:
 
 def test_what_has_no_bytes_is_not_sent() -> None:
     lone = Entry(Term(1), EntryType.COMMAND, "\ud800")
-    unsent: list[tuple[Call, str]] = [
-        (Call(RequestVoteRequest("n9", "n2", Term(1), Index(1), Term(1), False)), "no address of n9 is known"),
-        (Call(APPEND, (EntryDetails(),)), "the details of 1 entries do not belong to 2"),
-        (Call(AppendEntriesRequest("n1", "n2", Term(1), Index(0), Term(0), (lone,), Index(0))), "a value is no text"),
-        (Call(HeartbeatRequest("n1", "n2", Term(-1))), "-1 is no unsigned 64-bit integer"),
+    unsent: list[tuple[RpcCall, str]] = [
+        (RpcCall(RequestVoteRequest("n9", "n2", Term(1), Index(1), Term(1), False)), "no address of n9 is known"),
+        (RpcCall(APPEND, (EntryDetails(),)), "the details of 1 entries do not belong to 2"),
+        (
+            RpcCall(AppendEntriesRequest("n1", "n2", Term(1), Index(0), Term(0), (lone,), Index(0))),
+            "a value is no text",
+        ),
+        (RpcCall(HeartbeatRequest("n1", "n2", Term(-1))), "-1 is no unsigned 64-bit integer"),
     ]
     for call, line in unsent:
         with pytest.raises(WireError, match=line):
@@ -298,21 +301,21 @@ def entries(draw: st.DrawFn) -> Entry:
 
 
 @st.composite
-def appends(draw: st.DrawFn) -> Call:
+def appends(draw: st.DrawFn) -> RpcCall:
     listed = tuple(draw(st.lists(entries(), min_size=1, max_size=3)))
     previous = Index(draw(st.integers(0, 2**64 - 4)))
     message = AppendEntriesRequest(draw(SERVERS), "n2", draw(TERMS), previous, draw(TERMS), listed, draw(INDEXES))
     details = st.builds(EntryDetails, st.integers(0, 2**62).map(go_time), st.none() | st.binary(max_size=3))
-    return Call(message, tuple(draw(details) for _ in listed))
+    return RpcCall(message, tuple(draw(details) for _ in listed))
 
 
 CALLS = appends() | st.one_of(
-    st.builds(Call, st.builds(RequestVoteRequest, SERVERS, st.just("n2"), TERMS, INDEXES, TERMS, st.booleans())),
-    st.builds(Call, st.builds(RequestPreVoteRequest, SERVERS, st.just("n2"), TERMS, INDEXES, TERMS)),
-    st.builds(Call, st.builds(HeartbeatRequest, SERVERS, st.just("n2"), st.integers(1, 2**64 - 1).map(Term))),
-    st.builds(Call, st.builds(TimeoutNowRequest, SERVERS, st.just("n2"))),
+    st.builds(RpcCall, st.builds(RequestVoteRequest, SERVERS, st.just("n2"), TERMS, INDEXES, TERMS, st.booleans())),
+    st.builds(RpcCall, st.builds(RequestPreVoteRequest, SERVERS, st.just("n2"), TERMS, INDEXES, TERMS)),
+    st.builds(RpcCall, st.builds(HeartbeatRequest, SERVERS, st.just("n2"), st.integers(1, 2**64 - 1).map(Term))),
+    st.builds(RpcCall, st.builds(TimeoutNowRequest, SERVERS, st.just("n2"))),
     st.builds(
-        Call,
+        RpcCall,
         st.builds(
             InstallSnapshotRequest,
             *(SERVERS, st.just("n2"), TERMS),
@@ -339,7 +342,7 @@ ANSWERS: dict[type[Request], Callable[[str], st.SearchStrategy[Response]]] = {
 
 
 @given(CALLS)
-def test_every_request_comes_back(call: Call) -> None:
+def test_every_request_comes_back(call: RpcCall) -> None:
     assert calls(encode_request(call, ADDRESSES)) == [call]
 
 
@@ -372,7 +375,7 @@ def read_all(data: bytes, request: Request) -> None:
 
 
 @given(st.integers(0, 4), st.binary(max_size=200), CALLS)
-def test_any_bytes_give_messages_or_one_line(code: int, data: bytes, call: Call) -> None:
+def test_any_bytes_give_messages_or_one_line(code: int, data: bytes, call: RpcCall) -> None:
     read_all(data, call.message)
     read_all(bytes([code]) + data, call.message)
     read_all(b"\xa0" + data, call.message)

@@ -29,7 +29,7 @@ from raftref.hashicorp.messages import (
 from raftref.hashicorp.stored_values import go_time
 from raftref.hashicorp.transport import AnswerReader, ReceivedAnswer, RequestReader
 from raftref.hashicorp.values import NO_INDEX, Configuration, Entry, EntryType, Index, Snapshot, Term
-from raftref.hashicorp.wire import Call, decode_answer, decode_request, encode_answer, encode_request
+from raftref.hashicorp.wire import RpcCall, decode_answer, decode_request, encode_answer, encode_request
 from raftref.hashicorp.wire_fields import CODE_OF, RpcCode
 from tests.support.frames import Pair, recorded_pairs
 
@@ -111,7 +111,7 @@ EXPECTED: dict[str, tuple[Request, Response]] = {
 }
 
 
-def read_request(name: str) -> Call:
+def read_request(name: str) -> RpcCall:
     (received,) = RequestReader().feed(PAIRS[name].request)
     return decode_request(received, EXPECTED[name][0].dst, ADDRESSES)
 
@@ -138,7 +138,7 @@ def test_real_bytes_are_the_messages_that_were_sent(name: str) -> None:
 def test_messages_become_the_bytes_that_go_sent(name: str) -> None:
     request, answer = EXPECTED[name]
     recorded = read_request(name)
-    call = Call(request, recorded.details, recorded.data)
+    call = RpcCall(request, recorded.details, recorded.data)
     assert encode_request(call, ADDRESSES) == PAIRS[name].request
     is_heartbeat = isinstance(answer, HeartbeatResponse)
     last_log = index(only_answer(PAIRS[name]).fields["LastLog"]) if is_heartbeat else NO_INDEX
