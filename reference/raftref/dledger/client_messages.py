@@ -1,4 +1,4 @@
-"""What clients ask the nodes of a group, the answers, and the codes of all answers.
+"""Requests of clients to the nodes of a group, the answers to them, and the codes of all answers.
 
 The protocol of the spec has no clients' messages: that a client appends is an action of the leader.
 """

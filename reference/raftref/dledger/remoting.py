@@ -34,7 +34,7 @@ _MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RemotingCommand:
     """A command: a request, whose `code` is that of an RPC, or the answer to one.
 
     `remark` is the text of a callee that failed. No real node looks at `language` and `version`.
@@ -56,7 +56,7 @@ class Frame:
         return bool(self.flag & _RESPONSE_FLAG)
 
     @classmethod
-    def response(cls, code: int, opaque: int, body: bytes = b"", remark: str | None = None) -> Frame:
+    def response(cls, code: int, opaque: int, body: bytes = b"", remark: str | None = None) -> RemotingCommand:
         """Make an answer to the request with the same `opaque`. Source: RemotingCommand.markResponseType."""
         return cls(code, opaque, _RESPONSE_FLAG, body, remark)
 
@@ -81,7 +81,7 @@ class Frame:
         return b"".join((size.to_bytes(4, "big"), len(header).to_bytes(4, "big"), header, self.body))
 
     @classmethod
-    def decode(cls, data: bytes) -> Frame:
+    def decode(cls, data: bytes) -> RemotingCommand:
         """Read a frame from what follows its length: the length of the header, the header, the body.
 
         Args:
@@ -126,7 +126,7 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes) -> Iterator[RemotingCommand]:
         """Take the next bytes and return the frames that are complete now.
 
         A frame that is not complete is waited for. The bytes are taken at once, also if nobody iterates.
@@ -143,7 +143,7 @@ class FrameReader:
         self._buffer += data
         return self._frames()
 
-    def _frames(self) -> Iterator[Frame]:
+    def _frames(self) -> Iterator[RemotingCommand]:
         while len(self._buffer) >= _LENGTH_BYTES:
             size = int.from_bytes(self._buffer[:_LENGTH_BYTES], "big", signed=True)
             if size < 0:
@@ -153,7 +153,7 @@ class FrameReader:
             end = _LENGTH_BYTES + size
             if len(self._buffer) < end:
                 return
-            frame = Frame.decode(bytes(self._buffer[_LENGTH_BYTES:end]))
+            frame = RemotingCommand.decode(bytes(self._buffer[_LENGTH_BYTES:end]))
             del self._buffer[:end]
             yield frame
 
@@ -190,9 +190,14 @@ def _refuse_constant(name: str) -> None:
 
 def read_text(value: object, what: str) -> str:
     """Return a value of JSON if it is a text; raises WireError, also where half of a surrogate pair was escaped."""
-    if not isinstance(value, str) or any("\ud800" <= each <= "\udfff" for each in value):
-        raise WireError(f"{what} is no text: {shown(value)}")
-    return value
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            pass
+        else:
+            return value
+    raise WireError(f"{what} is no text: {shown(value)}")
 
 
 def write_object(fields: dict[str, Any]) -> bytes:

@@ -1,8 +1,9 @@
 """DLedger's requests and answers as bytes, and back: the messages of `raftref.dledger`, and those of clients.
 
-A `Call` is a request with what its message lacks: the number that its answer will have, the group, the headers of its
-entries. The caller keeps it until the answer comes; the callee reads it and answers to it. There are no sockets here:
-`raftref.dledger.remoting.FrameReader` cuts what a connection receives into frames.
+An `RpcCall` is a request with what its message lacks: the number that its answer will have, the group, the headers of
+its entries. The caller keeps it until the answer comes; the callee reads it and answers to it. Answers are in
+`raftref.dledger.wire_answers`. There are no sockets here: `raftref.dledger.remoting.FrameReader` cuts what a connection
+receives into frames.
 
 Source: DLedgerRpcNettyService.
 """
@@ -35,7 +36,7 @@ from raftref.dledger.messages import (
     TransferMessage,
     VoteMessage,
 )
-from raftref.dledger.remoting import Frame, read_object
+from raftref.dledger.remoting import RemotingCommand, read_object
 from raftref.dledger.storage.entry_coder import EntryHeader, to_value
 from raftref.dledger.wire_fields import (
     FORMATS,
@@ -54,10 +55,10 @@ AnyRequest: TypeAlias = PushRequest | ElectionRequest | ClientRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcCall:
     """A request on its way. The headers are those of the entries that it pushes, in their order.
 
-    `local_id` is the sender, in the messages of which it is set; the sender of any is the `src` of its message.
+    `local_id` is the sender, in those requests that say it twice: `src` of the message is the sender as well.
     """
 
     message: AnyRequest
@@ -79,7 +80,7 @@ class Call:
 
 def call_with(
     message: AnyRequest, opaque: int, group: str, version: Version, headers: Iterable[EntryHeader] = ()
-) -> Call:
+) -> RpcCall:
     """Make the call of a node of a version, or of a client.
 
     Args:
@@ -92,10 +93,10 @@ def call_with(
     Source: DLedgerLeaderElector, EntryDispatcher.buildPushRequest.
     """
     local_id = getattr(message, "src", None) if RPC_OF[type(message)] in SETS_LOCAL_ID[version] else None
-    return Call(message, opaque, group, local_id, tuple(headers))
+    return RpcCall(message, opaque, group, local_id, tuple(headers))
 
 
-def encode_call(call: Call) -> bytes:
+def encode_call(call: RpcCall) -> bytes:
     """Return the frame of a request.
 
     Args:
@@ -108,10 +109,10 @@ def encode_call(call: Call) -> bytes:
     """
     body = {"group": call.group, "remoteId": call.message.dst, "localId": call.local_id, "term": call.term}
     body |= _request_fields(call)
-    return Frame(call.rpc, call.opaque, body=write_body(FORMATS[call.rpc].request_fields, body)).encode()
+    return RemotingCommand(call.rpc, call.opaque, body=write_body(FORMATS[call.rpc].request_fields, body)).encode()
 
 
-def _request_fields(call: Call) -> dict[str, Any]:
+def _request_fields(call: RpcCall) -> dict[str, Any]:
     match call.message:
         case VoteMessage(src=src) as m:
             return {"leaderId": src, "ledgerEndIndex": m.ledger_end_index, "ledgerEndTerm": m.ledger_end_term}
@@ -134,7 +135,7 @@ def _request_fields(call: Call) -> dict[str, Any]:
             return {"leaderId": m.src, "type": str(m.type), "commitIndex": m.commit_index, **_entry_fields(m, call)}
 
 
-def _entry_fields(m: PushRequest, call: Call) -> dict[str, Any]:
+def _entry_fields(m: PushRequest, call: RpcCall) -> dict[str, Any]:
     """Return the fields of a push that follow from its entries. Source: PushEntryRequest, its getters."""
     if isinstance(m, CommitRequest):
         return {"batchEntry": []}
@@ -150,7 +151,7 @@ def _entry_fields(m: PushRequest, call: Call) -> dict[str, Any]:
     return {"batchEntry": entries, "batch": True, "totalSize": size, **ends}
 
 
-def decode_call(frame: Frame) -> Call:
+def decode_call(frame: RemotingCommand) -> RpcCall:
     """Read a request.
 
     Args:
@@ -169,7 +170,7 @@ def decode_call(frame: Frame) -> Call:
     rpc = Rpc(frame.code)
     body = read_body(FORMATS[rpc].request_fields, read_object(frame.body, f"the body of {rpc.name}"), rpc.name)
     message, headers = _request(rpc, body)
-    return Call(message, frame.opaque, body["group"], body["localId"], headers)
+    return RpcCall(message, frame.opaque, body["group"], body["localId"], headers)
 
 
 def _request(rpc: Rpc, body: dict[str, Any]) -> tuple[AnyRequest, tuple[EntryHeader, ...]]:

@@ -41,8 +41,8 @@ from raftref.dledger.messages import (
     TransferMessage,
     VoteMessage,
 )
-from raftref.dledger.remoting import ANSWERED, Frame, read_object
-from raftref.dledger.wire import Call
+from raftref.dledger.remoting import ANSWERED, RemotingCommand, read_object
+from raftref.dledger.wire import RpcCall
 from raftref.dledger.wire_fields import FORMATS, NO_VOTE_RESULT, Rpc, read_body, write_body, write_entries
 from raftref.wire_error import WireError
 
@@ -62,7 +62,7 @@ OF_APPENDS = frozenset(
 )
 
 
-def encode_answer(answer: AnyResponse, call: Call) -> bytes:
+def encode_answer(answer: AnyResponse, call: RpcCall) -> bytes:
     """Return the frame of an answer.
 
     A SUCCESS of a transfer carries the term that the transferee leads; other answers to it carry the term of the
@@ -78,14 +78,16 @@ def encode_answer(answer: AnyResponse, call: Call) -> bytes:
     Source: DLedgerRpcNettyService.writeResponse.
     """
     if isinstance(answer, RemotingFailure):
-        return Frame.response(answer.code, call.opaque, remark=answer.remark).encode()
+        return RemotingCommand.response(answer.code, call.opaque, remark=answer.remark).encode()
     fields = _response_fields(answer, call)
     if fields is None:
         raise WireError(f"a {type(answer).__name__} answers no {call.rpc.name}")
-    return Frame.response(ANSWERED, call.opaque, write_body(FORMATS[call.rpc].response_fields, fields)).encode()
+    return RemotingCommand.response(
+        ANSWERED, call.opaque, write_body(FORMATS[call.rpc].response_fields, fields)
+    ).encode()
 
 
-def _response_fields(answer: AnyResponse, call: Call) -> dict[str, Any] | None:
+def _response_fields(answer: AnyResponse, call: RpcCall) -> dict[str, Any] | None:
     """Return the fields of an answer; None where it answers no such request."""
     copied = {"group": call.group, "remoteId": call.message.dst, "localId": call.local_id, "term": call.term}
     match answer, call.rpc:
@@ -126,7 +128,7 @@ def _number(name: str) -> ResponseCode:
     return ResponseCode[name]
 
 
-def decode_answer(frame: Frame, call: Call) -> AnyResponse:
+def decode_answer(frame: RemotingCommand, call: RpcCall) -> AnyResponse:
     """Read the answer to a call.
 
     Args:
@@ -151,7 +153,7 @@ def decode_answer(frame: Frame, call: Call) -> AnyResponse:
     return _answer(body, call) or Refusal(ResponseCode(body["code"]), body["leaderId"])
 
 
-def _answer(body: dict[str, Any], call: Call) -> AnyResponse | None:
+def _answer(body: dict[str, Any], call: RpcCall) -> AnyResponse | None:
     """Return an answer of the protocol; None where its code is none of those that the request may be answered with."""
     m, code, term = call.message, ResponseCode(body["code"]), body["term"]
     match m:

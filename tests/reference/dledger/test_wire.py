@@ -44,9 +44,9 @@ from raftref.dledger.messages import (
     TransferMessage,
     VoteMessage,
 )
-from raftref.dledger.remoting import MAX_CONTAINERS, MAX_FRAME_BYTES, Frame, FrameReader
+from raftref.dledger.remoting import MAX_CONTAINERS, MAX_FRAME_BYTES, FrameReader, RemotingCommand
 from raftref.dledger.storage.entry_coder import EntryHeader, header_of, to_value
-from raftref.dledger.wire import AnyRequest, Call, call_with, decode_call, encode_call
+from raftref.dledger.wire import AnyRequest, RpcCall, call_with, decode_call, encode_call
 from raftref.dledger.wire_answers import CARRIES_TERM, OF_APPENDS, AnyResponse, decode_answer, encode_answer
 from raftref.dledger.wire_fields import Rpc, Version
 from raftref.wire_error import WireError
@@ -57,25 +57,25 @@ HEADER = header_of(ENTRY, Index(7), 400, with_crc=False)
 PUSH = Request(PushType.APPEND, "n1", "n2", Term(4), Index(7), ENTRY, Index(6))
 
 
-def call_of(message: AnyRequest, *headers: EntryHeader) -> Call:
+def call_of(message: AnyRequest, *headers: EntryHeader) -> RpcCall:
     return call_with(message, 1, "g", Version.V0_3, headers)
 
 
-def frames(data: bytes) -> list[Frame]:
+def frames(data: bytes) -> list[RemotingCommand]:
     return list(FrameReader().feed(data))
 
 
-def request(code: int, body: Any) -> Frame:
-    return Frame(code, 1, body=body if isinstance(body, bytes) else json.dumps(body).encode())
+def request(code: int, body: Any) -> RemotingCommand:
+    return RemotingCommand(code, 1, body=body if isinstance(body, bytes) else json.dumps(body).encode())
 
 
-def fields_of(call: Call) -> dict[str, Any]:
+def fields_of(call: RpcCall) -> dict[str, Any]:
     (frame,) = frames(encode_call(call))
     found: dict[str, Any] = json.loads(frame.body)
     return found
 
 
-def refused(frame: Frame, call: Call | None = None) -> str:
+def refused(frame: RemotingCommand, call: RpcCall | None = None) -> str:
     """The line with which a frame is refused."""
     with pytest.raises(WireError) as error:
         if call is None:
@@ -239,10 +239,10 @@ def test_a_request_of_an_unknown_code_is_refused() -> None:
 
 def test_an_answer_is_no_request_and_a_request_no_answer() -> None:
     call = call_of(VOTE)
-    answer = Frame.response(200, 1, b"{}")
+    answer = RemotingCommand.response(200, 1, b"{}")
     assert refused(answer) == "an answer, of code 200, where a request was expected"
     assert refused(request(Rpc.VOTE, {}), call) == "frame 1, of code 51001, is no answer to call 1"
-    assert refused(Frame.response(200, 2, b"{}"), call) == "frame 2, of code 200, is no answer to call 1"
+    assert refused(RemotingCommand.response(200, 2, b"{}"), call) == "frame 2, of code 200, is no answer to call 1"
 
 
 def test_unknown_fields_are_ignored_and_missing_ones_have_the_defaults_of_java() -> None:
@@ -300,7 +300,7 @@ def test_texts_that_no_utf_8_has_are_not_sent() -> None:
 
 def test_a_code_that_the_spec_does_not_know_is_a_refusal() -> None:
     def answered(message: AnyRequest, **fields: Any) -> AnyResponse:
-        return decode_answer(Frame.response(200, 1, json.dumps(fields).encode()), call_of(message))
+        return decode_answer(RemotingCommand.response(200, 1, json.dumps(fields).encode()), call_of(message))
 
     assert answered(PUSH, code=421) == Refusal(ResponseCode.PUSH_REQUEST_IS_FULL)
     assert answered(PUSH, code=999) == Refusal(ResponseCode.UNKNOWN)
@@ -318,11 +318,11 @@ def test_an_append_that_waits_in_vain_has_its_place_all_the_same() -> None:
 
 
 def test_a_push_answered_without_its_index_is_refused() -> None:
-    assert refused(Frame.response(200, 1, b"{}"), call_of(PUSH, HEADER)) == "an answer to PUSH has no index"
+    assert refused(RemotingCommand.response(200, 1, b"{}"), call_of(PUSH, HEADER)) == "an answer to PUSH has no index"
 
 
 def test_an_unknown_vote_is_refused_by_its_name() -> None:
-    line = refused(Frame.response(200, 1, b'{"voteResult":"MAYBE"}'), call_of(VOTE))
+    line = refused(RemotingCommand.response(200, 1, b'{"voteResult":"MAYBE"}'), call_of(VOTE))
     assert line == "voteResult of an answer to VOTE is unknown: 'MAYBE'"
 
 
@@ -348,7 +348,7 @@ VALUES = st.binary(max_size=20).map(to_value)
 
 
 @st.composite
-def pushes(draw: st.DrawFn) -> Call:
+def pushes(draw: st.DrawFn) -> RpcCall:
     """A push with headers as arbitrary as the wire allows."""
     src, dst, term, commit = draw(NODES), draw(NODES), draw(TERMS), draw(INDEXES)
     type_ = draw(st.sampled_from(PushType))
@@ -393,7 +393,7 @@ CALLS = pushes() | st.one_of(
 
 
 @st.composite
-def answers(draw: st.DrawFn, call: Call) -> AnyResponse:
+def answers(draw: st.DrawFn, call: RpcCall) -> AnyResponse:
     """One of the answers that a call may have, as it looks on the wire."""
     m, leader = call.message, draw(st.none() | NODES)
     match m:
@@ -424,7 +424,7 @@ def answers(draw: st.DrawFn, call: Call) -> AnyResponse:
 
 
 @given(CALLS)
-def test_every_request_comes_back(call: Call) -> None:
+def test_every_request_comes_back(call: RpcCall) -> None:
     (frame,) = frames(encode_call(call))
     assert decode_call(frame) == call
 
@@ -438,7 +438,7 @@ def test_every_answer_comes_back(data: st.DataObject) -> None:
 
 
 @given(CALLS, st.sampled_from([ResponseCode.UNKNOWN_GROUP, ResponseCode.ILLEGAL_MEMBER_STATE]), st.none() | NODES)
-def test_every_request_may_be_refused(call: Call, code: ResponseCode, leader: str | None) -> None:
+def test_every_request_may_be_refused(call: RpcCall, code: ResponseCode, leader: str | None) -> None:
     (frame,) = frames(encode_answer(Refusal(code, leader), call))
     assert decode_answer(frame, call) == Refusal(code, leader)
 
@@ -446,7 +446,7 @@ def test_every_request_may_be_refused(call: Call, code: ResponseCode, leader: st
 # ---- Whatever bytes come ----
 
 
-def read_all(data: bytes, call: Call) -> None:
+def read_all(data: bytes, call: RpcCall) -> None:
     """Read whatever comes; only a WireError of one line may be raised."""
     reader = FrameReader().feed(data)
     while True:
@@ -465,7 +465,7 @@ def read_all(data: bytes, call: Call) -> None:
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200), CALLS)
-def test_any_bytes_give_messages_or_one_line(header: bytes, body: bytes, call: Call) -> None:
+def test_any_bytes_give_messages_or_one_line(header: bytes, body: bytes, call: RpcCall) -> None:
     read_all(header + body, call)
     framed = (4 + len(header) + len(body)).to_bytes(4, "big") + len(header).to_bytes(4, "big") + header + body
     read_all(framed, call)
@@ -499,4 +499,4 @@ def test_a_body_with_any_json_for_a_field_gives_messages_or_one_line(data: st.Da
     for name in data.draw(st.lists(st.sampled_from(sorted(body)), max_size=3)):
         body[name] = data.draw(JSON)
     read_all(request(call.rpc, body).encode(), call)
-    read_all(Frame.response(200, call.opaque, json.dumps(body).encode()).encode(), call)
+    read_all(RemotingCommand.response(200, call.opaque, json.dumps(body).encode()).encode(), call)

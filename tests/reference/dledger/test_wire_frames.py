@@ -44,9 +44,9 @@ from raftref.dledger.messages import (
     TransferMessage,
     VoteMessage,
 )
-from raftref.dledger.remoting import Frame, FrameReader
+from raftref.dledger.remoting import FrameReader, RemotingCommand
 from raftref.dledger.storage.entry_coder import header_of
-from raftref.dledger.wire import AnyRequest, Call, call_with, decode_call, encode_call
+from raftref.dledger.wire import AnyRequest, RpcCall, call_with, decode_call, encode_call
 from raftref.dledger.wire_answers import AnyResponse, decode_answer, encode_answer
 from raftref.dledger.wire_fields import Rpc, Version
 from tests.support.frames import Pair, recorded_pairs
@@ -194,12 +194,12 @@ EXPECTED: dict[tuple[str, str], tuple[AnyRequest, AnyResponse]] = {
 }
 
 
-def only_frame(data: bytes) -> Frame:
+def only_frame(data: bytes) -> RemotingCommand:
     (frame,) = FrameReader().feed(data)
     return frame
 
 
-def read(pair: Pair) -> tuple[Call, AnyResponse]:
+def read(pair: Pair) -> tuple[RpcCall, AnyResponse]:
     call = decode_call(only_frame(pair.request))
     return call, decode_answer(only_frame(pair.answer), call)
 
