@@ -691,9 +691,8 @@ class RaftDriver(Driver):
     def _start_stop_routines(self, before: Server) -> None:
         """Begin routines for new peers, and end those for peers that are gone.
 
-        One that is about to send still sends. Where a peer was removed, it is sent the log up to that entry; where a
-        leadership is over, what waited for its rest is sent after it, and one that waits for an answer goes on with
-        heartbeats until then.
+        One that rests still sends after that, and one that waits for an answer goes on with heartbeats until then. One
+        for a peer that was removed, which does neither, sends the log up to that entry.
 
         Source: startStopReplication, runLeader, the deferred part; replicate.
         """
@@ -720,9 +719,10 @@ class RaftDriver(Driver):
             first = self.now + self._between(self.settings.heartbeat_interval)
             return ZombieRoutine(self.server.last_log.index, NEVER, waits[0], first)
         rests = routine.target is not None and not self._timers.is_due(("backoff", peer), self.now)
-        if removed or rests:
-            target = self.server.last_log.index if removed else routine.target or NO_INDEX
-            return ZombieRoutine(target, self.now if removed else self._timers.moment(("backoff", peer)))
+        if rests and routine.target is not None:
+            return ZombieRoutine(routine.target, self._timers.moment(("backoff", peer)))
+        if removed:
+            return ZombieRoutine(self.server.last_log.index, self.now)
         return ZombieRoutine(before.last_log.index)
 
     @staticmethod
