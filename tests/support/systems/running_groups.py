@@ -20,7 +20,7 @@ NODES = ("n1", "n2", "n3")
 
 @dataclass
 class Answers:
-    """What clients were answered, in its order."""
+    """The answers to clients with their requests, in the order in which they came."""
 
     given: list[tuple[Any, Any]] = field(default_factory=list)
 

@@ -94,7 +94,7 @@ class Routine:
 
 @dataclass(slots=True)
 class ZombieRoutine:
-    """What a routine of a leadership that is over still sends: entries up to `target`, and heartbeats.
+    """A routine of a leadership that is over, and what it still sends: entries up to `target`, and heartbeats.
 
     Entries, if any, are sent at `sends_at`. `call` is the call that the routine waits for; until then it heartbeats.
     """

@@ -151,7 +151,7 @@ def stand(candidate: RaftDriver, voter: RaftDriver) -> RequestVoteRequest:
     return next(call.message for call in calls if isinstance(call.message, RequestVoteRequest))
 
 
-def test_a_request_that_was_sent_again_is_told_from_the_one_that_was_given_up() -> None:
+def test_a_request_that_was_sent_again_is_distinguished_from_the_one_that_was_given_up() -> None:
     """A paused server handles both when it goes on, and the answers differ: the log had ended elsewhere."""
     run = RaftGroup(4)
     leader = run.elect()
