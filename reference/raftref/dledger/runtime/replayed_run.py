@@ -2,12 +2,13 @@
 
 A node records its own steps alone, and knows nothing of calls that others have given up, nor of its own death. Taken
 again in their order, by the same core, the steps give whole events; whatever a node showed otherwise than the group
-does is a mistake of the node's driver or of its files, and refused.
+does is a mistake of the node's driver or of its files, and refused. So is what the spec has no step for: as published,
+a loss of power may take the files of term and vote, and of the checkpoint, which are never forced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,12 +29,17 @@ class ReplayError(Exception):
 
 
 class _Replay:
-    def __init__(self, plan: FaultPlan) -> None:
+    def __init__(self, plan: FaultPlan, steps: Sequence[NodeStep]) -> None:
         self._cluster = Cluster(plan)
+        self._steps = steps
         self._started: set[str] = set()
 
-    def take(self, step: NodeStep) -> Iterator[Event]:
-        """Take a step, with those that it stands for; yield their events."""
+    def events(self) -> Iterator[Event]:
+        """Take all steps, with those that they stand for; yield their events."""
+        for number, step in enumerate(self._steps):
+            yield from self._take(number, step)
+
+    def _take(self, number: int, step: NodeStep) -> Iterator[Event]:
         if step.action == KILLED:
             return
         if step.action == START:
@@ -42,7 +48,9 @@ class _Replay:
         args = self._cluster.arguments(step.action, step.args)
         if args is None:
             raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
-        taken = [self._under_way(step, arg) if name == "m" else arg for name, arg in zip(step.args, args, strict=True)]
+        taken = [
+            self._under_way(number, arg) if name == "m" else arg for name, arg in zip(step.args, args, strict=True)
+        ]
         try:
             event = self._cluster.take(step.node, step.action, *taken)
         except (NotEnabled, LookupError) as error:
@@ -50,12 +58,33 @@ class _Replay:
         self._compare(step, event["shows"])
         yield event
 
-    def _under_way(self, step: NodeStep, m: Message) -> Message:
-        """Return a message as it is in the group, where its caller may have given it up."""
+    def _under_way(self, number: int, m: Message) -> Message:
+        """Return a message as it is in the group, where its caller may have given it up.
+
+        Where it was sent again after that, two are there that differ in nothing else: the one that was given up comes
+        first, if both come.
+        """
+        step = self._steps[number]
         found = [each for each in self._cluster.messages() if _awaited(each) == _awaited(m) and each.dst == m.dst]
         if not found:
             raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
-        return max(found, key=lambda each: getattr(each, "awaited", False))
+        possible = [each for each in found if self._cluster.enabled(step.node, step.action, each)] or found
+        comes_again = len(possible) > 1 and self._comes_again(number, m)
+        return min(possible, key=lambda each: getattr(each, "awaited", False) is comes_again)
+
+    def _comes_again(self, number: int, m: Message) -> bool:
+        """Return whether a node takes the same request once more before its sender takes an answer to it."""
+        step = self._steps[number]
+        for later in self._steps[number + 1 :]:
+            other = later.args.get("m")
+            if other is None:
+                continue
+            if (later.node, later.action) == (step.node, step.action) and _is_same(other, step.args["m"]):
+                return True
+            answers = other["kind"] == "response" and (other["src"], other["type"]) == (m.dst, m.type)
+            if later.node == m.src and answers and other.get("index") == step.args["m"].get("index"):
+                return False
+        return False
 
     def _start(self, step: NodeStep) -> Iterator[Event]:
         """Let a process come up: the first time as it is, later after a crash or a loss of power."""
@@ -97,6 +126,11 @@ def _is_equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two recorded messages differ at most in whether their callers still wait."""
+    return {**one, "awaited": True} == {**other, "awaited": True}
+
+
 def _where(step: NodeStep) -> str:
     return f"{step.node} {step.action} at {step.at:.6f} s"
 
@@ -111,6 +145,4 @@ def replayed(plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
     Raises:
         ReplayError: A step is impossible in the group, or a node showed something else after it.
     """
-    replay = _Replay(plan)
-    for step in steps:
-        yield from replay.take(step)
+    yield from _Replay(plan, list(steps)).events()
