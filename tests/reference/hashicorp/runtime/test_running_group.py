@@ -10,9 +10,17 @@ import pytest
 from lockstep.base.verdict import Verdict
 from raftref.hashicorp.choices import IN_V173
 from raftref.hashicorp.membership import ChangeCommand
-from raftref.hashicorp.runtime.client_calls import ApplyRequest, ConfigurationChangeRequest, SnapshotRequest
+from raftref.hashicorp.messages import AppendEntriesRequest, RequestVoteRequest
+from raftref.hashicorp.runtime.client_calls import (
+    ApplyRequest,
+    ConfigurationChangeRequest,
+    SnapshotRequest,
+    StatsRequest,
+)
 from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.state import Role
+from raftref.hashicorp.values import Index, Term
+from raftref.runtime.driver import ClientAnswer, PeerCall
 from raftref.runtime.virtual import NetworkConditions
 from tests.support.systems.running_groups import ask, checked, clients, disturb, recover
 from tests.support.systems.running_raft import SETTINGS, RaftGroup, command, leads, without_snapshots
@@ -69,6 +77,35 @@ def test_a_leader_without_a_quorum_steps_down_when_its_lease_is_over() -> None:
     run.group.run_until(run.group.now + 1.2)
     assert run.driver(leader).server.role is not Role.LEADER
     assert any(step.action == "CheckLeaderLease" for step in run.group.steps)
+
+
+def test_heartbeats_alone_keep_the_lease_while_the_log_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RaftGroup(4)
+    leader = run.elect()
+    calls = run.group._call
+
+    def lose_entries(src: str, call: PeerCall) -> None:
+        if not isinstance(call.message, AppendEntriesRequest):
+            calls(src, call)
+
+    monkeypatch.setattr(run.group, "_call", lose_entries)
+    run.group.run_until(run.group.now + 3)
+    assert run.driver(leader).server.role is Role.LEADER
+
+
+def test_a_vote_that_is_given_and_a_leadership_that_is_lost_count_as_contact_with_a_leader() -> None:
+    run = RaftGroup(4)
+    voter = run.driver("n2")
+    voter.on_request(0.5, "vote", RequestVoteRequest("n1", "n2", Term(2), Index(1), Term(1), False))
+    voter.on_client(0.5, "stats", StatsRequest())
+    (stats,) = [each.answer for each in voter.take_outputs() if isinstance(each, ClientAnswer)]
+    assert stats.last_contact == 0
+
+    leader = run.elect()
+    contact = run.driver(leader)._last_contact
+    run.group.partition([leader])
+    run.group.run_until(run.group.now + 1.0)
+    assert run.driver(leader)._last_contact > contact
 
 
 def test_a_paused_leader_follows_the_one_that_was_elected_meanwhile() -> None:
