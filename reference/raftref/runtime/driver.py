@@ -94,6 +94,10 @@ class Timers:
         """Return whether a timer runs."""
         return name in self._at
 
+    def moment(self, name: Hashable) -> Seconds:
+        """Return when a timer runs out, NEVER if it does not run."""
+        return self._at.get(name, NEVER)
+
     def is_due(self, name: Hashable, now: Seconds) -> bool:
         """Return whether a timer has run out; one that was never set has."""
         return self._at.get(name, now) <= now

@@ -98,6 +98,8 @@ class VirtualGroup:
         if process.driver is not None:
             return
         process.number += 1
+        # A wake-up of the process before this one wakes nobody.
+        process.wakes_at = NEVER
         process.driver = self._make_driver(node, process.disk, Random(self.random.random()), self.steps.append)
         self._drive(node, lambda driver: driver.start(self.now))
 
@@ -117,8 +119,9 @@ class VirtualGroup:
         disk.lose_power(names, [n for n in range(len(disk.unforced_writes)) if self.random.random() < odds])
 
     def pause(self, node: str) -> None:
-        """Stop the process of a node, as by SIGSTOP: it misses nothing, and does nothing."""
-        self._processes[node].paused = True
+        """Stop the process of a node, if it runs, as by SIGSTOP: it misses nothing, and does nothing."""
+        process = self._processes[node]
+        process.paused = process.driver is not None
 
     def resume(self, node: str) -> None:
         """Let the process of a node go on, with all that has come meanwhile."""
@@ -144,7 +147,12 @@ class VirtualGroup:
         self._deliver(node, lambda driver: driver.on_client(self.now, answered, request))
 
     def _deliver(self, node: str, event: Callable[[Driver], None]) -> None:
-        """Let an event come to the process that a node has now, which may be paused, or dead by then."""
+        """Let an event come to a node after the delay of the network."""
+        delay = self.random.uniform(self.conditions.min_delay, self.conditions.max_delay)
+        self._happens_to(node, self.now + delay, event)
+
+    def _happens_to(self, node: str, moment: Seconds, event: Callable[[Driver], None]) -> None:
+        """Let an event come at a moment to the process that a node has now, which may be paused, or dead by then."""
         process = self._processes[node]
         number = process.number
 
@@ -156,7 +164,7 @@ class VirtualGroup:
             else:
                 self._drive(node, event)
 
-        self.at(self.now + self.random.uniform(self.conditions.min_delay, self.conditions.max_delay), happens)
+        self.at(moment, happens)
 
     def _drive(self, node: str, event: Callable[[Driver], None]) -> None:
         process = self._processes[node]
@@ -200,13 +208,7 @@ class VirtualGroup:
 
     def _call(self, src: str, call: PeerCall) -> None:
         if call.timeout is not None:
-            number = self._processes[src].number
-
-            def fails() -> None:
-                if self._processes[src].number == number:
-                    self._drive(src, lambda driver: driver.on_failure(self.now, call.number))
-
-            self.at(self.now + call.timeout, fails)
+            self._happens_to(src, self.now + call.timeout, lambda driver: driver.on_failure(self.now, call.number))
         if self._arrives(src, call.peer):
             key = (src, self._processes[src].number, call.number)
             self._deliver(call.peer, lambda driver: driver.on_request(self.now, key, call.message))

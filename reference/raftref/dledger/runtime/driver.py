@@ -188,11 +188,11 @@ class DLedgerDriver(Driver):
         self._settle()
 
     def _take_answer(self, m: Message) -> None:
-        dispatcher = self.server.dispatchers.get(m.src)
         took = self.take(_ANSWER_HANDLERS[m.type], m)
         if isinstance(m, Response) and took and m.type in (PushType.COMPARE, PushType.TRUNCATE):
-            # What is neither SUCCESS nor INCONSISTENT_STATE ends in doWork's handler of exceptions.
-            if dispatcher is not None and self.server.dispatchers[m.src].compare_index == dispatcher.compare_index:
+            # Any other code ends in doWork's handler of exceptions.
+            inconsistent = m.type is PushType.COMPARE and m.code is Code.INCONSISTENT_STATE
+            if m.code is not Code.SUCCESS and not inconsistent:
                 self._rest(m.src)
         elif isinstance(m, ElectionResponse) and m.type is ElectionType.TRANSFER:
             self._answer_transfer(TransferCall(m.src, m.term), m.code)

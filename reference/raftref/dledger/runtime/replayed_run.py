@@ -7,6 +7,7 @@ does is a mistake of the node's driver or of its files, and refused.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -55,14 +56,36 @@ class _ListenedCluster(Cluster):
 
 
 class _Replay:
-    def __init__(self, plan: FaultPlan, listen: Callable[[Cluster], StepListener] | None) -> None:
+    def __init__(
+        self, plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Cluster], StepListener] | None
+    ) -> None:
         self._cluster = _ListenedCluster(plan)
+        self._steps = iter(steps)
+        #: Steps that have been looked at, and not taken yet.
+        self._ahead: deque[NodeStep] = deque()
         if listen is not None:
             self._cluster.listener = listen(self._cluster)
         self._started: set[str] = set()
 
-    def take(self, step: NodeStep) -> Iterator[Event]:
-        """Take a step, with those that it stands for; yield their events."""
+    def events(self) -> Iterator[Event]:
+        """Take all steps, with those that they stand for; yield their events."""
+        while (step := next(self._later(), None)) is not None:
+            self._ahead.popleft()
+            yield from self._take(step)
+
+    def _later(self) -> Iterator[NodeStep]:
+        """Yield the steps that are not taken yet, as far as they are asked for."""
+        number = 0
+        while True:
+            if number == len(self._ahead):
+                step = next(self._steps, None)
+                if step is None:
+                    return
+                self._ahead.append(step)
+            yield self._ahead[number]
+            number += 1
+
+    def _take(self, step: NodeStep) -> Iterator[Event]:
         if step.action == KILLED:
             return
         if step.action == START:
@@ -80,11 +103,30 @@ class _Replay:
         yield event
 
     def _under_way(self, step: NodeStep, m: Message) -> Message:
-        """Return a message as it is in the group, where its caller may have given it up."""
+        """Return a message as it is in the group, where its caller may have given it up.
+
+        Where it was sent again after that, two are there that differ in nothing else: the one that was given up comes
+        first, if both come.
+        """
         found = [each for each in self._cluster.messages() if _awaited(each) == _awaited(m) and each.dst == m.dst]
         if not found:
             raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
-        return max(found, key=lambda each: getattr(each, "awaited", False))
+        possible = [each for each in found if self._cluster.enabled(step.node, step.action, each)] or found
+        comes_again = len(possible) > 1 and self._comes_again(step, m)
+        return min(possible, key=lambda each: getattr(each, "awaited", False) is comes_again)
+
+    def _comes_again(self, step: NodeStep, m: Message) -> bool:
+        """Return whether a node takes the same request once more before its sender takes an answer to it."""
+        for later in self._later():
+            other = later.args.get("m")
+            if other is None:
+                continue
+            if (later.node, later.action) == (step.node, step.action) and _is_same(other, step.args["m"]):
+                return True
+            answers = other["kind"] == "response" and (other["src"], other["type"]) == (m.dst, m.type)
+            if later.node == m.src and answers and other.get("index") == step.args["m"].get("index"):
+                return False
+        return False
 
     def _start(self, step: NodeStep) -> Iterator[Event]:
         """Let a process come up: the first time as it is, later after a crash or a loss of power."""
@@ -118,6 +160,11 @@ def _awaited(m: Message) -> Message:
     return replace(m, awaited=True)
 
 
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two recorded messages differ at most in whether their callers still wait."""
+    return {**one, "awaited": True} == {**other, "awaited": True}
+
+
 def _is_equal(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and set(one) == {"#set"}:
         return sorted(map(repr, one["#set"])) == sorted(map(repr, other["#set"]))
@@ -143,6 +190,4 @@ def replayed(
     Raises:
         ReplayError: A step is impossible in the group, or a node showed something else after it.
     """
-    replay = _Replay(plan, listen)
-    for step in steps:
-        yield from replay.take(step)
+    yield from _Replay(plan, steps, listen).events()

@@ -10,7 +10,7 @@ from typing import Any
 from raftref.dledger.client_messages import ClientRequest, RemotingFailure
 from raftref.dledger.messages import CommitRequest, NodeId
 from raftref.dledger.remoting import FrameReader
-from raftref.dledger.wire import Call, call_with, decode_call, encode_call
+from raftref.dledger.wire import RpcCall, call_with, decode_call, encode_call
 from raftref.dledger.wire_answers import decode_answer, encode_answer
 from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import PeerCall
@@ -26,7 +26,7 @@ class _Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writer = writer
-        self.waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}
+        self.waiting: dict[int, tuple[RpcCall, asyncio.Future[Any]]] = {}
         self._reader = reader
         self._task = asyncio.get_running_loop().create_task(self._read())
 
@@ -131,7 +131,7 @@ class RemotingTransport(Transport):
         except WireError as error:
             node.log(f"a connection from {_name(writer)} is ended: {error}")
 
-    async def _handle(self, call: Call, writer: asyncio.StreamWriter, node: RunningNode) -> None:
+    async def _handle(self, call: RpcCall, writer: asyncio.StreamWriter, node: RunningNode) -> None:
         m = call.message
         answer = await (node.ask(m) if isinstance(m, ClientRequest) else node.request(m))
         if not writer.is_closing():

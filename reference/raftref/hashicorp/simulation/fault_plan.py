@@ -13,8 +13,8 @@ from raftref.simulation.group_plan import EVENT, WRITE, GroupPlan, integer, name
 from raftref.simulation.plans import check_integer
 
 MAX_NODES = 9
-#: The most that each bound of a server may be.
-MAX_BOUND = 64
+#: The most that each bound of a server may be, and the most entries that a snapshot may leave in the log.
+MAX_BOUND, MAX_TRAILING_LOGS = 64, 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class FaultPlan(GroupPlan):
     nonvoters: int = integer(0, 0, MAX_NODES)
     spares: int = integer(0, 0, MAX_NODES)
     max_append_entries: int = integer(4, 1, MAX_BOUND)
-    trailing_logs: int = integer(2, 0, MAX_BOUND)
+    trailing_logs: int = integer(2, 0, MAX_TRAILING_LOGS)
     retain_snapshots: int = integer(2, 1, MAX_BOUND)
     store_failure: float = probability(0.0, WRITE)
     crash_in_write: float = probability(0.0, WRITE)

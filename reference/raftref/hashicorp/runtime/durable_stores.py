@@ -1,0 +1,33 @@
+"""The durable part of a server that runs, as its driver needs it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from raftref.hashicorp.stores import Stores
+
+
+class DurableStores(Protocol):
+    """Stores on a disk, or in their place."""
+
+    def load(self) -> Stores | None:
+        """Return what is durable, None where nothing ever was."""
+
+    def persist(self, before: Stores, after: Stores) -> None:
+        """Let the changes from one state of the stores to the next be durable, in the order of the writes."""
+
+
+class MemoryStores:
+    """Stores that outlast the driver of a server, but not the program."""
+
+    def __init__(self) -> None:
+        """Begin as on a new disk."""
+        self.stores: Stores | None = None
+
+    def load(self) -> Stores | None:
+        """Return what was persisted last."""
+        return self.stores
+
+    def persist(self, before: Stores, after: Stores) -> None:
+        """Keep the stores as they are now."""
+        self.stores = after

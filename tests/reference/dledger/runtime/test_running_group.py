@@ -1,0 +1,244 @@
+"""DLedger nodes that run in simulated time: they elect, replicate and recover, and their steps hold in the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raftref.dledger.runtime.client_calls import AppendEntryRequest, ClientCode
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.trace_verdict import TraceVerdict
+from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
+from raftref.dledger.messages import Term
+from raftref.dledger.runtime.driver import DLedgerDriver
+from raftref.dledger.runtime.replayed_run import ReplayError, replayed
+from raftref.dledger.state import Role
+from raftref.runtime.virtual import NetworkConditions
+from tests.support.systems.running_dledger import DLedgerGroup, entry, leads
+from tests.support.systems.running_groups import ask, checked, clients, disturb, recover
+
+FAULTS = ("kill", "pause", "partition", "lose_power")
+
+
+def chaotic(
+    seed: int, time: float, faults: Collection[str] = FAULTS, period: float = 0.5, **given: Any
+) -> DLedgerGroup:
+    run = DLedgerGroup(seed, conditions=NetworkConditions(loss=0.02), **given)
+    clients(run.group, leads, entry, period)
+    disturb(run.group, seed, 3.0, faults, time)
+    run.group.run_until(time)
+    return run
+
+
+def test_a_group_elects_one_leader_whose_entries_all_nodes_commit() -> None:
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    assert [ask(run.group, leader, entry(count)).code for count in (1, 2)] == [ClientCode.SUCCESS] * 2
+    run.group.run_until(run.group.now + 3)
+    assert [run.committed(node) for node in run.group.nodes] == [["v1", "v2"]] * 3
+    assert [run.driver(node).server.member_state.role for node in run.followers] == [Role.FOLLOWER] * 2
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert chaotic(5, 12.0).group.steps == chaotic(5, 12.0).group.steps
+    assert chaotic(5, 12.0).group.steps != chaotic(6, 12.0).group.steps
+
+
+def test_a_quiet_group_keeps_its_leader() -> None:
+    run = DLedgerGroup(2)
+    leader = run.elect()
+    run.group.run_until(40.0)
+    assert (run.leader, run.driver(leader).server.member_state.curr_term) == (leader, 1)
+
+
+def test_another_node_leads_once_the_leader_is_killed_and_the_killed_one_catches_up() -> None:
+    run = DLedgerGroup(3)
+    first = run.elect()
+    assert ask(run.group, first, entry(1)).code == ClientCode.SUCCESS
+    run.group.kill(first)
+    run.group.run_until(run.group.now + 14)
+    assert run.leader != first
+    assert ask(run.group, run.leader, entry(2), 2.0).code == ClientCode.SUCCESS
+    run.group.start(first)
+    run.group.run_until(run.group.now + 6)
+    assert run.committed(first) == ["v1", "v2"]
+
+
+def test_a_leader_that_hears_no_quorum_stands_for_election_and_the_others_elect_one() -> None:
+    run = DLedgerGroup(4)
+    first = run.elect()
+    run.group.partition([first])
+    run.group.run_until(run.group.now + 20)
+    assert run.driver(first).server.member_state.role is Role.CANDIDATE
+    second = run.leader
+    run.group.heal()
+    run.group.run_until(run.group.now + 10)
+    assert {run.driver(node).server.member_state.leader_id for node in run.group.nodes} == {run.leader}
+    assert second != first
+
+
+def test_a_paused_leader_follows_the_one_that_was_elected_meanwhile() -> None:
+    run = DLedgerGroup(5)
+    first = run.elect()
+    run.group.pause(first)
+    run.group.run_until(run.group.now + 14)
+    run.group.resume(first)
+    run.group.run_until(run.group.now + 10)
+    assert run.leader != first
+    assert run.driver(first).server.member_state.leader_id == run.leader
+
+
+def test_a_machine_that_loses_power_has_lost_nothing_that_was_acknowledged() -> None:
+    run = DLedgerGroup(6)
+    leader = run.elect()
+    assert ask(run.group, leader, entry(1)).code == ClientCode.SUCCESS
+    for node in run.group.nodes:
+        run.group.lose_power(node)
+        run.group.start(node)
+    run.group.run_until(run.group.now + 20)
+    assert ask(run.group, run.leader, entry(2), 2.0).code == ClientCode.SUCCESS
+    assert run.committed(run.leader) == ["v1", "v2"]
+
+
+def test_batches_are_pushed_together() -> None:
+    run = DLedgerGroup(7, features={Feature.BATCHES})
+    leader = run.elect()
+    answer = ask(run.group, leader, AppendEntryRequest(("a", "b", "c")))
+    assert (answer.code, answer.index) == (ClientCode.SUCCESS, 2)
+    run.group.run_until(run.group.now + 3)
+    assert [run.committed(node) for node in run.group.nodes] == [["a", "b", "c"]] * 3
+    pushed = [step.args["count"] for step in run.group.steps if step.action == "DoBatchAppend"]
+    assert 2 in pushed
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_that_was_acknowledged_is_lost_though_processes_machines_and_network_fail(seed: int) -> None:
+    run = DLedgerGroup(seed, conditions=NetworkConditions(loss=0.01))
+    answers = clients(run.group, leads, entry, 0.3)
+    disturb(run.group, seed, 5.0, FAULTS, 50.0)
+    run.group.run_until(50.0)
+    acknowledged = {request.values[0] for request, answer in answers.given if answer.code == ClientCode.SUCCESS}
+    assert len(acknowledged) > 40
+    recover(run.group, 30.0)
+    assert ask(run.group, run.leader, entry(0), 3.0).code == ClientCode.SUCCESS
+    run.group.run_until(run.group.now + 3)
+    for node in run.group.nodes:
+        committed = run.committed(node)
+        assert acknowledged <= set(committed)
+        assert len(committed) == len(set(committed))
+
+
+# ---- Steps that are taken again ----
+
+
+SETUPS: dict[str, dict[str, Any]] = {
+    "repaired": {},
+    "batches": {"features": {Feature.BATCHES}},
+    "not follower": {"features": {Feature.NOT_FOLLOWER}},
+    # A loss of power may take the unforced file of term and vote: no step of the spec does that.
+    "published": {"flaws": IN_0_2_7, "faults": ("kill", "pause", "partition")},
+}
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+@pytest.mark.parametrize("seed", range(2))
+def test_every_step_of_a_run_can_be_taken_again(setup: str, seed: int) -> None:
+    run = chaotic(seed, 30.0, **SETUPS[setup])
+    assert len(list(replayed(run.plan, run.group.steps))) > 250
+
+
+@pytest.mark.parametrize("setup", ["repaired", "batches", "not follower"])
+def test_a_run_of_a_repaired_group_holds_in_the_spec(setup: str, tmp_path: Path) -> None:
+    run = chaotic(3, 16.0, period=1.0, **SETUPS[setup])
+    verdict = checked(tmp_path, run.plan, replayed(run.plan, run.group.steps))
+    assert verdict.verdict is Verdict.HOLDS, verdict.findings
+    assert verdict.events > 150
+
+
+@pytest.mark.parametrize(
+    ("seed", "violated"),
+    [(0, {"CommittedEntriesStayProp", "CommittedMonotonicProp"}), (8, {"AcknowledgedIsDurable"})],
+)
+def test_the_flaws_of_the_published_release_violate_what_a_repaired_group_keeps(
+    seed: int, violated: set[str], tmp_path: Path
+) -> None:
+    faults = ("kill", "partition", "partition", "pause")
+
+    def verdict(flaws: Collection[Flaw]) -> TraceVerdict:
+        run = DLedgerGroup(seed, flaws=flaws, conditions=NetworkConditions(loss=0.03))
+        clients(run.group, leads, entry, 0.5)
+        disturb(run.group, seed, 3.0, faults, 40.0)
+        run.group.run_until(40.0)
+        return checked(tmp_path, run.plan, replayed(run.plan, run.group.steps))
+
+    published = verdict(IN_0_2_7)
+    assert published.deviation is None
+    assert violated <= published.violations.keys()
+    assert verdict(()).verdict is Verdict.HOLDS
+
+
+class ForgetfulOfVotes(DLedgerDriver):
+    """A driver that writes its term without the vote: the planted mistake."""
+
+    def start(self, now: float) -> None:
+        persist = self._term_file.persist
+        self._term_file.persist = lambda term, vote: persist(term, None)  # type: ignore[method-assign]
+        super().start(now)
+
+
+class ForgetfulOfTerms(DLedgerDriver):
+    """A driver that never writes its term: another planted mistake."""
+
+    def start(self, now: float) -> None:
+        self._term_file.persist = lambda term, vote: None  # type: ignore[method-assign]
+        super().start(now)
+
+
+@pytest.mark.parametrize(
+    ("driver", "field"), [(ForgetfulOfVotes, "currVoteFor is None"), (ForgetfulOfTerms, "currTerm is 0, and 1")]
+)
+def test_what_is_not_durable_is_noticed_when_the_process_comes_up_again(
+    driver: type[DLedgerDriver], field: str
+) -> None:
+    run = DLedgerGroup(3, driver=driver)
+    leader = run.elect()
+    run.group.kill(leader)
+    run.group.start(leader)
+    with pytest.raises(ReplayError, match=f"{leader} Start .*{field}"):
+        list(replayed(run.plan, run.group.steps))
+
+
+def test_a_step_that_shows_something_else_or_is_missing_or_unknown_is_refused() -> None:
+    run = DLedgerGroup(2)
+    run.elect()
+    steps = run.group.steps
+    assert list(replayed(run.plan, steps))
+    lie = replace(steps[-1], shows={**steps[-1].shows, "currTerm": Term(7)})
+    with pytest.raises(ReplayError, match="currTerm is 7, and 1"):
+        list(replayed(run.plan, [*steps[:-1], lie]))
+    with pytest.raises(ReplayError, match="no such message is under way"):
+        list(replayed(run.plan, [step for step in steps if step.action != "SendHeartbeats"]))
+    with pytest.raises(ReplayError, match="is not enabled"):
+        list(replayed(run.plan, [step for step in steps if step.action != "IncreaseTerm"]))
+    with pytest.raises(ReplayError, match="no such action"):
+        list(replayed(run.plan, [replace(steps[0], action="Vanish")]))
+
+
+def test_of_requests_that_a_paused_node_takes_at_once_the_last_one_is_answered() -> None:
+    """A candidate asks three times in one term; the voter enters that term after it has refused for the first time."""
+    run = DLedgerGroup(1)
+    first = run.elect()
+    paused, other = run.followers
+    run.group.kill(first)
+    run.group.run_until(run.group.now + 4)
+    run.group.pause(paused)
+    run.group.run_until(run.group.now + 20)
+    run.group.resume(paused)
+    run.group.run_until(run.group.now + 1)
+    taken = [step.args["m"] for step in run.group.steps if (step.node, step.action) == (paused, "HandleVote")]
+    assert max(taken.count(m) for m in taken if m["src"] == other) >= 3
+    assert list(replayed(run.plan, run.group.steps))

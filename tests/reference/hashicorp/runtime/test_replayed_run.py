@@ -1,0 +1,168 @@
+"""Recorded steps that are taken again: what a server did otherwise than the core is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from raftref.hashicorp.choices import IN_V173, Flaw
+from raftref.hashicorp.messages import RequestVoteRequest
+from raftref.hashicorp.runtime.driver import RaftDriver
+from raftref.hashicorp.runtime.durable_stores import MemoryStores
+from raftref.hashicorp.runtime.replayed_run import ReplayError, replayed
+from raftref.hashicorp.simulation import FaultPlan
+from raftref.hashicorp.stores import Stores
+from raftref.hashicorp.values import Index, Term
+from raftref.runtime.driver import NodeStep
+from raftref.runtime.virtual import NetworkConditions
+from tests.support.systems.running_groups import clients, disturb
+from tests.support.systems.running_raft import RaftGroup, command, leads
+
+
+def chaotic(seed: int, **given: Any) -> RaftGroup:
+    run = RaftGroup(seed, conditions=NetworkConditions(loss=0.02), **given)
+    clients(run.group, leads, command, 0.3)
+    disturb(run.group, seed, 1.5, ("kill", "kill", "pause", "partition"), 15.0)
+    run.group.run_until(15.0)
+    return run
+
+
+@pytest.mark.parametrize("flaws", [frozenset(), IN_V173])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_step_of_a_run_can_be_taken_again(seed: int, flaws: frozenset[Flaw]) -> None:
+    run = chaotic(seed, flaws=flaws)
+    events = list(replayed(run.plan, run.group.steps))
+    assert {"Crash", "Restart", "RPCError", "HandleRequestVoteResponse"} <= {event["action"] for event in events}
+
+
+class ForgetfulOfVotes(MemoryStores):
+    """Stores on which no vote is ever durable: the planted mistake."""
+
+    def persist(self, before: Stores, after: Stores) -> None:
+        super().persist(before, after.set(last_vote_term=Term(0), last_vote_cand=None))
+
+
+class ForgetfulOfEntries(MemoryStores):
+    """Stores that keep the first three entries alone: another planted mistake."""
+
+    def persist(self, before: Stores, after: Stores) -> None:
+        logs = {index: entry for index, entry in after.logs.items() if index <= 3}
+        super().persist(before, replace(after, logs=logs))
+
+
+@pytest.mark.parametrize(("stores", "field"), [(ForgetfulOfVotes, "lastVote"), (ForgetfulOfEntries, "log is")])
+def test_what_is_not_durable_is_noticed_when_the_process_comes_up_again(stores: type[Any], field: str) -> None:
+    run = RaftGroup(3, stores=stores)
+    clients(run.group, leads, command, 0.1)
+    leader = run.elect()
+    run.group.run_until(run.group.now + 1)
+    run.group.kill(leader)
+    run.group.start(leader)
+    with pytest.raises(ReplayError, match=f"{leader} Start .*{field}"):
+        list(replayed(run.plan, run.group.steps))
+
+
+def changed(steps: list[NodeStep], action: str, **shows: Any) -> list[NodeStep]:
+    number = next(number for number, step in enumerate(steps) if step.action == action)
+    lie = replace(steps[number], shows={**steps[number].shows, **shows})
+    return [*steps[:number], lie, *steps[number + 1 :]]
+
+
+def test_a_step_that_shows_something_else_or_is_missing_or_unknown_is_refused() -> None:
+    run = RaftGroup(2)
+    run.elect()
+    steps = run.group.steps
+    assert list(replayed(run.plan, steps))
+    with pytest.raises(ReplayError, match="commitIndex is 7, and"):
+        list(replayed(run.plan, changed(steps, "ProcessLogs", commitIndex=7)))
+    with pytest.raises(ReplayError, match="no such message is under way"):
+        list(replayed(run.plan, [step for step in steps if step.action != "ElectSelf"]))
+    with pytest.raises(ReplayError, match="is not enabled"):
+        list(replayed(run.plan, [step for step in steps if step.action != "HeartbeatTimeout"]))
+    with pytest.raises(ReplayError, match="no such action"):
+        list(replayed(run.plan, [replace(steps[0], action="Vanish")]))
+    with pytest.raises(ReplayError, match="no such server"):
+        list(replayed(run.plan, [replace(steps[0], node="n9")]))
+
+
+# ---- A process that dies in its writes ----
+
+
+class ProcessDiedError(Exception):
+    """The process was killed while it wrote."""
+
+
+class DyingStores(MemoryStores):
+    """Stores whose process dies once some writes are done: of the term, of the term of a vote, of its candidate."""
+
+    dies_after: int | None = None
+
+    def persist(self, before: Stores, after: Stores) -> None:
+        if self.dies_after is None:
+            super().persist(before, after)
+            return
+        done: dict[str, Any] = {}
+        for name in ("current_term", "last_vote_term", "last_vote_cand")[: self.dies_after]:
+            done[name] = getattr(after, name)
+        super().persist(before, before.set(**done))
+        raise ProcessDiedError
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_process_that_died_in_the_writes_of_a_vote_has_done_some_of_them(writes: int) -> None:
+    plan = FaultPlan(flaws=IN_V173)
+    steps: list[NodeStep] = []
+
+    def driver(node: str, stores: MemoryStores) -> RaftDriver:
+        return RaftDriver(node, plan.node_ids, plan.configuration, stores, Random(1), steps.append, flaws=IN_V173)
+
+    candidate, stores = driver("n1", MemoryStores()), DyingStores()
+    driver("n3", MemoryStores()).start(0.0)
+    candidate.start(0.0)
+    voter = driver("n2", stores)
+    voter.start(2.5)
+    asked = stand(candidate, voter)
+    stores.dies_after = writes
+    with pytest.raises(ProcessDiedError):
+        voter.on_request(3.0, "vote", asked)
+    assert voter.take_outputs() == []
+    stores.dies_after = None
+    driver("n2", stores).start(6.0)
+    last = list(replayed(plan, steps))[-2:]
+    action = {0: "Crash", 1: "RequestVote", 2: "RequestVote", 3: "Crash"}[writes]
+    assert [event["action"] for event in last] == [action, "Restart"]
+    assert last[-1]["shows"]["currentTerm"] == (2 if writes else 1)
+    assert last[-1]["shows"]["lastVoteCand"] == ("n1" if writes == 3 else None)
+
+
+def stand(candidate: RaftDriver, voter: RaftDriver) -> RequestVoteRequest:
+    """Let a candidate win its pre-vote, and return how it asks the voter for its vote."""
+    candidate.on_time(3.0)
+    for output in candidate.take_outputs():
+        if getattr(output, "peer", None) == "n2":
+            voter.on_request(3.0, "pre-vote", output.message)
+            (reply,) = voter.take_outputs()
+            candidate.on_answer(3.0, output.number, reply.message)
+            break
+    calls = [output for output in candidate.take_outputs() if getattr(output, "peer", None) == "n2"]
+    return next(call.message for call in calls if isinstance(call.message, RequestVoteRequest))
+
+
+def test_a_request_that_was_sent_again_is_distinguished_from_the_one_that_was_given_up() -> None:
+    """A paused server handles both when it goes on, and the answers differ: the log had ended elsewhere."""
+    run = RaftGroup(4)
+    leader = run.elect()
+    slow = run.followers[0]
+    run.group.pause(slow)
+    run.group.ask(leader, command(1), lambda answer: None)
+    run.group.run_until(run.group.now + 2.7)
+    run.group.resume(slow)
+    run.group.run_until(run.group.now + 1)
+    handled = [step for step in run.group.steps if (step.node, step.action) == (slow, "AppendEntries")]
+    again = [step.args["m"] for step in handled if step.args["m"].get("entries")]
+    assert any(again.count(m) == 2 for m in again)
+    assert list(replayed(run.plan, run.group.steps))
+    assert run.driver(slow).server.last_index >= Index(3)

@@ -1,0 +1,123 @@
+"""Simulated time: processes that die, pause and come back hear of what they should, and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from random import Random
+from typing import Any
+
+from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds
+from raftref.runtime.virtual import NetworkConditions, VirtualGroup
+
+
+class Echo(Driver):
+    """A driver that wakes every second, passes a client's request on to a peer, and remembers what it hears."""
+
+    def __init__(self, node: str, recorded: Callable[[NodeStep], None], heard: list[tuple[str, str, Seconds]]) -> None:
+        super().__init__(node, recorded)
+        self.heard = heard
+        self.due = NEVER
+
+    def _hear(self, event: str, now: Seconds) -> None:
+        self.now = now
+        self.heard.append((self.node_id, event, round(now, 3)))
+
+    def start(self, now: Seconds) -> None:
+        self._hear("start", now)
+        self.due = now + 1
+
+    def on_request(self, now: Seconds, key: Hashable, m: Any) -> None:
+        self._hear("request", now)
+        self.put(PeerReply(key, m))
+
+    def on_answer(self, now: Seconds, number: int, m: Any) -> None:
+        self._hear("answer", now)
+
+    def on_failure(self, now: Seconds, number: int) -> None:
+        self._hear("failure", now)
+
+    def on_client(self, now: Seconds, key: Hashable, request: Any) -> None:
+        self._hear("client", now)
+        self.put(PeerCall(self.next_number(), request, "m", 0.5))
+        self.put(ClientAnswer(key, "passed on"))
+
+    def on_time(self, now: Seconds) -> None:
+        self._hear("time", now)
+        while self.due <= now:
+            self.due += 1
+
+    def next_time(self) -> Seconds:
+        return self.due
+
+
+class Echoes:
+    def __init__(self, *nodes: str) -> None:
+        self.heard: list[tuple[str, str, Seconds]] = []
+        self.group = VirtualGroup(nodes, self._driver, 1, NetworkConditions(0.01, 0.01))
+        for node in nodes:
+            self.group.start(node)
+
+    def _driver(self, node: str, _disk: Any, _random: Random, recorded: Callable[[NodeStep], None]) -> Echo:
+        return Echo(node, recorded, self.heard)
+
+    def heard_by(self, node: str, since: Seconds = 0.0) -> list[tuple[str, Seconds]]:
+        return [(event, at) for name, event, at in self.heard if name == node and at >= since]
+
+
+def test_a_process_hears_of_the_time_when_it_is_due() -> None:
+    run = Echoes("n1")
+    run.group.run_until(2.5)
+    assert run.heard_by("n1") == [("start", 0.0), ("time", 1.0), ("time", 2.0)]
+
+
+def test_a_process_that_comes_back_hears_of_the_time_though_an_earlier_one_would_have_sooner() -> None:
+    run = Echoes("n1")
+    run.group.run_until(0.9)
+    run.group.kill("n1")
+    run.group.start("n1")
+    run.group.run_until(2.0)
+    assert run.heard_by("n1") == [("start", 0.0), ("start", 0.9), ("time", 1.9)]
+
+
+def test_a_call_is_answered_or_fails_and_then_does_both_if_the_answer_is_late() -> None:
+    run = Echoes("n1", "n2")
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.9)
+    assert run.heard_by("n1") == [("start", 0.0), ("client", 0.01), ("answer", 0.03), ("failure", 0.51)]
+    run.group.partition(["n2"])
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(1.8)
+    assert run.heard_by("n1", 0.9) == [("client", 0.91), ("time", 1.0), ("failure", 1.41)]
+
+
+def test_a_paused_process_hears_of_nothing_until_it_goes_on_and_then_of_all_that_came() -> None:
+    run = Echoes("n1", "n2")
+    run.group.partition(["n2"])
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.2)
+    run.group.pause("n1")
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(1.5)
+    assert run.heard_by("n1", 0.2) == []
+    run.group.resume("n1")
+    assert run.heard_by("n1", 0.2) == [("client", 1.5), ("failure", 1.5), ("time", 1.5)]
+
+
+def test_a_process_that_does_not_run_cannot_be_paused() -> None:
+    run = Echoes("n1")
+    run.group.kill("n1")
+    run.group.pause("n1")
+    run.group.start("n1")
+    run.group.run_until(1.5)
+    assert run.heard_by("n1") == [("start", 0.0), ("start", 0.0), ("time", 1.0)]
+
+
+def test_what_was_on_its_way_to_a_process_that_died_is_lost() -> None:
+    run = Echoes("n1", "n2")
+    answers: list[Any] = []
+    run.group.ask("n2", "n1", answers.append)
+    run.group.kill("n2")
+    run.group.start("n2")
+    run.group.run_until(0.5)
+    assert answers == []
+    assert run.heard_by("n2") == [("start", 0.0), ("start", 0.0)]
