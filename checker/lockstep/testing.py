@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 #: How many of the steps that the spec allows a message lists.
 MAX_LISTED_STEPS = 20
 
-# Hypothesis minds if the limit changes within a run, and a spec that is loaded raises it to this.
+# Hypothesis warns if the limit changes within a run, and a spec that is loaded raises it to this.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
 
@@ -192,10 +192,9 @@ class _SpecRun:
                 events.append(Event(len(events), node, each.action, dict(each.args)))
                 continue
             shown = {node or nodes[0]: shows for node, shows in self.by_node(each).items()}
-            after_step = bool(events) and not events[-1].shows
-            if after_step:
-                events[-1] = msgspec.structs.replace(events[-1], shows=shown[events[-1].node])
-            stepped = events[-1].node if after_step else ""
+            stepped = events[-1].node if events and not events[-1].shows else ""
+            if stepped in shown:
+                events[-1] = msgspec.structs.replace(events[-1], shows=shown[stepped])
             for node, shows in shown.items():
                 if node != stepped and (shows != before.get(node) or number == len(self.record)):
                     events.append(Event(len(events), node, OBSERVE, shows=shows))

@@ -383,6 +383,29 @@ def test_a_node_that_shows_no_change_where_there_is_one_is_in_the_trace(tmp_path
     assert (verdict.deviation.node, verdict.deviation.name) == ("p", "entries")
 
 
+def test_a_node_that_shows_nothing_as_after_a_crash_leaves_finding_and_trace_whole(tmp_path: Path) -> None:
+    class Crashed(Idle):
+        spec = EXAMPLE / "PrimaryBackup.tla"
+        trace = tmp_path / "crashed.trace.ndjson"
+        shown: Mapping[str, Any] = {"b1": {"entries": 0}, "p": {"entries": 0}}
+
+        def shows(self) -> Mapping[str, Any]:
+            return self.shown
+
+    machine = Crashed()
+    machine.shows_what_the_spec_says()
+    machine.took("Put")
+    machine.took("Store", b="b1")
+    machine.shown = {"p": {"entries": 1}}
+    machine.shows_what_the_spec_says()
+    machine.shown = {"b1": {"entries": 0}, "p": {"entries": 1}}
+    with pytest.raises(OutOfStep, match=r"b1\.entries: the implementation shows 0, the spec says 1"):
+        machine.shows_what_the_spec_says()
+    verdict = lockstep.check(Crashed.trace, spec=Crashed.spec)
+    assert verdict.deviation is not None
+    assert (verdict.steps, verdict.deviation.node, verdict.deviation.name) == (2, "b1", "entries")
+
+
 def test_a_dataclass_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Adapter, "shows", lambda self: Shown("nothing", 1))
     with pytest.raises(OutOfStep, match="size: the implementation shows 1, the spec says 0"):
