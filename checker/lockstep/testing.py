@@ -31,6 +31,7 @@ from lockstep.conformance.trace_verdict import place_of_property
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.text_table import table
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.behaviour import changes
 from lockstep.tla.explain import Branch
 from lockstep.tla.spec import Spec
@@ -311,18 +312,22 @@ class SpecMachine(RuleBasedStateMachine):
 
         Raises BadInputError where it cannot be used, and as lockstep.load_spec does.
         """
-        if not hasattr(cls, "spec"):
-            raise AdapterError(f"{cls.__name__} names no `spec`")
-        library = _folder_of(cls, "library")
-        files = SpecFiles(
-            _folder_of(cls, "spec") / cls.spec,
-            None if cls.cfg is None else _folder_of(cls, "cfg") / cls.cfg,
-            tuple(library / each for each in cls.library),
-        )
+        files = cls._spec_files()
         for file in (files.module, files.cfg):
             if not file.is_file():
                 raise AdapterError(f"{cls.__name__}: there is no file {file}")
         return _load(files)
+
+    @classmethod
+    def _spec_files(cls) -> SpecFiles:
+        if not hasattr(cls, "spec"):
+            raise AdapterError(f"{cls.__name__} names no `spec`")
+        library = _folder_of(cls, "library")
+        return SpecFiles(
+            _folder_of(cls, "spec") / cls.spec,
+            None if cls.cfg is None else _folder_of(cls, "cfg") / cls.cfg,
+            tuple(library / each for each in cls.library),
+        )
 
     # ---- What a subclass implements, and calls ----
 
@@ -453,7 +458,8 @@ class SpecMachine(RuleBasedStateMachine):
 
     def _written_trace(self, path: Path) -> str:
         self._spec_run.write_trace(path, type(self).__name__)
-        return f"trace: lockstep check {shlex.join(['--spec', str(self.loaded().system.module), str(path)])}"
+        options = SpecOptions(own=self._spec_files())
+        return f"trace: lockstep check {shlex.join([*options.command_line(), str(path)])}"
 
     @classmethod
     def _refuse_empty_hunt(cls) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -404,6 +405,24 @@ def test_a_node_that_shows_nothing_as_after_a_crash_leaves_finding_and_trace_who
     verdict = lockstep.check(Crashed.trace, spec=Crashed.spec)
     assert verdict.deviation is not None
     assert (verdict.steps, verdict.deviation.node, verdict.deviation.name) == (2, "b1", "entries")
+
+
+def test_the_command_that_checks_a_trace_names_the_cfg_and_the_library_of_the_machine(tmp_path: Path) -> None:
+    for name in ("BoundedBuffer.tla", "BoundedBufferFewTaken.cfg"):
+        shutil.copy(SPECS / name, tmp_path)
+    library = tmp_path / "modules"
+    library.mkdir()
+    (library / "Buffers.tla").write_text("---- MODULE Buffers ----\nEXTENDS Naturals, Sequences\n====\n")
+    module = tmp_path / "BoundedBuffer.tla"
+    module.write_text(module.read_text(encoding="utf-8").replace("EXTENDS Naturals, Sequences", "EXTENDS Buffers"))
+    machine = with_mistake(
+        "", spec=module, cfg=tmp_path / "BoundedBufferFewTaken.cfg", library=[library], trace=tmp_path / "few.ndjson"
+    )
+    with pytest.raises(OutOfStep, match=r"FewTaken is violated by Take") as failure:
+        hunt(machine)
+    (command,) = re.findall(r"^trace: lockstep (check .*)$", str(failure.value), re.MULTILINE)
+    checked = CliRunner().invoke(cli, shlex.split(command))
+    assert "violated: a behaviour of the spec that violates FewTaken" in checked.output
 
 
 def test_a_dataclass_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
