@@ -1,17 +1,16 @@
-"""Flaws and the layers that find them: `python bench/kill_matrix.py SYSTEM [FLAW...] [--seconds 120]`.
+"""Flaws and the layers that find them: `python bench/kill_matrix.py RESULTS.csv [FLAW...] [--seconds 20]`.
 
-SYSTEM is dledger or hashicorp. Each row is a flaw, each column a layer that looks for it, in the time given to each:
+Each flaw of safety is looked for by each layer, in the time given to it:
 
 - *TLC*, *tables*: the bounded models of the manifest that have this flaw and no other;
 - *simulation*: clusters of the reference with this flaw alone, of all plans with seeds 1, 2, ...; a property fails;
 - *a trace*, *both ways*: the same clusters against the spec without the flaw, which refuses a step, or takes or
   refuses another one when every action is tried;
-- *Hypothesis*: a hunt in a group of three, four for EvenQuorum, with this flaw and those that it needs, by seed 1;
+- *Hypothesis*: a hunt in a group of the size that the flaw needs, with those flaws that it needs beside it, by seed 1;
 - *z3*: a lemma that is refuted with the flaw.
 
-A cell is the time until the flaw was found, and what showed it; where nothing did, `-` and the time that was spent, or
-why there was nothing to try. Times are those of the processor, of all processes that took part. The table is in
-docs/measured/kill_matrix.md.
+Times are those of the processor, of all processes that took part. A flaw that is in the file already is not measured
+again. `python -m tests.scripts.kill_matrix` makes the table and the picture of docs/measured/kill_matrix.csv.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -51,6 +50,8 @@ from lockstep.trace.trace_format import Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.choices import Flaw as DledgerFlaw
 from raftref.hashicorp.choices import Flaw as HashicorpFlaw
+from tests.scripts.hunts import FLAWS
+from tests.scripts.kill_matrix import MatrixCell, add, read
 
 REFERENCES: Mapping[str, tuple[Reference[Any], Any]] = {
     "dledger": (DLEDGER, DledgerFlaw),
@@ -64,8 +65,7 @@ EVENTS, PROBED_STEPS = 400, 12
 PATIENCE = 20
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """The result of one layer for one flaw: the seconds until it was found, and by what; `found` is empty if not.
 
     `why` is the reason why a layer had nothing to try.
@@ -74,9 +74,6 @@ class Cell:
     seconds: float
     found: str = ""
     why: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.found} ({self.seconds:.0f} s)" if self.found else f"- ({self.why or f'{self.seconds:.0f} s'})"
 
 
 def spent() -> float:
@@ -187,7 +184,7 @@ def by_hunt(system: str, flaw: str, seconds: float) -> Cell:
     """Return the property that Hypothesis finds violated, and not without the flaw."""
     parts = hunted(SPECS[system])
     flaws = (flaw, *parts.together.get(flaw, ()))
-    target = Target(parts, 4 if flaw == "EvenQuorum" else 3, flaws, frozenset(parts.properties), because=True)
+    target = Target(parts, parts.nodes_for(flaw), flaws, frozenset(parts.properties), because=True)
     search = Search(target, 1, seconds, shrink_seconds=0, clock=spent)
     found = search.run()
     if found is None or found.violation is None:
@@ -212,7 +209,7 @@ def by_lemmas(flaw: str) -> Cell:
     return Cell(0, why="no lemma")
 
 
-def row(system: str, flaw: str, seconds: float) -> dict[str, Cell]:
+def row(system: str, flaw: str, seconds: float, hunt_seconds: float) -> dict[str, Cell]:
     """Return what each layer finds of a flaw."""
     reference, flaws = REFERENCES[system]
     cluster_flaw = flaws(flaw)
@@ -222,25 +219,32 @@ def row(system: str, flaw: str, seconds: float) -> dict[str, Cell]:
         "simulation": by_clusters(reference, cluster_flaw, by_property, seconds),
         "a trace": by_clusters(reference, cluster_flaw, by_trace, seconds),
         "both ways": by_clusters(reference, cluster_flaw, by_probe, seconds),
-        "Hypothesis": by_hunt(system, flaw, seconds),
+        "Hypothesis": by_hunt(system, flaw, hunt_seconds),
         "z3": by_lemmas(flaw),
     }
 
 
+def flaws_of_safety() -> Iterator[tuple[str, str]]:
+    """Yield the flaws that break a property of safety, each with its system: those that are hunted."""
+    for system, spec in SPECS.items():
+        yield from ((system, flaw) for flaw, _ in FLAWS[spec])
+
+
 def main() -> None:
-    """Print the rows of a table in Markdown, each as soon as it is there."""
+    """Measure the flaws that are not in the file yet, and add them to it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("system", choices=REFERENCES)
+    parser.add_argument("results", type=Path)
     parser.add_argument("flaw", nargs="*")
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=20, help="of the processor, for each layer")
+    parser.add_argument("--hunt-seconds", type=float, default=120, help="the same for Hypothesis")
     given = parser.parse_args()
-    flaws = given.flaw or list(map(str, REFERENCES[given.system][1]))
-    for number, flaw in enumerate(flaws):
-        cells = row(given.system, flaw, given.seconds)
-        if not number:
-            print("| flaw |", " | ".join(cells), "|", flush=True)
-            print("| --- " * (1 + len(cells)) + "|")
-        print(f"| `{flaw}` |", " | ".join(map(str, cells.values())), "|", flush=True)
+    known = {cell.flaw for cell in read(given.results)}
+    for system, flaw in flaws_of_safety():
+        if flaw in known or (given.flaw and flaw not in given.flaw):
+            continue
+        cells = row(system, flaw, given.seconds, given.hunt_seconds)
+        add(given.results, (MatrixCell(system, flaw, layer, *cell) for layer, cell in cells.items()))
+        print(f"{flaw}:", "; ".join(f"{layer} {cell.found or '-'}" for layer, cell in cells.items()), flush=True)
 
 
 if __name__ == "__main__":

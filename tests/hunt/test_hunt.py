@@ -29,7 +29,7 @@ from lockstep.jobs.play.play_game import play_header
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.file_check import check
-from lockstep.systems.hunted_group import Hunted, Move, Violation
+from lockstep.systems.hunted_group import NODES, Hunted, Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from raftref.dledger.server import ACTIONS as DLEDGER_ACTIONS
 from raftref.hashicorp.hashicorp_raft import ACTIONS as HASHICORP_ACTIONS
@@ -50,7 +50,7 @@ def hunted(spec: str) -> Hunted:
 
 def target(spec: str, *flaws: str) -> Target:
     system = hunted(spec)
-    return Target(system, 3, flaws, frozenset(system.properties), because=bool(flaws))
+    return Target(system, NODES, flaws, frozenset(system.properties), because=bool(flaws))
 
 
 def search(wanted: Target, seed: int = SEED, database: Path | None = None, seconds: float = SECONDS) -> Search:
@@ -115,12 +115,23 @@ def test_in_the_repaired_system_nothing_else_is_found_though_most_actions_are_ta
     assert done.progress.distances["elections"] >= 3
 
 
-def test_what_was_found_is_tried_first_again(tmp_path: Path) -> None:
-    wanted = target("DLedger", "AsyncFlush")
+def test_what_the_first_run_of_hypothesis_found_is_tried_first_again(tmp_path: Path) -> None:
+    wanted = target("DLedger", "VoteFile")
     assert search(wanted, database=tmp_path).run() is not None
     again = search(wanted, SEED + 100, tmp_path)
     assert again.run() is not None
     assert again.progress.examples == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "nodes"),
+    [(("AsyncFlush",), 3), (("PushTermCheck",), 5), (("EvenQuorum",), 4), (("AsyncFlush", "--nodes", "5"), 5)],
+)
+def test_a_group_has_as_many_nodes_as_the_flaw_needs_unless_nodes_says_otherwise(
+    words: tuple[str, ...], nodes: int
+) -> None:
+    done = CliRunner().invoke(command, [*words, "--minutes", "0.002", "--no-database"])
+    assert f", {nodes} nodes, flaws: {words[0]}" in done.output.splitlines()[0]
 
 
 def test_the_parts_of_a_system_have_every_action_of_its_reference_once() -> None:
@@ -204,7 +215,7 @@ def hunts() -> Iterator[Any]:
 def test_each_safety_flaw_is_found_with_each_of_five_seeds(spec: str, flaw: str, wanted: str | None) -> None:
     system = hunted(spec)
     properties = frozenset(system.properties if wanted is None else (wanted,))
-    sought = Target(system, 3, (flaw, *system.together.get(flaw, ())), properties, because=True)
+    sought = Target(system, system.nodes_for(flaw), (flaw, *system.together.get(flaw, ())), properties, because=True)
     for seed in range(1, 6):
         if search(sought, seed, seconds=600.0).run() is None:
             raise MissedError(f"{flaw}, seed {seed}")

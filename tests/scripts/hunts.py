@@ -21,10 +21,11 @@ from typing import Any
 
 from lockstep.hunt.example import Target
 from lockstep.hunt.search import Search, without_needless_steps
+from lockstep.systems.hunted_group import NODES
 from lockstep.systems.registry import SYSTEMS
 
-#: The flaws that break a property of safety in a group of three or five, each with the property that counts; None
-#: stands for any. Those by which TLC breaks IndexOrder come first.
+#: The flaws that break a property of safety, each with the property that counts; None stands for any. Those by which
+#: TLC breaks IndexOrder come first.
 FLAWS: Mapping[str, tuple[tuple[str, str | None], ...]] = {
     "DLedger": (
         ("AckByQuorumIndex", "IndexOrder"),
@@ -39,6 +40,7 @@ FLAWS: Mapping[str, tuple[tuple[str, str | None], ...]] = {
         ("ApplyUnclamped", None),
         ("StaleCompareIndex", None),
         ("LedgerEndTerm", None),
+        ("AppendTermCheck", None),
     ),
     "HashicorpRaft": (
         ("SnapshotRegress", None),
@@ -54,15 +56,17 @@ FLAWS: Mapping[str, tuple[tuple[str, str | None], ...]] = {
         ("LastLogNotLowered", None),
         ("VerifyCountsNonvoters", None),
         ("VerifyCountsOldAcks", None),
+        ("EvenQuorum", None),
     ),
 }
 
 
-def hunt(spec: str, flaw: str, wanted: str | None, seed: int, seconds: float, nodes: int) -> dict[str, Any]:
-    """Hunt a flaw once, and return what came of it."""
+def hunt(spec: str, flaw: str, wanted: str | None, seed: int, seconds: float) -> dict[str, Any]:
+    """Hunt a flaw once, in a group of the size that it needs, and return what came of it."""
     make = SYSTEMS[spec].hunted
     assert make is not None
     hunted = make()
+    nodes = hunted.nodes_for(flaw)
     properties = frozenset(hunted.properties if wanted is None else (wanted,))
     target = Target(hunted, nodes, (flaw, *hunted.together.get(flaw, ())), properties, because=True)
     search = Search(target, seed, seconds, shrink_seconds=0, clock=time.process_time)
@@ -86,18 +90,26 @@ def results(path: Path) -> list[dict[str, Any]]:
 
 def table(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table in Markdown."""
-    yield "| Flaw | Found | Median | Worst | Property | Steps | Farthest, where not found |"
-    yield "|---|---|---|---|---|---|---|"
-    for flaw, nodes in dict.fromkeys((each["flaw"], each["nodes"]) for each in found):
-        runs = [each for each in found if (each["flaw"], each["nodes"]) == (flaw, nodes)]
-        hits = [each for each in runs if each["found"] is not None]
-        names = ", ".join(sorted({each["found"] for each in hits}))
-        # Of a hunt that found nothing no more is known than that it takes longer.
-        times = sorted(each.get("after", float("inf")) for each in runs)
-        median, worst = (_seconds(each, runs) for each in (statistics.median_low(times), times[-1]))
-        steps = f"{min(each['length'] for each in hits)}" if hits else ""
-        name = flaw if nodes == 3 else f"{flaw}, {nodes} nodes"
-        yield f"| {name} | {len(hits)} of {len(runs)} | {median} | {worst} | {names} | {steps} | {_farthest(runs)} |"
+    for spec, flaws in FLAWS.items():
+        yield f"| Flaw of {spec} | Found | Median | Worst | Property | Steps | Farthest, where not found |"
+        yield "| --- " * 7 + "|"
+        for flaw, _ in flaws:
+            runs = [each for each in found if each["flaw"] == flaw]
+            if runs:
+                yield _row(flaw, runs)
+        yield ""
+
+
+def _row(flaw: str, runs: Sequence[Mapping[str, Any]]) -> str:
+    nodes = runs[0]["nodes"]
+    hits = [each for each in runs if each["found"] is not None]
+    names = ", ".join(sorted({each["found"] for each in hits}))
+    # Of a hunt that found nothing no more is known than that it takes longer.
+    times = sorted(each.get("after", float("inf")) for each in runs)
+    median, worst = (_seconds(each, runs) for each in (statistics.median_low(times), times[-1]))
+    steps = f"{min(each['length'] for each in hits)}" if hits else ""
+    name = f"`{flaw}`" if nodes == NODES else f"`{flaw}`, {nodes} nodes"
+    return f"| {name} | {len(hits)} of {len(runs)} | {median} | {worst} | {names} | {steps} | {_farthest(runs)} |"
 
 
 def _farthest(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -119,17 +131,16 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=600.0, help="of the processor, for each hunt")
-    parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--flaw", action="append", default=[])
     parser.add_argument("--table", action="store_true", help="hunt nothing")
     given = parser.parse_args()
-    known = {(each["flaw"], each["nodes"], each["seed"]) for each in results(given.results)}
+    known = {(each["flaw"], each["seed"]) for each in results(given.results)}
     for spec, flaws in FLAWS.items():
         for flaw, wanted in flaws:
             for seed in range(1, given.seeds + 1):
-                if given.table or (given.flaw and flaw not in given.flaw) or (flaw, given.nodes, seed) in known:
+                if given.table or (given.flaw and flaw not in given.flaw) or (flaw, seed) in known:
                     continue
-                result = hunt(spec, flaw, wanted, seed, given.seconds, given.nodes)
+                result = hunt(spec, flaw, wanted, seed, given.seconds)
                 with given.results.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(result) + "\n")
                 print(json.dumps(result), flush=True)

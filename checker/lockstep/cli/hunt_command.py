@@ -44,7 +44,11 @@ def _system_words() -> list[str]:
     shell_complete=completing(_system_words),
     help="The system, by the name of its spec (default: that of the flaw, or the first).",
 )
-@click.option("--nodes", type=int, default=3, show_default=True, help="The number of nodes, of voters in Raft.")
+@click.option(
+    "--nodes",
+    type=int,
+    help="The number of nodes, of voters in Raft (default: what the flaw needs, mostly 3; 3 for a property).",
+)
 @SWITCH
 @click.option(
     "--minutes",
@@ -61,7 +65,8 @@ def _system_words() -> list[str]:
 @click.option(
     "--database",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder in which Hypothesis keeps what it found, and from which it tries it first (default: .hypothesis).",
+    help="The folder in which Hypothesis keeps what its first 100 examples found, and from which it tries that first "
+    "(default: .hypothesis).",
 )
 @click.option("--no-database", is_flag=True, help="Keep nothing, and begin from nothing: the seed decides everything.")
 @click.option(
@@ -75,7 +80,7 @@ def _system_words() -> list[str]:
 def command(
     word: str,
     spec: str | None,
-    nodes: int,
+    nodes: int | None,
     switches: Mapping[str, bool | str | int],
     minutes: float,
     seed: int | None,
@@ -91,10 +96,10 @@ def command(
     otherwise; `--switch repaired` searches the repaired system.
 
     Each example draws its features, and batches of steps: of the random simulation with faults, of an election or
-    ordinary work of some nodes while the rest is cut off, or any that are possible, those taken least first. The
-    properties are checked in Python after each step. What is found is shrunk, taken again by the spec, which must
-    confirm it, and written as a trace, which `lockstep check` refuses and `lockstep view` draws, as a scenario for
-    `lockstep play`, and as a test.
+    ordinary work of some nodes while the rest is cut off, or any that are possible, those taken least first. Most
+    go on from an earlier example, at a moment whose like was rarely met. The properties are checked in Python after
+    each step. What is found is shrunk, taken again by the spec, which must confirm it, and written as a trace,
+    which `lockstep check` refuses and `lockstep view` draws, as a scenario for `lockstep play`, and as a test.
 
     \b
     lockstep hunt FLAW
@@ -123,7 +128,7 @@ def command(
             click.echo(text)
 
     flaws = ", ".join(wanted.flaws) or "none"
-    say(f"{system.title}, {nodes} nodes, flaws: {flaws}; seed {seed}, {minutes:g} min")
+    say(f"{system.title}, {wanted.nodes} nodes, flaws: {flaws}; seed {seed}, {minutes:g} min")
     search = Search(wanted, seed, 60 * minutes, kept, progress, say)
     try:
         found = search.run()
@@ -133,7 +138,7 @@ def command(
             _say_nothing(search, wanted, seed, form)
             return 0
         short = without_needless_steps(wanted, found)
-        scenario = f"hunt {word}, {nodes} nodes, seed {seed}"
+        scenario = f"hunt {word}, {wanted.nodes} nodes, seed {seed}"
         violating = confirmed(system, wanted, short, scenario, progress)
     finally:
         progress_end()
@@ -141,7 +146,9 @@ def command(
     return 1
 
 
-def _target(word: str, spec: str | None, nodes: int, switches: Mapping[str, bool | str | int]) -> tuple[System, Target]:
+def _target(
+    word: str, spec: str | None, nodes: int | None, switches: Mapping[str, bool | str | int]
+) -> tuple[System, Target]:
     """Return the system that the words name, and what is searched there."""
     from lockstep.base.spelling import did_you_mean
     from lockstep.hunt.example import Target
@@ -154,6 +161,7 @@ def _target(word: str, spec: str | None, nodes: int, switches: Mapping[str, bool
         hunted = system.hunted() if system.hunted is not None else None
         if hunted is None or word not in (ALL, *hunted.properties, *hunted.flaws):
             continue
+        nodes = hunted.nodes_for(word) if nodes is None else nodes
         if nodes not in hunted.sizes:
             sizes = f"{hunted.sizes[0]} to {hunted.sizes[-1]}"
             raise click.BadParameter(f"a group of {system.title} has {sizes} nodes", param_hint="--nodes")

@@ -1,6 +1,7 @@
 """One example of a search: a group from its start, which Hypothesis drives by what it draws.
 
-An example is a shape of the group and a few batches of steps. A batch is one of these:
+An example is a shape of the group and a few batches of steps. Or it goes on from a run that an earlier example has
+begun with, and that led to a rare situation (`lockstep.hunt.archive`). A batch is one of these:
 
 - the random simulation by rates that are drawn;
 - a walk, which takes any step that is possible, and most often what the example has taken least;
@@ -14,17 +15,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from hypothesis import strategies as st
 
+from lockstep.hunt.archive import Archive, Prefix
 from lockstep.systems.hunted_group import AnyGroup, Hunted, Move, Violation
 
-#: The batches of an example, and the most steps of one.
-MIN_BATCHES, MAX_BATCHES, MAX_STEPS = 3, 14, 60
+#: The batches of an example, the most of one that goes on from a prefix, and the most steps of a batch.
+MIN_BATCHES, MAX_BATCHES, MAX_MORE_BATCHES, MAX_STEPS = 3, 14, 6, 60
+#: The share of the examples that begin at the start where there are prefixes, of ten.
+FRESH = 3
 #: The shares of the features that an example has, of ten; one is drawn for each example.
 FEATURE_SHARES = (0, 2, 5, 8)
 #: The number of attempts in a row that come to nothing after which a batch is over.
@@ -97,12 +101,16 @@ class ExampleRun:
 
 
 class Listener:
-    """Watches a group, records its steps, and raises ViolatedError where one violates a wanted property."""
+    """Watches a group, records its steps, and raises ViolatedError where one violates a wanted property.
+
+    `after_step` is called after each step that violates nothing.
+    """
 
     def __init__(self, wanted: frozenset[str], record: ExampleRun) -> None:
         """Watch for some properties."""
         self._wanted, self._record = wanted, record
         self.watch: Any = None
+        self.after_step: Callable[[], None] | None = None
 
     def before(self, move: Move) -> None:
         """Look at the node before its step."""
@@ -115,43 +123,70 @@ class Listener:
             if violation[0] in self._wanted:
                 self._record.violation = violation
                 raise ViolatedError(": ".join(violation))
+        if self.after_step is not None:
+            self.after_step()
 
 
 class Example:
     """One run of a group; `record` is what it did, and `distances` the farthest that it came."""
 
-    def __init__(self, target: Target, data: st.DataObject) -> None:
-        """Draw the shape of a group, and start it; all chance comes from `data`."""
-        self._target, self._data = target, data
+    def __init__(self, target: Target, data: st.DataObject, archive: Archive, prefixes: Sequence[Prefix] = ()) -> None:
+        """Draw the shape of a group, or a prefix, and start the group; all chance comes from `data`.
+
+        Arguments: `target`; `data`; `archive`, which notes the situations that the example meets; `prefixes`, the runs
+        that it may go on from.
+        """
+        self._target, self._data, self._archive = target, data, archive
         self.record = ExampleRun()
         self.distances: dict[str, float] = {}
         hunted = target.hunted
-        features = target.features
-        if features is None:
-            share = data.draw(st.sampled_from(FEATURE_SHARES))
-            features = tuple(each for each in hunted.features if data.draw(st.integers(0, 9)) >= 10 - share)
-        chance = random.Random(data.draw(_SEEDS))
-        self.plan = hunted.plan(target.nodes, features, target.flaws, chance)
-        listener = Listener(target.properties, self.record)
-        self.group: AnyGroup = hunted.group(self.plan, listener)
-        self.watch = listener.watch = hunted.watch(self.group)
+        self._prefix: Sequence[Move] = ()
+        if prefixes and data.draw(st.integers(0, 9)) >= FRESH:
+            prefix = data.draw(st.sampled_from(prefixes))
+            self.plan, self._prefix = prefix.plan, prefix.moves
+        else:
+            self.plan = self._drawn_plan()
+        self._listener = Listener(target.properties, self.record)
+        self.group: AnyGroup = hunted.group(self.plan, self._listener)
+        self.watch = self._listener.watch = hunted.watch(self.group)
         self._schedule = hunted.schedule(self.plan, self.group)
         self._schedule.max_attempts = MAX_ATTEMPTS
         self._phase_end = 0
         self._failing = 0.0
+        self._seen: set[Hashable] = set()
+
+    def _drawn_plan(self) -> Any:
+        draw, hunted, features = self._data.draw, self._target.hunted, self._target.features
+        if features is None:
+            share = draw(st.sampled_from(FEATURE_SHARES))
+            features = tuple(each for each in hunted.features if draw(st.integers(0, 9)) >= 10 - share)
+        return hunted.plan(self._target.nodes, features, self._target.flaws, random.Random(draw(_SEEDS)))
 
     def run(self) -> None:
-        """Take the batches of the example; raises ViolatedError where a step violates a wanted property."""
+        """Take the steps of the example; raises ViolatedError where one violates a wanted property."""
         try:
+            for node, action, args in self._prefix:
+                self.group.take(node, action, *args)
+            self._seen.update(self.watch.situations())
+            self._listener.after_step = self._meet
             self._take_batches()
         except ViolatedError:
             if is_wanted(self._target, self.plan, self.record):
                 raise
 
+    def _meet(self) -> None:
+        """Note the situations that the last step has led to, if the example meets them for the first time."""
+        # In the order in which they come: that of a set is another in each process, and the archive's draws with it.
+        new = [each for each in dict.fromkeys(self.watch.situations()) if each not in self._seen]
+        if new:
+            self._seen.update(new)
+            self._archive.meet(new, self.plan, self.record.moves)
+
     def _take_batches(self) -> None:
         draw = self._data.draw
         kinds = draw(st.sampled_from(MIXES))
-        for _ in range(draw(st.integers(MIN_BATCHES, MAX_BATCHES))):
+        least, most = (1, MAX_MORE_BATCHES) if self._prefix else (MIN_BATCHES, MAX_BATCHES)
+        for _ in range(draw(st.integers(least, most))):
             kind, seed, length = draw(st.sampled_from(kinds)), draw(_SEEDS), draw(st.integers(1, MAX_STEPS))
             chance = random.Random(seed)
             match kind:

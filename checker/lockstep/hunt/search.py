@@ -1,11 +1,13 @@
 """The search: runs of Hypothesis one after the other, within one budget of time.
 
-Each run has a seed of its own that follows from the seed of the search. Nothing but what Hypothesis draws decides what
-an example does, so it can shrink what it finds, and keep it in its database for the next search.
+Each run has a seed of its own that follows from the seed of the search. From the second run on, examples may go on from
+runs to rare situations, drawn before Hypothesis begins. So nothing but what Hypothesis draws decides what an example of
+a run does, and it can shrink what it finds. Its database keeps what the first run finds, which begins from nothing.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,11 +23,12 @@ from hypothesis.errors import HypothesisException
 from lockstep.base.interrupts import Interrupted
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.rerun_minimiser import RerunMinimiser
+from lockstep.hunt.archive import Archive
 from lockstep.hunt.example import Example, Target, ViolatedError, counted, is_wanted, replay
 from lockstep.systems.hunted_group import Move, Violation
 
-#: The number of examples of one run of Hypothesis.
-EXAMPLES = 400
+#: The number of examples of one run of Hypothesis, and of the prefixes that they may go on from.
+EXAMPLES, PREFIXES = 100, 100
 #: The longest that Hypothesis may shrink what it has found; then single steps are left out.
 SHRINK_SECONDS = 5.0
 #: The time between two lines of progress.
@@ -85,11 +88,11 @@ class Search:
     ) -> None:
         """Prepare a search.
 
-        Arguments: `wanted`; `first_seed`, which everything but the database and the time follows from; `seconds`, the
-        budget; `database`, the folder where Hypothesis keeps what it found, None for none; `say`, called with the state
-        now and then; `report`, called with each line of progress that is to stay; `clock`, the seconds that the budget
-        is of: on a machine that others use, `time.process_time` measures what the search itself needs;
-        `shrink_seconds`, the longest that Hypothesis may shrink.
+        Arguments: `wanted`; `first_seed`, which everything but the database and the time follows from;
+        `seconds`, the budget; `database`, the folder where Hypothesis keeps what its first run found, None for
+        none; `say`, called with the state now and then; `report`, called with each line of progress that is to
+        stay; `clock`, the seconds that the budget is of: on a machine that others use, `time.process_time`
+        measures what the search itself needs; `shrink_seconds`, the longest that Hypothesis may shrink.
         """
         self._target, self._seed, self._database = wanted, first_seed, database
         self._say, self._report = say, report
@@ -100,6 +103,7 @@ class Search:
         self.progress = HuntProgress()
         self.found: FoundRun | None = None
         self.found_after = 0.0
+        self._archive = Archive()
         self._interrupt: Interrupted | None = None
         self._is_over = False
 
@@ -108,7 +112,7 @@ class Search:
         number = 0
         while self.found is None and self._clock() < self._end:
             try:
-                self._run_once(self._seed * 1_000_003 + number)
+                self._run_once(number)
             except ViolatedError:
                 pass
             except _OverError:
@@ -123,13 +127,18 @@ class Search:
         self.progress.seconds = self._clock() - self._begin
         return self.found
 
-    def _run_once(self, run_seed: int) -> None:
+    def _run_once(self, number: int) -> None:
+        run_seed = self._seed * 1_000_003 + number
+        prefixes = self._archive.draw(random.Random(run_seed), PREFIXES)
+        # What a run with prefixes finds means something else in another search, whose prefixes are others.
+        kept = DirectoryBasedExampleDatabase(self._database) if self._database is not None and number == 0 else None
+
         # No Phase.target: it shrinks what has come far, over and over, and half of all examples did nothing.
         # Above `seed`, which turns the database off.
         @settings(
             max_examples=EXAMPLES,
             deadline=None,
-            database=None if self._database is None else DirectoryBasedExampleDatabase(self._database),
+            database=kept,
             phases=(Phase.reuse, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
@@ -140,7 +149,7 @@ class Search:
         @given(st.data())
         def hunt(data: st.DataObject) -> None:
             self._take_time()
-            example = Example(self._target, data)
+            example = Example(self._target, data, self._archive, prefixes)
             try:
                 example.run()
             except ViolatedError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias
 
@@ -34,6 +34,9 @@ class PropertyWatch(Protocol):
 
     def milestones(self) -> tuple[int, int]:
         """Return how many elections were won so far, and how many entries were committed."""
+
+    def situations(self) -> Iterator[Hashable]:
+        """Yield the situations of the group: small parts of its state, without the numbers that grow for ever."""
 
     def distances(self) -> Mapping[str, float]:
         """Return how far the group is from calm, by the name of each measure; more is nearer to a violation."""
@@ -113,7 +116,7 @@ class Weather:
         return self._but_for(chance, events)
 
     def _but_for(self, chance: random.Random, events: Mapping[str, float]) -> dict[str, float]:
-        failing = FAILING_WRITES if chance.random() < WRITES_FAIL else 0.0
+        failing = chance.choice(FAILING_WRITES) if chance.random() < WRITES_FAIL else 0.0
         quiet = dict.fromkeys(self.messages, 0.0) | dict.fromkeys(self.writes, failing)
         return {**events, **quiet, **{name: chance.choice((0.0, 0.3, 0.8)) for name in self.orders}}
 
@@ -135,8 +138,8 @@ MAX_TOTAL = 0.5
 UNSEATED = 0.01
 #: The rate of restarts then.
 RESTARTED = 0.05
-#: The odds that writes fail while a group is calm otherwise, and at which rate each of their failures comes then.
-WRITES_FAIL, FAILING_WRITES = 0.25, 0.1
+#: The odds that writes fail while a group is calm otherwise, and the rates that each failure may have then.
+WRITES_FAIL, FAILING_WRITES = 0.25, (0.1, 0.4)
 #: The rates without which a group comes to nothing.
 RECOVERIES = frozenset({"restart", "heal", "client"})
 
@@ -156,11 +159,16 @@ def weather_of(plan: type[Any], ordinary: Iterable[str], rare: Iterable[str], un
     return Weather(events, messages, writes, orders, frozenset(ordinary), frozenset(rare), frozenset(unseats))
 
 
+#: The number of nodes of a group, if nothing asks for more.
+NODES = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Hunted:
     """A system as a search needs it.
 
-    `flaws`, `features` and `properties` are names; `together` are the flaws that one needs beside it to show.
+    `flaws`, `features` and `properties` are names; `together` are the flaws that one needs beside it to show, and
+    `nodes_needed` the number of nodes of the smallest group that shows it, where that is not NODES.
     `may_fail_repaired` are the properties that may fail with every flaw repaired.
     `parts` are the actions by the part of the protocol, such as elections; a random walk takes those of a few parts.
     `sizes` are the numbers of nodes that a group may have.
@@ -175,6 +183,7 @@ class Hunted:
     features: tuple[str, ...]
     properties: tuple[str, ...]
     together: Mapping[str, tuple[str, ...]]
+    nodes_needed: Mapping[str, int]
     may_fail_repaired: frozenset[str]
     parts: Mapping[str, tuple[str, ...]]
     sizes: range
@@ -190,6 +199,10 @@ class Hunted:
     def actions(self) -> tuple[str, ...]:
         """Every action."""
         return tuple(name for part in self.parts.values() for name in part)
+
+    def nodes_for(self, word: str) -> int:
+        """Return how many nodes a group needs to show a flaw; NODES for a property."""
+        return self.nodes_needed.get(word, NODES)
 
 
 class WatchedSteps:
@@ -224,6 +237,19 @@ class PhasedSchedule:
     def is_left_out(self, peer: str) -> bool:
         """Return whether nothing is sent to a peer, since only those who act are sent to."""
         return self.silent and self.awake is not None and peer not in self.awake
+
+
+def sign(difference: int) -> int:
+    """Return -1, 0 or 1."""
+    return (difference > 0) - (difference < 0)
+
+
+def common_length(log: Sequence[Any], other: Sequence[Any]) -> int:
+    """Return for how many entries from the first on two logs are the same."""
+    return next(
+        (place for place, (mine, its) in enumerate(zip(log, other, strict=False)) if mine != its),
+        min(len(log), len(other)),
+    )
 
 
 def is_full(group: AnyGroup) -> bool:

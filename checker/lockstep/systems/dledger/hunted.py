@@ -178,6 +178,7 @@ HUNTED = Hunted(
     properties=PROPERTIES,
     # What was committed can be cut only by a TRUNCATE that comes late.
     together={Flaw.COMMIT_PAST_END: (Flaw.LATE_TRUNCATE,)},
+    nodes_needed={Flaw.PUSH_TERM_CHECK: 5, Flaw.APPEND_TERM_CHECK: 5, Flaw.DEPOSED_TRUNCATE: 5},
     may_fail_repaired=frozenset(
         {"CommittedEntriesStayProp"}
     ),  # a late TRUNCATE cuts entries of earlier terms: docs/hunt.md

@@ -6,9 +6,10 @@ role have changed; what leaders have committed and what clients were answered fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
+from lockstep.systems.dledger.hunted_situations import situations
 from lockstep.systems.hunted_group import Move, Violation
 from raftref.dledger.messages import Entry, Index, NodeId, Term
 from raftref.dledger.quorum import is_quorum
@@ -254,6 +255,10 @@ class DLedgerWatch:
     def milestones(self) -> tuple[int, int]:
         """Return how many elections were won so far, and how many entries were committed."""
         return len(self._cluster.elected), len(self._committed)
+
+    def situations(self) -> Iterator[Hashable]:
+        """Yield the situations of the group."""
+        return situations(self._cluster, {(each.index, each.entry): None for each in self._committed})
 
     def distances(self) -> Mapping[str, float]:
         """Return the measures of how far the group is from calm."""

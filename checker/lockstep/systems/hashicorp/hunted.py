@@ -159,6 +159,7 @@ HUNTED = Hunted(
     properties=PROPERTIES,
     # A server that installs nothing it has no need of never saves a snapshot older than those that it keeps.
     together={Flaw.REAPED_INSTALL: (Flaw.STALE_INSTALL,)},
+    nodes_needed={Flaw.EVEN_QUORUM: 4},
     may_fail_repaired=frozenset(),
     parts=PARTS,
     sizes=range(1, 8),

@@ -6,9 +6,10 @@ took it, and, where a leader has committed something, the others for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
+from lockstep.systems.hashicorp.hunted_situations import situations
 from lockstep.systems.hunted_group import Move, Violation
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import Cluster
@@ -257,6 +258,10 @@ class HashicorpWatch:
     def milestones(self) -> tuple[int, int]:
         """Return how many elections were won so far, and how many entries were committed."""
         return len(self._elected), len(self._committed)
+
+    def situations(self) -> Iterator[Hashable]:
+        """Yield the situations of the group."""
+        return situations(self._cluster, self._committed)
 
     def distances(self) -> Mapping[str, float]:
         """Return the measures of how far the group is from calm."""
