@@ -321,12 +321,12 @@ def replay(target: Target, plan: Any, moves: Sequence[Move]) -> ExampleRun:
 def is_wanted(target: Target, plan: Any, record: ExampleRun) -> bool:
     """Return whether a run has a violation that counts: if that is asked for, one that the flaws cause.
 
-    Without those the same steps do not violate that property.
+    Without those the same steps do not violate that property, whatever else they violate before it.
     """
     if record.violation is None or not target.because:
         return record.violation is not None
-    without = replay(target, replace(plan, flaws=frozenset()), record.moves)
-    return without.violation is None or without.violation[0] != record.violation[0]
+    only = replace(target, properties=frozenset({record.violation[0]}))
+    return replay(only, replace(plan, flaws=frozenset()), record.moves).violation is None
 
 
 def counted(moves: Sequence[Move]) -> Counter[str]:
