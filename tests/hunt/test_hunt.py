@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 import random
-import re
 import subprocess
 import sys
 import time
@@ -35,8 +34,6 @@ from lockstep.systems.hunted_group import NODES, Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from raftref.dledger.server import ACTIONS as DLEDGER_ACTIONS
 from raftref.hashicorp.hashicorp_raft import ACTIONS as HASHICORP_ACTIONS
-from tests.scripts.hunts import FLAWS
-from tests.support.places import ROOT
 from tests.support.systems.hunted_examples import examples, hunted, target
 
 #: The seed of the hunts here, whose flaw every seed finds in a few seconds.
@@ -264,49 +261,3 @@ def test_a_violation_that_the_spec_does_not_confirm_is_an_error(monkeypatch: pyt
     assert found is not None
     with pytest.raises(UnconfirmedError, match="does not confirm that IndexOrder"):
         confirmed(SYSTEMS["DLedger"], wanted, without_needless_steps(wanted, found), "planted")
-
-
-#: The flaws that not each of five seeds has found, with the budgets that docs/hunt.md names.
-NOT_FOUND_EVERY_TIME = frozenset(
-    {
-        *("LedgerEndTerm", "PriorTermCommit", "StaleCompareIndex", "PushTermCheck", "DeposedTruncate"),
-        *("StaleInstall", "SnapshotRegress", "ConflictAtSnapshot", "VerifyCountsOldAcks", "VerifyCountsNonvoters"),
-        *("CommitUnverified", "TornVote", "HeartbeatRace"),
-    }
-)
-
-
-class MissedError(AssertionError):
-    """A hunt has found nothing."""
-
-
-def hunts() -> Iterator[Any]:
-    """Every flaw with the property that counts; those that are not found every time are expected to be missed.
-
-    Not strictly so: that each seed finds one of them is shown (XPASS), and is a reason to take it off the list.
-    """
-    missed = pytest.mark.xfail(raises=MissedError, strict=False, reason="not found with each of five seeds so far")
-    for spec, flaws in FLAWS.items():
-        for flaw, wanted in flaws:
-            marks = (missed,) if flaw in NOT_FOUND_EVERY_TIME else ()
-            yield pytest.param(spec, flaw, wanted, id=flaw, marks=marks)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("spec", "flaw", "wanted"), list(hunts()))
-def test_each_safety_flaw_is_found_with_each_of_five_seeds(spec: str, flaw: str, wanted: str | None) -> None:
-    system = hunted(spec)
-    properties = frozenset(system.properties if wanted is None else (wanted,))
-    sought = Target(system, system.nodes_for(flaw), (flaw, *system.together.get(flaw, ())), properties, because=True)
-    for seed in range(1, 6):
-        if search(sought, seed, seconds=600.0).run() is None:
-            raise MissedError(f"{flaw}, seed {seed}")
-
-
-def test_the_page_names_which_flaws_were_found_with_each_of_five_seeds() -> None:
-    page = (ROOT / "docs" / "hunt.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)`[^|]*\| (\d) of (\d)[^|]*\|", page, re.MULTILINE)
-    flaws = [flaw for flaws in FLAWS.values() for flaw, _ in flaws]
-    assert [flaw for flaw, _, _ in rows] and {flaw for flaw, _, _ in rows} == set(flaws)
-    assert {flaw for flaw, found, seeds in rows if (found, seeds) != ("5", "5")} == NOT_FOUND_EVERY_TIME
-    assert page.count("NOT_FOUND_EVERY_TIME") == 1
