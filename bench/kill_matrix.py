@@ -68,7 +68,7 @@ EVENTS, PROBED_STEPS = 400, 12
 LOOK_SECONDS, CLEAN_UP_SECONDS = 0.1, 30.0
 #: A command hangs if it has not used its processor time after this many times that, whatever other work there is.
 PATIENCE = 20
-#: The processor time of a lemma with its controls, of which all are needed to know which flaw it is about.
+#: The processor time of a lemma with all of its controls: they show which flaw it is about.
 LEMMA_SECONDS = 600
 
 

@@ -14,7 +14,7 @@ from raftref.dledger.server import Server
 from raftref.dledger.simulation import Cluster
 from raftref.dledger.state import Role
 
-#: How many entries behind another log a log may be, as far as situations tell it.
+#: The most entries behind another log that a situation distinguishes.
 FAR = 2
 
 

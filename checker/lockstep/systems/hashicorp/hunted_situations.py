@@ -15,7 +15,7 @@ from raftref.hashicorp.simulation import Cluster
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.values import Entry, Index
 
-#: How many entries behind another log a log may be, as far as situations tell it.
+#: The most entries behind another log that a situation distinguishes.
 FAR = 2
 
 
