@@ -9,8 +9,9 @@ Each flaw of safety is looked for by each layer, in the time given to it:
 - *Hypothesis*: a hunt in a group of the size that the flaw needs, with those flaws that it needs beside it, by seed 1;
 - *z3*: a lemma that is refuted with the flaw.
 
-Times are those of the processor, of all processes that took part. A flaw that is in the file already is not measured
-again. `python -m tests.scripts.kill_matrix` makes the table and the picture of docs/measured/kill_matrix.csv.
+Times are those of the processor, of all processes that took part, and what was found later than in the time given does
+not count. A flaw that is in the file already is not measured again. `python -m tests.scripts.kill_matrix` makes the
+table and the picture of docs/measured/kill_matrix.csv.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import random
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,14 +46,14 @@ from lockstep.models.model_manifest import load_manifest
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
 from lockstep.systems.hunted_group import Hunted
-from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.registry import SYSTEMS, lemmas
 from lockstep.systems.simulated_clusters import Reference
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.dledger.choices import Flaw as DledgerFlaw
 from raftref.hashicorp.choices import Flaw as HashicorpFlaw
-from tests.scripts.hunts import FLAWS
+from tests.scripts.hunts import FLAWS, names
 from tests.scripts.kill_matrix import MatrixCell, add, read
 
 REFERENCES: Mapping[str, tuple[Reference[Any], Any]] = {
@@ -61,8 +64,12 @@ REFERENCES: Mapping[str, tuple[Reference[Any], Any]] = {
 SPECS = {"dledger": "DLedger", "hashicorp": "HashicorpRaft"}
 #: The events of each cluster, and the steps after which a check both ways tries every action.
 EVENTS, PROBED_STEPS = 400, 12
-#: A command is given up after this many times its processor time, as other work may have most of the processor.
+#: The time between two looks at the processor time of a command, and the time that it has to clean up.
+LOOK_SECONDS, CLEAN_UP_SECONDS = 0.1, 30.0
+#: A command hangs if it has not used its processor time after this many times that, whatever other work there is.
 PATIENCE = 20
+#: The processor time of a lemma with all of its controls: they show which flaw it is about.
+LEMMA_SECONDS = 600
 
 
 class Cell(NamedTuple):
@@ -82,20 +89,51 @@ def spent() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
+def in_session(session: int) -> Iterator[tuple[int, float]]:
+    """Yield each process of a session, and the processor time that it, and those it has waited for, have used."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name of the program stands in brackets, and may have any character.
+            fields = stat.read_bytes().rpartition(b")")[2].split()
+        except OSError:  # it is gone
+            continue
+        if int(fields[3]) == session:
+            yield int(stat.parent.name), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def command(*words: str, seconds: float) -> Any:
-    """Run lockstep and return its JSON; None where the time is up. A tool that died is no result."""
+    """Run lockstep and return its JSON; None where it took more time. A tool that died, or hangs, is no result.
+
+    It runs in a session of its own, whose processes are waited for before this returns.
+    """
+    begin, hangs = spent(), time.monotonic() + PATIENCE * seconds
+    line = [sys.executable, "-m", "lockstep", *words, "--format", "json"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as child:
+        while True:
+            try:
+                output, errors = child.communicate(timeout=LOOK_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                is_late = sum(used for _, used in in_session(child.pid)) > seconds
+                if is_late or time.monotonic() > hangs:
+                    end(child)
+                    if is_late:
+                        return None
+                    raise SystemExit(f"lockstep {' '.join(words)} hangs") from None
+    if child.returncode not in (0, 1, Verdict.INCONCLUSIVE.exit_code):
+        raise SystemExit(f"lockstep {' '.join(words)}: exit code {child.returncode}: {errors.decode()}")
+    return json.loads(output) if spent() - begin <= seconds else None
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Let a command end what it has started, and wait for it; kill what does not end."""
+    child.send_signal(signal.SIGTERM)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "lockstep", *words, "--format", "json"],
-            capture_output=True,
-            timeout=PATIENCE * seconds,
-            check=False,
-        )
+        child.communicate(timeout=CLEAN_UP_SECONDS)
     except subprocess.TimeoutExpired:
-        return None
-    if done.returncode not in (0, 1, Verdict.INCONCLUSIVE.exit_code):
-        raise SystemExit(f"lockstep {' '.join(words)}: exit code {done.returncode}: {done.stderr.decode()}")
-    return json.loads(done.stdout)
+        for pid, _ in list(in_session(child.pid)):
+            os.kill(pid, signal.SIGKILL)
+        child.communicate()
 
 
 def by_model(folder: str, flaw: str, engine: str, seconds: float) -> Cell:
@@ -135,10 +173,10 @@ def by_clusters(reference: Reference[Any], flaw: str, judge: Judge, seconds: flo
     for number, (header, name, seed, plan) in enumerate(clusters(reference, flaw), start=1):
         found = judge(header, reference, plan, seed, flaw)
         taken = spent() - begin
-        if found:
-            return Cell(taken, f"{found}, {name} {seed}, cluster {number}")
         if taken > seconds:
             return Cell(taken)
+        if found:
+            return Cell(taken, f"{found}, {name} {seed}, cluster {number}")
     raise AssertionError("clusters never end")
 
 
@@ -187,25 +225,25 @@ def by_hunt(system: str, flaw: str, seconds: float) -> Cell:
     target = Target(parts, parts.nodes_for(flaw), flaws, frozenset(parts.properties), because=True)
     search = Search(target, 1, seconds, shrink_seconds=0, clock=spent)
     found = search.run()
-    if found is None or found.violation is None:
-        return Cell(seconds)
-    return Cell(search.found_after or 0, found.violation[0])
+    if found is None:
+        return Cell(search.progress.seconds)
+    return Cell(search.found_after, found.violation[0]) if search.found_after <= seconds else Cell(search.found_after)
 
 
 @functools.cache
-def lemmas() -> Any:
-    """Return all lemmas with their controls, proved or refuted by z3 once, and the seconds that took."""
+def refuted_controls(lemma: str) -> tuple[Sequence[str], float]:
+    """Return the controls of a lemma that z3 refutes, and the seconds that it takes for the lemma with all of them."""
     begin = spent()
-    return command("prove", seconds=600) or (), spent() - begin
+    (proof,) = command("prove", lemma, seconds=LEMMA_SECONDS) or ({"controls": ()},)
+    return [each["statement"] for each in proof["controls"] if each["verdict"] == "refuted"], spent() - begin
 
 
-def by_lemmas(flaw: str) -> Cell:
+def by_lemmas(flaw: str, seconds: float) -> Cell:
     """Return the lemma that has the flaw as a control, and is refuted with it."""
-    found, seconds = lemmas()
-    for lemma in found:
-        for control in lemma["controls"]:
-            if re.search(rf"\b{flaw}\b", control["statement"]) and control["verdict"] == "refuted":
-                return Cell(seconds, lemma["name"])
+    for lemma in lemmas():
+        refuted, taken = refuted_controls(lemma)
+        if any(re.search(rf"\b{flaw}\b", each) for each in refuted):
+            return Cell(taken, lemma) if taken <= seconds else Cell(taken)
     return Cell(0, why="no lemma")
 
 
@@ -220,7 +258,7 @@ def row(system: str, flaw: str, seconds: float, hunt_seconds: float) -> dict[str
         "a trace": by_clusters(reference, cluster_flaw, by_trace, seconds),
         "both ways": by_clusters(reference, cluster_flaw, by_probe, seconds),
         "Hypothesis": by_hunt(system, flaw, hunt_seconds),
-        "z3": by_lemmas(flaw),
+        "z3": by_lemmas(flaw, seconds),
     }
 
 
@@ -234,11 +272,14 @@ def main() -> None:
     """Measure the flaws that are not in the file yet, and add them to it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    parser.add_argument("flaw", nargs="*")
+    parser.add_argument("flaw", nargs="*", help="measure these, not all")
     parser.add_argument("--seconds", type=float, default=20, help="of the processor, for each layer")
     parser.add_argument("--hunt-seconds", type=float, default=120, help="the same for Hypothesis")
     given = parser.parse_args()
-    known = {cell.flaw for cell in read(given.results)}
+    unknown = set(given.flaw) - set(names())
+    if unknown:
+        parser.error(f"{', '.join(sorted(unknown))}: not one of {', '.join(names())}")
+    known = {cell.flaw for cell in read(given.results)} if given.results.exists() else set()
     for system, flaw in flaws_of_safety():
         if flaw in known or (given.flaw and flaw not in given.flaw):
             continue

@@ -12,8 +12,8 @@ lower bound: the time of that trace alone, or of all of them divided by the core
 
 With --stages, `lockstep pipeline run` reads, checks and reports on the files of a folder. A row has the seconds of one
 stage, and the processor time of Java, of the driver's Python, and of the Python workers. The last row is the work
-itself: what one process without Spark takes to read and check the same files, and to minimise the counterexamples. The
-rest is the fixed cost.
+itself: what one process without Spark takes to read and check the same files, to follow them once more for coverage,
+and to minimise the counterexamples. The rest is the fixed cost.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.deadline import Deadline
+from lockstep.conformance.property_evaluation import NoEvaluation
 from lockstep.jobs.minimise_trace import minimise
 from lockstep.jobs.spark.record_tables import column_rows
 from lockstep.jobs.spark.spark_check import check_lines
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.counterexample_stage import MAX_SECONDS, counterexamples
-from lockstep.pipeline.coverage_stage import cover
+from lockstep.pipeline.coverage_stage import cover, times_of
 from lockstep.pipeline.generate_stage import Clusters, generate
 from lockstep.pipeline.ingest_stage import InputFiles, ingest
 from lockstep.pipeline.pipeline_session import pipeline_session
@@ -356,7 +357,10 @@ def by_kind() -> dict[str, float]:
 
 
 def work_alone(top: Path, signatures: Mapping[tuple[str, int], tuple[str, str]]) -> int:
-    """Read and check all files, and minimise the traces of these signatures; return how many traces there are."""
+    """Do the work of all stages: read, check, count what is reached, minimise the traces of these signatures.
+
+    Return how many traces there are.
+    """
     specs: dict[tuple[object, ...], Spec] = {}
     count = 0
     for file in InputFiles([str(top)]).listed():
@@ -364,8 +368,9 @@ def work_alone(top: Path, signatures: Mapping[tuple[str, int], tuple[str, str]])
         header = opened(lines, file.trace).header
         key = spec_key(header, file.trace, {})
         if key not in specs:
-            specs[key] = trace_spec(header, file.trace, {})
+            specs[key] = trace_spec(header, file.trace, {}, covers=True)
         verdict = check_lines(lines, file.trace, specs.__getitem__, {})
+        times_of(check_lines(lines, file.trace, specs.__getitem__, {}, True, NoEvaluation))
         count += 1
         for (trace, line), (name, action) in signatures.items():
             if trace == file.trace:

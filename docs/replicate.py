@@ -1,4 +1,4 @@
-"""Elect a leader, append, lose a follower, bring it back by COMPARE and TRUNCATE, commit: DLedger, step by step.
+"""Elect a leader, append, crash a node, bring it in line by COMPARE and TRUNCATE, commit: DLedger, step by step.
 
 Each line is a step of a node: its action, the messages that it sends, the node's log and committed index after it, and
 the line of the spec that defines the action. An entry is written with its term: a1 is a of term 1.
@@ -26,21 +26,21 @@ class PrintedScript(Script):
 
 n1, n2, n3 = "n1", "n2", "n3"
 play = PrintedScript(REPAIRED)  # three nodes without the flaws of DLedger 0.2.7
-print("-- n3 leads term 1, commits a with n1, and alone has b")
+print("-- n3 leads term 1, commits a1 with n1, and appends b1, which no other node stores")
 play.elect(n3, 1, [n1, n2])
 play.take(n3, "AppendAsLeader", "a")
 play.bring_in_line(n3, n1)
 play.take(n3, "QuorumAckChecker")
 play.take(n3, "AppendAsLeader", "b")
-print("-- n1 leads term 2; n3 follows it, and is lost")
+print("-- n1 leads term 2; n3 follows it, then crashes")
 play.elect(n1, 2, [n2])
 play.follow(n3, n1)
 play.take(n3, "Crash")
-print("-- n1 commits c with n2")
+print("-- n1 commits c2 with n2")
 play.take(n1, "AppendAsLeader", "c")
 play.bring_in_line(n1, n2)
 play.take(n1, "QuorumAckChecker")
-print("-- n3 comes back with b, which TRUNCATE cuts; it learns what is committed")
+print("-- n3 restarts with b1; TRUNCATE cuts b1, and n3 learns what is committed")
 play.restart(n3)
 play.follow(n3, n1)
 play.bring_in_line(n1, n3)

@@ -153,6 +153,9 @@ def reached(
 ) -> DataFrame:
     """Return how often each trace reaches each part that its spec defines as Reachable; a malformed trace has no row.
 
+    A trace that could not be counted, as it crashed its process or ran out of time, or as a formula of its spec has no
+    value, has one row: its `kind` is "not counted", its `name` the reason, its `times` 1.
+
     As for check, the first lines are collected now. Arguments and exceptions are those of check.
     """
     against = _spec_choice({}, spec, cfg, mapping, strict)

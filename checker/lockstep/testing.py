@@ -31,6 +31,7 @@ from lockstep.conformance.trace_verdict import place_of_property
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.text_table import table
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
+from lockstep.systems.trace_opening import SpecOptions
 from lockstep.tla.behaviour import changes
 from lockstep.tla.explain import Branch
 from lockstep.tla.spec import Spec
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 #: How many of the steps that the spec allows a message lists.
 MAX_LISTED_STEPS = 20
 
-# Hypothesis minds if the limit changes within a run, and a spec that is loaded raises it to this.
+# Hypothesis warns if the limit changes within a run, and a spec that is loaded raises it to this.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
 
@@ -192,10 +193,9 @@ class _SpecRun:
                 events.append(Event(len(events), node, each.action, dict(each.args)))
                 continue
             shown = {node or nodes[0]: shows for node, shows in self.by_node(each).items()}
-            after_step = bool(events) and not events[-1].shows
-            if after_step:
-                events[-1] = msgspec.structs.replace(events[-1], shows=shown[events[-1].node])
-            stepped = events[-1].node if after_step else ""
+            stepped = events[-1].node if events and not events[-1].shows else ""
+            if stepped in shown:
+                events[-1] = msgspec.structs.replace(events[-1], shows=shown[stepped])
             for node, shows in shown.items():
                 if node != stepped and (shows != before.get(node) or number == len(self.record)):
                     events.append(Event(len(events), node, OBSERVE, shows=shows))
@@ -312,18 +312,22 @@ class SpecMachine(RuleBasedStateMachine):
 
         Raises BadInputError where it cannot be used, and as lockstep.load_spec does.
         """
-        if not hasattr(cls, "spec"):
-            raise AdapterError(f"{cls.__name__} names no `spec`")
-        library = _folder_of(cls, "library")
-        files = SpecFiles(
-            _folder_of(cls, "spec") / cls.spec,
-            None if cls.cfg is None else _folder_of(cls, "cfg") / cls.cfg,
-            tuple(library / each for each in cls.library),
-        )
+        files = cls._spec_files()
         for file in (files.module, files.cfg):
             if not file.is_file():
                 raise AdapterError(f"{cls.__name__}: there is no file {file}")
         return _load(files)
+
+    @classmethod
+    def _spec_files(cls) -> SpecFiles:
+        if not hasattr(cls, "spec"):
+            raise AdapterError(f"{cls.__name__} names no `spec`")
+        library = _folder_of(cls, "library")
+        return SpecFiles(
+            _folder_of(cls, "spec") / cls.spec,
+            None if cls.cfg is None else _folder_of(cls, "cfg") / cls.cfg,
+            tuple(library / each for each in cls.library),
+        )
 
     # ---- What a subclass implements, and calls ----
 
@@ -454,7 +458,8 @@ class SpecMachine(RuleBasedStateMachine):
 
     def _written_trace(self, path: Path) -> str:
         self._spec_run.write_trace(path, type(self).__name__)
-        return f"trace: lockstep check {shlex.join(['--spec', str(self.loaded().system.module), str(path)])}"
+        options = SpecOptions(own=self._spec_files())
+        return f"trace: lockstep check {shlex.join([*options.command_line(), str(path)])}"
 
     @classmethod
     def _refuse_empty_hunt(cls) -> None:

@@ -111,12 +111,17 @@ Commits(action, before, after) ==
                 /\ after.configurations.committedIndex > before.configurations.committedIndex
           THEN {"configuration committed"} ELSE {})
 
-\* The first leader is elected in term 2: the group begins in term 1.
+\* n is elected: it leads from this step on.
+IsElected(before, after) == before.role # "Leader" /\ after.role = "Leader"
+
+\* `reached` has the parts of the whole trace so far.
+Elections(before, after, reached) ==
+    IF ~IsElected(before, after) THEN {}
+    ELSE {"leader elected"} \cup (IF <<"log", "leader elected">> \in reached THEN {"another leader"} ELSE {})
+
 Leaders(action, before, after) ==
-    (IF before.role # "Leader" /\ after.role = "Leader" /\ after.currentTerm > 2
-     THEN {"another leader"} ELSE {})
-    \cup (IF action = "ProcessLogs" /\ before.role = "Leader" /\ after.role # "Leader"
-          THEN {"leader removed"} ELSE {})
+    (IF action = "ProcessLogs" /\ before.role = "Leader" /\ after.role # "Leader"
+     THEN {"leader removed"} ELSE {})
     \cup (IF action = "HandleVerify"
           THEN {IF after.role = "Leader" THEN "leader verified" ELSE "leader refuted"} ELSE {})
 
@@ -126,31 +131,32 @@ TornVotes(action, args, before, after) ==
     IN  IF before.lastVoteTerm < after.lastVoteTerm /\ after.lastVoteCand # candidate
         THEN {"vote torn"} ELSE {}
 
-LogsReached(action, args, before, after) ==
+LogsReached(action, args, before, after, reached) ==
     Parts("log", LogChanges(action, before, after)
                  \cup SnapshotChanges(action, before, after)
                  \cup Commits(action, before, after)
+                 \cup Elections(before, after, reached)
                  \cup Leaders(action, before, after)
                  \cup TornVotes(action, args, before, after))
 
 AllLogs ==
-    Parts("log", {"another leader", "entries committed", "commit learnt", "entries cut", "log compacted",
-                  "gap in a log", "snapshot saved", "FSM set back", "start from a snapshot",
+    Parts("log", {"leader elected", "another leader", "entries committed", "commit learnt", "entries cut",
+                  "log compacted", "gap in a log", "snapshot saved", "FSM set back", "start from a snapshot",
                   "configuration committed", "leader removed", "leader verified", "leader refuted",
                   "vote torn"})
 
 -----------------------------------------------------------------------------
-(* The parts that a step reaches, given its action with the arguments; and *)
-(* all that there are.                                                     *)
+(* The parts that a step reaches, given its action with the arguments, and *)
+(* the parts that the trace has reached before it; and all that there are. *)
 
-Reached(action, args) ==
+Reached(action, args, reached) ==
     LET n      == args.n
         before == node[n]
         after  == node'[n]
     IN  AnswersReached(n)
         \cup OutcomesReached(action, args)
         \cup RolesReached(before, after)
-        \cup LogsReached(action, args, before, after)
+        \cup LogsReached(action, args, before, after, reached)
 
 Reachable == AllAnswers \cup AllOutcomes \cup AllRoleChanges \cup AllLogs
 

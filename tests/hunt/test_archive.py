@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, seed, settings
-from hypothesis import strategies as st
 
 from lockstep.hunt.archive import MAX_PREFIX, Archive
-from lockstep.hunt.example import Example, Target, replay
+from lockstep.hunt.example import Target, replay
 from lockstep.systems.hunted_group import Move, common_length, sign
-from lockstep.systems.registry import SYSTEMS
+from tests.support.systems.hunted_examples import examples, target
 
 
 def moves(count: int) -> list[Move]:
     return [("n1", f"Step{number}", ()) for number in range(count)]
 
 
-def target(spec: str) -> Target:
-    make = SYSTEMS[spec].hunted
-    assert make is not None
-    return Target(make(), 3, (), frozenset())
-
-
-def examples(wanted: Target, archive: Archive, count: int, prefixes: Any = (), first: int = 5) -> list[Example]:
-    """Take some examples, as a run of Hypothesis does."""
-    done = []
-
-    @settings(max_examples=count, deadline=None, database=None, phases=(Phase.generate,))
-    @seed(first)
-    @given(st.data())
-    def run(data: st.DataObject) -> None:
-        example = Example(wanted, data, archive, prefixes)
-        example.run()
-        done.append(example)
-
-    run()
-    return done
+def unwatched(spec: str) -> Target:
+    """A target without properties, so that no example ends early."""
+    return replace(target(spec), properties=frozenset())
 
 
 def test_the_shortest_run_to_a_situation_is_kept() -> None:
@@ -86,7 +68,7 @@ def test_a_very_long_run_is_not_kept_and_an_empty_archive_draws_nothing() -> Non
 @pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
 def test_an_example_goes_on_from_a_prefix_in_the_situation_that_the_prefix_leads_to(spec: str) -> None:
     """The witness: examples with prefixes meet situations that those without have not met."""
-    wanted, archive = target(spec), Archive()
+    wanted, archive = unwatched(spec), Archive()
     examples(wanted, archive, 30)
     known = len(archive)
     prefixes = archive.draw(random.Random(1), 20)
@@ -102,7 +84,7 @@ def test_an_example_goes_on_from_a_prefix_in_the_situation_that_the_prefix_leads
 
 @pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
 def test_the_steps_of_a_prefix_are_possible_again_in_a_new_group(spec: str) -> None:
-    wanted, archive = target(spec), Archive()
+    wanted, archive = unwatched(spec), Archive()
     examples(wanted, archive, 20)
     for prefix in archive.draw(random.Random(2), 20):
         assert replay(wanted, prefix.plan, prefix.moves).moves == prefix.moves
@@ -111,7 +93,7 @@ def test_the_steps_of_a_prefix_are_possible_again_in_a_new_group(spec: str) -> N
 @pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
 def test_situations_name_no_node_no_value_and_no_growing_number(spec: str) -> None:
     """An archive of all states would never meet one again."""
-    wanted, archive = target(spec), Archive()
+    wanted, archive = unwatched(spec), Archive()
     done = examples(wanted, archive, 10)
 
     def parts(value: Any) -> list[Any]:

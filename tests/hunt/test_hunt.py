@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import json
-import re
+import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,35 +22,24 @@ from click.testing import CliRunner
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.cli.hunt_command import command
-from lockstep.hunt.example import Target, replay
+from lockstep.hunt.archive import Archive
+from lockstep.hunt.example import Target, is_wanted, replay
 from lockstep.hunt.search import FoundRun, Search, without_needless_steps
 from lockstep.hunt.violating_trace import UnconfirmedError, confirmed
 from lockstep.jobs.play.play_game import play_header
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.file_check import check
-from lockstep.systems.hunted_group import NODES, Hunted, Move, Violation
+from lockstep.systems.hunted_group import NODES, Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from raftref.dledger.server import ACTIONS as DLEDGER_ACTIONS
 from raftref.hashicorp.hashicorp_raft import ACTIONS as HASHICORP_ACTIONS
-from tests.scripts.hunts import FLAWS
-from tests.support.places import ROOT
+from tests.support.systems.hunted_examples import examples, hunted, target
 
 #: The seed of the hunts here, whose flaw every seed finds in a few seconds.
 SEED = 3
 #: The budget, of the processor: other tests run beside these.
 SECONDS = 120.0
-
-
-def hunted(spec: str) -> Hunted:
-    make = SYSTEMS[spec].hunted
-    assert make is not None
-    return make()
-
-
-def target(spec: str, *flaws: str) -> Target:
-    system = hunted(spec)
-    return Target(system, NODES, flaws, frozenset(system.properties), because=bool(flaws))
 
 
 def search(wanted: Target, seed: int = SEED, database: Path | None = None, seconds: float = SECONDS) -> Search:
@@ -105,11 +94,12 @@ def test_the_same_seed_finds_the_same_run_after_the_same_examples() -> None:
     assert again.progress.examples == done.progress.examples
 
 
-@pytest.mark.parametrize(("spec", "floor"), [("DLedger", 45), ("HashicorpRaft", 32)])
+@pytest.mark.parametrize(("spec", "floor"), [("DLedger", 50), ("HashicorpRaft", 35)])
 def test_in_the_repaired_system_nothing_else_is_found_though_most_actions_are_taken(spec: str, floor: int) -> None:
     wanted = replace(target(spec), properties=target(spec).properties - hunted(spec).may_fail_repaired)
-    done = search(wanted, seconds=3.0)
+    done = Search(wanted, SEED, SECONDS, clock=time.process_time, max_examples=100)
     assert done.run() is None
+    assert done.progress.examples == 100
     assert sum(action in done.progress.reached for action in wanted.hunted.actions) >= floor
     assert done.progress.distances["committed"] >= 5
     assert done.progress.distances["elections"] >= 3
@@ -121,6 +111,94 @@ def test_what_the_first_run_of_hypothesis_found_is_tried_first_again(tmp_path: P
     again = search(wanted, SEED + 100, tmp_path)
     assert again.run() is not None
     assert again.progress.examples == 1
+
+
+def test_a_hunt_leaves_alone_what_hunts_for_other_targets_have_kept(tmp_path: Path) -> None:
+    """Hypothesis deletes an example that fails no more from its database."""
+    flawed = target("DLedger", "VoteFile")
+    assert search(flawed, database=tmp_path).run() is not None
+    others = [target("DLedger"), replace(flawed, nodes=5), replace(flawed, features={"Clients": False})]
+    others += [
+        replace(flawed, because=False),
+        replace(flawed, properties=frozenset({"NoHoles"})),
+        target("HashicorpRaft"),
+    ]
+    for other in others:
+        done = Search(other, SEED, SECONDS, tmp_path, clock=time.process_time, max_examples=1)
+        done.run()
+        assert done.progress.examples == 1
+    again = search(flawed, SEED + 1, tmp_path)
+    assert again.run() is not None
+    assert again.progress.examples == 1
+
+
+def test_what_the_same_steps_violate_without_the_flaw_is_not_wanted_though_they_violate_something_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted properties: NoHoles fails at the first step without flaws, IndexOrder at the second in any group."""
+
+    def planted(watch: DLedgerWatch, move: Move) -> Iterator[Violation]:
+        node, _, _ = move
+        if node == "n1" and not watch._cluster.plan.flaws:
+            yield "NoHoles", "planted"
+        if node == "n2":
+            yield "IndexOrder", "planted"
+        if node == "n3" and watch._cluster.plan.flaws:
+            yield "LogMatching", "planted"
+
+    monkeypatch.setattr(DLedgerWatch, "after", planted)
+    wanted = target("DLedger", "VoteFile")
+    plan = wanted.hunted.plan(NODES, (), wanted.flaws, random.Random(1))
+    first, second, third = (("n1", "NextTerm", (1,)), ("n2", "NextTerm", (1,)), ("n3", "NextTerm", (1,)))
+    of_anybody = replay(wanted, plan, [first, second])
+    of_the_flaw = replay(wanted, plan, [first, third])
+    assert (of_anybody.violation, of_the_flaw.violation) == (("IndexOrder", "planted"), ("LogMatching", "planted"))
+    assert not is_wanted(wanted, plan, of_anybody)
+    assert is_wanted(wanted, plan, of_the_flaw)
+
+
+@pytest.mark.parametrize(
+    ("switches", "features"),
+    [
+        ((), {}),
+        (("repaired",), {}),
+        (("repaired", "Clients=false"), {"Clients": False}),
+        (("Clients=false", "Batches=true"), {"Clients": False, "Batches": True}),
+    ],
+)
+def test_a_feature_that_is_named_is_fixed_and_no_other(switches: Sequence[str], features: Mapping[str, bool]) -> None:
+    words = [word for each in switches for word in ("--switch", each)]
+    with pytest.MonkeyPatch.context() as patched:
+        sought: list[Target] = []
+
+        class Watched(Search):
+            def __init__(self, wanted: Target, *rest: Any) -> None:
+                sought.append(wanted)
+                super().__init__(wanted, *rest)
+
+        patched.setattr("lockstep.hunt.search.Search", Watched)
+        CliRunner().invoke(command, ["NoHoles", *words, "--minutes", "0.001", "--no-database"])
+    assert [each.features for each in sought] == [features]
+
+
+@pytest.mark.parametrize(
+    ("fixed", "always", "never"),
+    [
+        ({}, (), ()),
+        ({"Clients": False}, (), ("Clients",)),
+        ({"Clients": True}, ("Clients",), ()),
+        ({"Batches": True}, ("Batches", "PendingMap"), ()),
+        ({"PendingMap": False}, (), ("Batches", "PendingMap")),
+    ],
+)
+def test_examples_have_the_features_that_are_fixed_and_draw_the_rest(
+    fixed: Mapping[str, bool], always: Sequence[str], never: Sequence[str]
+) -> None:
+    wanted = replace(target("DLedger"), properties=frozenset(), features=fixed)
+    has = [frozenset(map(str, each.plan.features)) for each in examples(wanted, Archive(), 30)]
+    for feature in wanted.hunted.features:
+        seen = {feature in each for each in has}
+        assert seen == ({True} if feature in always else {False} if feature in never else {True, False}), feature
 
 
 @pytest.mark.parametrize(
@@ -146,6 +224,7 @@ def test_the_parts_of_a_system_have_every_action_of_its_reference_once() -> None
         (("IndexOrder", "--nodes", "9"), "3 to 7 nodes"),
         (("LateTruncate", "--switch", "repaired"), "--switch goes with a property"),
         (("IndexOrder", "--switch", "Fifo=true"), "Fifo"),
+        (("IndexOrder", "--switch", "Batches=true", "--switch", "PendingMap=false"), "Batches needs PendingMap"),
         (("IndexOrder", "--system", "Paxos"), "none of DLedger, HashicorpRaft"),
         (("TornVote", "--system", "DLedger"), "TornVote"),
         (("--minutes", "0"), "--minutes"),
@@ -182,49 +261,3 @@ def test_a_violation_that_the_spec_does_not_confirm_is_an_error(monkeypatch: pyt
     assert found is not None
     with pytest.raises(UnconfirmedError, match="does not confirm that IndexOrder"):
         confirmed(SYSTEMS["DLedger"], wanted, without_needless_steps(wanted, found), "planted")
-
-
-#: The flaws that not each of five seeds has found, with the budgets that docs/hunt.md names.
-NOT_FOUND_EVERY_TIME = frozenset(
-    {
-        *("LedgerEndTerm", "PriorTermCommit", "StaleCompareIndex", "PushTermCheck", "DeposedTruncate"),
-        *("StaleInstall", "SnapshotRegress", "ConflictAtSnapshot", "VerifyCountsOldAcks", "VerifyCountsNonvoters"),
-        *("CommitUnverified", "TornVote", "HeartbeatRace"),
-    }
-)
-
-
-class MissedError(AssertionError):
-    """A hunt has found nothing."""
-
-
-def hunts() -> Iterator[Any]:
-    """Every flaw with the property that counts; those that are not found every time are expected to be missed.
-
-    Not strictly so: that each seed finds one of them is shown (XPASS), and is a reason to take it off the list.
-    """
-    missed = pytest.mark.xfail(raises=MissedError, strict=False, reason="not found with each of five seeds so far")
-    for spec, flaws in FLAWS.items():
-        for flaw, wanted in flaws:
-            marks = (missed,) if flaw in NOT_FOUND_EVERY_TIME else ()
-            yield pytest.param(spec, flaw, wanted, id=flaw, marks=marks)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("spec", "flaw", "wanted"), list(hunts()))
-def test_each_safety_flaw_is_found_with_each_of_five_seeds(spec: str, flaw: str, wanted: str | None) -> None:
-    system = hunted(spec)
-    properties = frozenset(system.properties if wanted is None else (wanted,))
-    sought = Target(system, system.nodes_for(flaw), (flaw, *system.together.get(flaw, ())), properties, because=True)
-    for seed in range(1, 6):
-        if search(sought, seed, seconds=600.0).run() is None:
-            raise MissedError(f"{flaw}, seed {seed}")
-
-
-def test_the_page_names_which_flaws_were_found_with_each_of_five_seeds() -> None:
-    page = (ROOT / "docs" / "hunt.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)`[^|]*\| (\d) of (\d)[^|]*\|", page, re.MULTILINE)
-    flaws = [flaw for flaws in FLAWS.values() for flaw, _ in flaws]
-    assert [flaw for flaw, _, _ in rows] and {flaw for flaw, _, _ in rows} == set(flaws)
-    assert {flaw for flaw, found, seeds in rows if (found, seeds) != ("5", "5")} == NOT_FOUND_EVERY_TIME
-    assert page.count("NOT_FOUND_EVERY_TIME") == 1

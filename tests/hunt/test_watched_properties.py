@@ -91,7 +91,7 @@ def test_the_watch_and_the_spec_see_each_property_fail_at_the_same_step(plan: st
     assert failed > 0
 
 
-#: The properties that fail in no counterexample that is kept, by the name of the spec.
+#: The properties that fail in no counterexample that is kept, by the name of the spec: planted failures show them.
 FAIL_NOWHERE = {
     "DLedger": {
         *("NoHoles", "StateMachineSafety", "AcknowledgedIsDurable", "CommittedMonotonicProp"),

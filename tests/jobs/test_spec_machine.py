@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -381,6 +382,47 @@ def test_a_node_that_shows_no_change_where_there_is_one_is_in_the_trace(tmp_path
     verdict = lockstep.check(Stuck.trace, spec=Stuck.spec)
     assert verdict.deviation is not None
     assert (verdict.deviation.node, verdict.deviation.name) == ("p", "entries")
+
+
+def test_a_node_that_shows_nothing_as_after_a_crash_leaves_finding_and_trace_whole(tmp_path: Path) -> None:
+    class Crashed(Idle):
+        spec = EXAMPLE / "PrimaryBackup.tla"
+        trace = tmp_path / "crashed.trace.ndjson"
+        shown: Mapping[str, Any] = {"b1": {"entries": 0}, "p": {"entries": 0}}
+
+        def shows(self) -> Mapping[str, Any]:
+            return self.shown
+
+    machine = Crashed()
+    machine.shows_what_the_spec_says()
+    machine.took("Put")
+    machine.took("Store", b="b1")
+    machine.shown = {"p": {"entries": 1}}
+    machine.shows_what_the_spec_says()
+    machine.shown = {"b1": {"entries": 0}, "p": {"entries": 1}}
+    with pytest.raises(OutOfStep, match=r"b1\.entries: the implementation shows 0, the spec says 1"):
+        machine.shows_what_the_spec_says()
+    verdict = lockstep.check(Crashed.trace, spec=Crashed.spec)
+    assert verdict.deviation is not None
+    assert (verdict.steps, verdict.deviation.node, verdict.deviation.name) == (2, "b1", "entries")
+
+
+def test_the_command_that_checks_a_trace_names_the_cfg_and_the_library_of_the_machine(tmp_path: Path) -> None:
+    for name in ("BoundedBuffer.tla", "BoundedBufferFewTaken.cfg"):
+        shutil.copy(SPECS / name, tmp_path)
+    library = tmp_path / "modules"
+    library.mkdir()
+    (library / "Buffers.tla").write_text("---- MODULE Buffers ----\nEXTENDS Naturals, Sequences\n====\n")
+    module = tmp_path / "BoundedBuffer.tla"
+    module.write_text(module.read_text(encoding="utf-8").replace("EXTENDS Naturals, Sequences", "EXTENDS Buffers"))
+    machine = with_mistake(
+        "", spec=module, cfg=tmp_path / "BoundedBufferFewTaken.cfg", library=[library], trace=tmp_path / "few.ndjson"
+    )
+    with pytest.raises(OutOfStep, match=r"FewTaken is violated by Take") as failure:
+        hunt(machine)
+    (command,) = re.findall(r"^trace: lockstep (check .*)$", str(failure.value), re.MULTILINE)
+    checked = CliRunner().invoke(cli, shlex.split(command))
+    assert "violated: a behaviour of the spec that violates FewTaken" in checked.output
 
 
 def test_a_dataclass_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:

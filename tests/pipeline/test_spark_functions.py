@@ -22,6 +22,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.jobs.spark.spark_session import SparkStartError
 from lockstep.pipeline.all_stages import run_all
+from lockstep.pipeline.coverage_stage import NOT_COUNTED
 from lockstep.pipeline.ingest_stage import InputFiles
 from lockstep.pipeline.pipeline_session import pipeline_session
 from lockstep.pipeline.spec_choice import AS_DECLARED
@@ -78,6 +79,17 @@ def test_a_given_session_gives_the_verdicts_of_check_and_stays_as_it_is(spark: S
     assert {row["trace"]: row["times"] for row in reached} == {flawed.name: alone.events, "ordered-3-40": 40}
     assert dict(spark.conf.getAll) == before
     assert SparkSession.getActiveSession() is spark
+
+
+def test_a_trace_whose_count_takes_too_long_has_one_row_that_says_so_of_the_kind_that_the_page_names(
+    spark: SparkSession,
+) -> None:
+    lines = ls.simulate(spark, "ordered", seeds=[3], events=40)
+    (row,) = ls.reached(lines, timeout=0.001, isolated=True).collect()
+    assert (row["trace"], row["kind"], row["times"]) == ("ordered-3-40", NOT_COUNTED, 1)
+    assert row["name"] == "the count did not end within 0.001 s"
+    assert f"`{NOT_COUNTED}`" in section("reached")
+    assert f'"{NOT_COUNTED}"' in str(ls.reached.__doc__)
 
 
 @pytest.mark.nightly
@@ -175,11 +187,16 @@ def test_a_session_of_spark_connect_is_refused_in_a_line() -> None:
 # ---- The page ----
 
 
+def section(name: str) -> str:
+    """Return the section of the page on the rows of a function."""
+    page = (ROOT / "docs" / "traces" / "pipeline.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_page_lists_every_column_with_its_type(name: str) -> None:
-    page = (ROOT / "docs" / "traces" / "pipeline.md").read_text(encoding="utf-8")
-    (section,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL)
-    listed = re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \| (\w+) \|", section(name), re.MULTILINE)
     own = re.findall(r"`(\w+)` (\w+)", COLUMNS[name].ddl)
     assert listed == _as_shown(name, own)
 

@@ -76,6 +76,9 @@ def test_the_notebook_checks_traces_in_the_session_that_it_had(monkeypatch: pyte
     NotebookClient(ran, timeout=SECONDS, kernel_name="python3", resources=place).execute()
     assert outputs(ran) == outputs(kept)
     assert "violates IndexOrder" in str(outputs(ran))
+    assert "before = dict(spark.conf.getAll)" in sources[0]
+    assert "dict(spark.conf.getAll) == before" in sources[-1]
+    assert [each["data"] for each in outputs(ran)[-1]] == [{"text/plain": "True"}]
 
 
 def test_spark_submit_runs_the_job_that_ships_and_shows_its_ui(expected: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ Each hunt begins from nothing, without a database, and ends when it has found so
 processor until then, as the machine may have other work. Results go to a file, one a line, and a hunt that is there is
 not run again, so that the script can be interrupted.
 
-    python tests/scripts/hunts.py results.ndjson --seeds 5 --seconds 600
-    python tests/scripts/hunts.py results.ndjson --flaw TornVote --flaw VoteFile
-    python tests/scripts/hunts.py results.ndjson --table
+    python -m tests.scripts.hunts results.ndjson --seeds 5 --seconds 600
+    python -m tests.scripts.hunts results.ndjson --flaw TornVote --flaw VoteFile --seed 3
+    python -m tests.scripts.hunts tests/hunt/hunts.ndjson --table
+
+tests/hunt/hunts.ndjson has the results that the page shows.
 """
 
 from __future__ import annotations
@@ -61,6 +63,11 @@ FLAWS: Mapping[str, tuple[tuple[str, str | None], ...]] = {
 }
 
 
+def names() -> Iterator[str]:
+    """Yield the names of the flaws."""
+    yield from (flaw for flaws in FLAWS.values() for flaw, _ in flaws)
+
+
 def hunt(spec: str, flaw: str, wanted: str | None, seed: int, seconds: float) -> dict[str, Any]:
     """Hunt a flaw once, in a group of the size that it needs, and return what came of it."""
     make = SYSTEMS[spec].hunted
@@ -113,7 +120,7 @@ def _row(flaw: str, runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _farthest(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the best of each distance over the runs that found nothing."""
+    """Return the largest of each distance over the runs that found nothing."""
     missed = [each["farthest"] for each in runs if each["found"] is None]
     names = sorted({name for each in missed for name in each})
     return ", ".join(f"{name} {max(each.get(name, 0.0) for each in missed):g}" for name in names)
@@ -129,15 +136,19 @@ def main() -> None:
     """Hunt, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="how many, from 1 on")
+    parser.add_argument("--seed", type=int, action="append", help="this one instead, and no other that is not named")
     parser.add_argument("--seconds", type=float, default=600.0, help="of the processor, for each hunt")
-    parser.add_argument("--flaw", action="append", default=[])
+    parser.add_argument("--flaw", action="append", metavar="FLAW", choices=list(names()), help="this one, not all")
     parser.add_argument("--table", action="store_true", help="hunt nothing")
     given = parser.parse_args()
+    if given.table and not given.results.exists():
+        parser.error(f"there is no {given.results}")
+    seeds = given.seed or range(1, given.seeds + 1)
     known = {(each["flaw"], each["seed"]) for each in results(given.results)}
     for spec, flaws in FLAWS.items():
         for flaw, wanted in flaws:
-            for seed in range(1, given.seeds + 1):
+            for seed in seeds:
                 if given.table or (given.flaw and flaw not in given.flaw) or (flaw, seed) in known:
                     continue
                 result = hunt(spec, flaw, wanted, seed, given.seconds)

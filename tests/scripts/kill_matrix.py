@@ -6,9 +6,9 @@ python -m tests.scripts.kill_matrix picture > docs/pictures/kill_matrix.svg
 
 from __future__ import annotations
 
+import argparse
 import csv
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,9 @@ LAYERS = ("TLC", "tables", "simulation", "a trace", "both ways", "Hypothesis", "
 
 # The picture, in its own units.
 LEFT, TOP, WIDTH, HEIGHT, MARGIN = 190, 54, 82, 19, 8
-#: The colours of a cell: found within a second, ten seconds, more; not found; nothing to try.
+#: The seconds below which a cell is of the first colour, and of the second.
+AT_ONCE, SOON_ENOUGH = 1, 10
+#: The colours of a cell: found within these seconds, later; not found; nothing to try.
 FAST, SOON, LATER, MISSED, NOTHING = "#1a7f37", "#4ac26b", "#aceebb", "#ffffff", "#eaeef2"
 
 
@@ -41,23 +43,29 @@ class MatrixCell(NamedTuple):
     @property
     def text(self) -> str:
         """The cell in the table."""
-        return f"{self.found} ({self.seconds:.0f} s)" if self.found else f"- ({self.why or f'{self.seconds:.0f} s'})"
+        return f"{self.found} ({self.time} s)" if self.found else f"- ({self.why or f'{self.time} s'})"
+
+    @property
+    def time(self) -> str:
+        """The seconds, as the table and the picture have them."""
+        return "<1" if self.seconds < AT_ONCE else f"{self.seconds:.0f}"
 
     @property
     def colour(self) -> str:
         """The colour of the cell in the picture."""
         if not self.found:
             return NOTHING if self.why else MISSED
-        return FAST if self.seconds < 1.5 else SOON if self.seconds < 10 else LATER
+        return FAST if self.seconds < AT_ONCE else SOON if round(self.seconds) < SOON_ENOUGH else LATER
 
 
 def read(path: Path) -> list[MatrixCell]:
-    """Return the cells of a file, none where it does not exist."""
-    if not path.exists():
-        return []
+    """Return the cells of a file."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
-    return [MatrixCell(*row[:3], float(row[3]), *row[4:]) for row in rows[1:]]
+    return [
+        MatrixCell(system, flaw, layer, float(seconds), found, why)
+        for system, flaw, layer, seconds, found, why in rows[1:]
+    ]
 
 
 def add(path: Path, cells: Iterable[MatrixCell]) -> None:
@@ -128,16 +136,22 @@ def _cell(x: float, y: float, cell: MatrixCell) -> Iterator[str]:
     )
     if cell.found:
         fill = ' fill="#ffffff"' if colour == FAST else ""
-        seconds = "<1" if cell.seconds < 0.5 else f"{cell.seconds:.0f}"
-        yield f'<text x="{x + WIDTH / 2:g}" y="{y + 14:g}" text-anchor="middle"{fill}>{escape(seconds)}</text>'
+        yield f'<text x="{x + WIDTH / 2:g}" y="{y + 14:g}" text-anchor="middle"{fill}>{escape(cell.time)}</text>'
+
+
+#: What can be made of the results.
+FORMS: Mapping[str, Callable[[Sequence[MatrixCell]], Iterator[str]]] = {"table": table, "picture": picture}
 
 
 def main() -> None:
     """Print the table, or the picture."""
-    lines = {"table": table, "picture": picture}.get("".join(sys.argv[1:]))
-    if lines is None:
-        sys.exit(__doc__)
-    print("\n".join(lines(read(RESULTS))))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("form", choices=list(FORMS))
+    parser.add_argument("results", type=Path, nargs="?", default=RESULTS)
+    given = parser.parse_args()
+    if not given.results.exists():
+        parser.error(f"there is no {given.results}")
+    print("\n".join(FORMS[given.form](read(given.results))))
 
 
 if __name__ == "__main__":

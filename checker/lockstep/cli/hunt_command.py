@@ -180,18 +180,18 @@ def _target(
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The flaws of a group, and its features where they are named."""
+    """The flaws of a group, and which of the features that are named it has."""
 
     flaws: tuple[str, ...]
-    features: tuple[str, ...] | None
+    features: Mapping[str, bool]
 
 
 def _chosen(system: System, switches: Mapping[str, bool | str | int]) -> _Chosen:
-    """Return what switches choose: flaws as published unless they say otherwise, features only where they are named."""
+    """Return what switches choose: flaws as published unless they say otherwise; other features are drawn."""
     from lockstep.systems.trace_specs import expanded
 
     if system.constants is None or system.hunted is None:
-        return _Chosen((), None)
+        return _Chosen((), {})
     hunted = system.hunted()
     named = expanded(system.constants, switches)
     unknown = [name for name in named if name not in (*hunted.flaws, *hunted.features)]
@@ -202,8 +202,11 @@ def _chosen(system: System, switches: Mapping[str, bool | str | int]) -> _Chosen
         )
     constants = {**system.constants.defaults, **named}
     flaws = tuple(each for each in hunted.flaws if constants.get(each) == "published")
-    features = tuple(each for each in hunted.features if named.get(each) is True)
-    return _Chosen(flaws, features if any(each in named for each in hunted.features) else None)
+    features = {each: named[each] is True for each in hunted.features if each in named}
+    for each, needed in hunted.features_needed.items():
+        if features.get(each, False) and not all(features.get(other, True) for other in needed):
+            raise click.BadParameter(f"{each} needs {', '.join(needed)}", param_hint="--switch")
+    return _Chosen(flaws, features)
 
 
 def _say_nothing(search: Search, wanted: Target, seed: int, form: str) -> None:

@@ -80,15 +80,15 @@ class ViolatedError(AssertionError):
 class Target:
     """The target of a search: a group of a number of nodes with some flaws, for some properties.
 
-    `features` are those that a group has in every example; None where each example draws its own. `because`: only what
-    the flaws cause counts, so that the same steps violate nothing of it in a group without them.
+    `features` are those that a group has in every example, or in none; each example draws the others. `because`: only
+    what the flaws cause counts, so that the same steps do not violate that property in a group without them.
     """
 
     hunted: Hunted
     nodes: int
     flaws: tuple[str, ...]
     properties: frozenset[str]
-    features: tuple[str, ...] | None = None
+    features: Mapping[str, bool] = field(default_factory=dict)
     because: bool = False
 
 
@@ -156,10 +156,14 @@ class Example:
         self._seen: set[Hashable] = set()
 
     def _drawn_plan(self) -> Any:
-        draw, hunted, features = self._data.draw, self._target.hunted, self._target.features
-        if features is None:
-            share = draw(st.sampled_from(FEATURE_SHARES))
-            features = tuple(each for each in hunted.features if draw(st.integers(0, 9)) >= 10 - share)
+        draw, hunted, fixed = self._data.draw, self._target.hunted, self._target.features
+        share = draw(st.sampled_from(FEATURE_SHARES))
+        free = (each for each in hunted.features if each not in fixed)
+        has = {**fixed, **{each: draw(st.integers(0, 9)) >= 10 - share for each in free}}
+        # What needs a feature that no example has is left out, too.
+        off = {each for each in fixed if not fixed[each]}
+        off |= {each for each, needed in hunted.features_needed.items() if off.intersection(needed)}
+        features = tuple(each for each in hunted.features if has[each] and each not in off)
         return hunted.plan(self._target.nodes, features, self._target.flaws, random.Random(draw(_SEEDS)))
 
     def run(self) -> None:
@@ -321,12 +325,12 @@ def replay(target: Target, plan: Any, moves: Sequence[Move]) -> ExampleRun:
 def is_wanted(target: Target, plan: Any, record: ExampleRun) -> bool:
     """Return whether a run has a violation that counts: if that is asked for, one that the flaws cause.
 
-    Without those the same steps do not violate that property.
+    Without those the same steps do not violate that property, whatever else they violate before it.
     """
     if record.violation is None or not target.because:
         return record.violation is not None
-    without = replay(target, replace(plan, flaws=frozenset()), record.moves)
-    return without.violation is None or without.violation[0] != record.violation[0]
+    only = replace(target, properties=frozenset({record.violation[0]}))
+    return replay(only, replace(plan, flaws=frozenset()), record.moves).violation is None
 
 
 def counted(moves: Sequence[Move]) -> Counter[str]:

@@ -3,10 +3,12 @@
 Each run has a seed of its own that follows from the seed of the search. From the second run on, examples may go on from
 runs to rare situations, drawn before Hypothesis begins. So nothing but what Hypothesis draws decides what an example of
 a run does, and it can shrink what it finds. Its database keeps what the first run finds, which begins from nothing.
+Each target has a database of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections import Counter
@@ -85,16 +87,19 @@ class Search:
         report: Say = silent,
         clock: Callable[[], float] = time.monotonic,
         shrink_seconds: float = SHRINK_SECONDS,
+        max_examples: int | None = None,
     ) -> None:
         """Prepare a search.
 
         Arguments: `wanted`; `first_seed`, which everything but the database and the time follows from;
-        `seconds`, the budget; `database`, the folder where Hypothesis keeps what its first run found, None for
-        none; `say`, called with the state now and then; `report`, called with each line of progress that is to
-        stay; `clock`, the seconds that the budget is of: on a machine that others use, `time.process_time`
-        measures what the search itself needs; `shrink_seconds`, the longest that Hypothesis may shrink.
+        `seconds`, the budget; `database`, the folder where Hypothesis keeps what its first run found, in a subfolder
+        for each target, None for none; `say`, called with the state now and then; `report`, called with each line of
+        progress that is to stay; `clock`, the seconds that the budget is of: on a machine that others use,
+        `time.process_time` measures what the search itself needs; `shrink_seconds`, the longest that Hypothesis may
+        shrink; `max_examples`, the examples after which a search that has found nothing ends, None for any number.
         """
-        self._target, self._seed, self._database = wanted, first_seed, database
+        self._target, self._seed, self._max_examples = wanted, first_seed, max_examples
+        self._database = None if database is None else database / _name_of(wanted)
         self._say, self._report = say, report
         self._clock, self._shrink_seconds = clock, shrink_seconds
         self._begin = clock()
@@ -151,22 +156,20 @@ class Search:
             self._take_time()
             example = Example(self._target, data, self._archive, prefixes)
             try:
-                example.run()
+                self._take(example)
             except ViolatedError:
                 self._keep(example)
                 raise
             except Interrupted as interrupt:
                 self._interrupt, self._is_over = interrupt, True
                 raise _OverError from interrupt
-            finally:
-                self._count(example)
 
         hunt()
 
     def _take_time(self) -> None:
         now = self._clock()
         self.progress.seconds = now - self._begin
-        if now >= self._end:
+        if now >= self._end or (self.found is None and self.progress.examples == self._max_examples):
             self._is_over = True
             raise _OverError
         line = self.progress.line(self._target.hunted.actions)
@@ -175,9 +178,15 @@ class Search:
             self._next_line = now + PROGRESS_SECONDS
             self._report(line)
 
+    def _take(self, example: Example) -> None:
+        """Run an example, and count it unless it is one of those by which what was found is shrunk."""
+        try:
+            example.run()
+        finally:
+            if self.found is None:
+                self._count(example)
+
     def _count(self, example: Example) -> None:
-        if self.found is not None:  # what is shrunk was counted
-            return
         self.progress.examples += 1
         self.progress.reached.update(counted(example.record.moves))
         for name, distance in example.distances.items():
@@ -187,12 +196,20 @@ class Search:
         """Keep the run of an example if it is the shortest so far; from the first on the time is that for shrinking."""
         record = example.record
         if self.found is None:
-            self.progress.examples += 1
-            self.progress.reached.update(counted(record.moves))
             self.found_after = self._clock() - self._begin
             self._end = self._clock() + self._shrink_seconds
         if record.violation is not None and (self.found is None or len(record.moves) < len(self.found.moves)):
             self.found = FoundRun(example.plan, tuple(record.moves), record.violation)
+
+
+def _name_of(wanted: Target) -> str:
+    """Return a name for a target, the same in every process.
+
+    Hypothesis deletes the examples of a database that fail no more, and those of another target do not fail.
+    """
+    features = sorted(wanted.features.items())
+    parts = (wanted.hunted.spec, wanted.nodes, wanted.flaws, sorted(wanted.properties), features, wanted.because)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def without_needless_steps(wanted: Target, found: FoundRun) -> FoundRun:

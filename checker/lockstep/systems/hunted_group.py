@@ -167,8 +167,9 @@ NODES = 3
 class Hunted:
     """A system as a search needs it.
 
-    `flaws`, `features` and `properties` are names; `together` are the flaws that one needs beside it to show, and
-    `nodes_needed` the number of nodes of the smallest group that shows it, where that is not NODES.
+    `spec` is the name of its spec. `flaws`, `features` and `properties` are names; `together` are the flaws that one
+    needs beside it to show, and `nodes_needed` the number of nodes of the smallest group that shows it, where that is
+    not NODES. `features_needed` are the features without which there cannot be another one.
     `may_fail_repaired` are the properties that may fail with every flaw repaired.
     `parts` are the actions by the part of the protocol, such as elections; a random walk takes those of a few parts.
     `sizes` are the numbers of nodes that a group may have.
@@ -179,11 +180,13 @@ class Hunted:
     to take an action now, of a step whose writes succeed, or may fail. `watch` watches the properties.
     """
 
+    spec: str
     flaws: tuple[str, ...]
     features: tuple[str, ...]
     properties: tuple[str, ...]
     together: Mapping[str, tuple[str, ...]]
     nodes_needed: Mapping[str, int]
+    features_needed: Mapping[str, tuple[str, ...]]
     may_fail_repaired: frozenset[str]
     parts: Mapping[str, tuple[str, ...]]
     sizes: range

@@ -31,8 +31,11 @@ def state(**fields: Any) -> State:
     return SPEC.state(values)
 
 
-def reached(before: State, after: State, action: str = "X", **args: Any) -> set[str]:
-    return {name for _, name in SPEC.evaluate("Reached", before, action, Fcn({"n": "n1", **args}), after=after)}
+def reached(
+    before: State, after: State, action: str = "X", before_that: tuple[tuple[str, str], ...] = (), **args: Any
+) -> set[str]:
+    found = SPEC.evaluate("Reached", before, action, Fcn({"n": "n1", **args}), frozenset(before_that), after=after)
+    return {name for _, name in found}
 
 
 def test_every_action_that_writes_may_fail_or_be_the_last_and_no_other() -> None:
@@ -51,11 +54,18 @@ def test_an_outcome_is_reached_where_a_write_fails_or_is_the_last() -> None:
     assert reached(BEGIN, BEGIN, "ElectSelf", outcome=DONE) == set()
 
 
-def test_a_change_of_role_is_reached_and_a_leader_of_a_later_term_than_the_first_is_another_one() -> None:
-    first = state(role="Candidate", currentTerm=2), state(role="Leader", currentTerm=2)
-    later = state(role="Candidate", currentTerm=3), state(role="Leader", currentTerm=3)
-    assert reached(*first) == {"Candidate -> Leader"}
-    assert reached(*later) == {"Candidate -> Leader", "another leader"}
+@pytest.mark.parametrize("term", [2, 3])
+def test_a_leader_is_another_one_if_one_was_elected_before_whatever_the_term(term: int) -> None:
+    elected = state(role="Candidate", currentTerm=term), state(role="Leader", currentTerm=term)
+    both = {"Candidate -> Leader", "leader elected"}
+    assert reached(*elected) == both
+    assert reached(*elected, before_that=(("role", "Candidate -> Leader"),)) == both
+    assert reached(*elected, before_that=(("log", "leader elected"),)) == {*both, "another leader"}
+
+
+def test_a_leader_that_loses_its_leadership_is_no_leader_elected() -> None:
+    deposed = state(role="Leader"), state(role="Follower")
+    assert reached(*deposed, before_that=(("log", "leader elected"),)) == {"Leader -> Follower"}
 
 
 @pytest.mark.parametrize(

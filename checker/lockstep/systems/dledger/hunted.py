@@ -71,6 +71,10 @@ DELIVER = 0.4
 MAX_COUNT = 4
 
 
+#: The features without which there cannot be another one.
+FEATURES_NEEDED: Mapping[str, tuple[Feature, ...]] = {Feature.BATCHES: (Feature.PENDING_MAP,)}
+
+
 class WatchedCluster(WatchedSteps, Cluster):
     """A group whose steps are listened to."""
 
@@ -115,8 +119,7 @@ class HuntedSchedule(PhasedSchedule, Schedule):
 def fault_plan(nodes: int, features: Sequence[str], flaws: Sequence[str], chance: random.Random) -> FaultPlan:
     """Return a plan of a group; the order of channels and how many nodes may be down are random."""
     chosen = frozenset(map(Feature, features))
-    if Feature.BATCHES in chosen:
-        chosen |= {Feature.PENDING_MAP}
+    chosen |= {needed for each in chosen for needed in FEATURES_NEEDED.get(each, ())}
     return FaultPlan(
         nodes=nodes,
         features=chosen,
@@ -173,15 +176,16 @@ def _messages(cluster: Cluster, node: str, action: str) -> list[Message]:
 
 
 HUNTED = Hunted(
+    spec="DLedger",
     flaws=tuple(map(str, Flaw)),
     features=tuple(map(str, Feature)),
     properties=PROPERTIES,
     # What was committed can be cut only by a TRUNCATE that comes late.
     together={Flaw.COMMIT_PAST_END: (Flaw.LATE_TRUNCATE,)},
     nodes_needed={Flaw.PUSH_TERM_CHECK: 5, Flaw.APPEND_TERM_CHECK: 5, Flaw.DEPOSED_TRUNCATE: 5},
-    may_fail_repaired=frozenset(
-        {"CommittedEntriesStayProp"}
-    ),  # a late TRUNCATE cuts entries of earlier terms: docs/hunt.md
+    features_needed=FEATURES_NEEDED,
+    # A late TRUNCATE cuts entries of earlier terms: docs/hunt.md.
+    may_fail_repaired=frozenset({"CommittedEntriesStayProp"}),
     parts=PARTS,
     sizes=range(3, 8),
     weather=weather_of(FaultPlan, ORDINARY, RARE, UNSEATS),

@@ -222,7 +222,7 @@ ESSENTIAL: frozenset[Reached] = frozenset(
         *actions("ProcessLogs", "ApplyFsm", "Restart", "TakeSnapshot", "PersistSnapshot"),
         *parts("fault", "Lose", "RPCError"),
         *parts("answer", "RequestVote granted", "AppendEntries success", "Heartbeat success"),
-        *parts("log", "entries committed", "commit learnt", "another leader"),
+        *parts("log", "leader elected", "another leader", "entries committed", "commit learnt"),
         *parts("role", "Follower -> Candidate", "Candidate -> Leader", "Leader -> Follower"),
     }
 )

@@ -154,12 +154,14 @@ def _messages(cluster: Cluster, node: str, action: str) -> list[Message]:
 
 
 HUNTED = Hunted(
+    spec="HashicorpRaft",
     flaws=tuple(map(str, Flaw)),
     features=tuple(map(str, Feature)),
     properties=PROPERTIES,
     # A server that installs nothing it has no need of never saves a snapshot older than those that it keeps.
     together={Flaw.REAPED_INSTALL: (Flaw.STALE_INSTALL,)},
     nodes_needed={Flaw.EVEN_QUORUM: 4},
+    features_needed={},
     may_fail_repaired=frozenset(),
     parts=PARTS,
     sizes=range(1, 8),

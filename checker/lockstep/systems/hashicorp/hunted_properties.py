@@ -69,7 +69,8 @@ class HashicorpWatch:
     def __init__(self, cluster: Cluster) -> None:
         """Watch a group from its start."""
         self._cluster = cluster
-        #: What leaders have committed, with the lowest term in which one did; the spec's `committed`.
+        #: What leaders have committed, with the term in which the first of them did; the spec's `committed` has every
+        #: term in which one did.
         self._committed: dict[tuple[Index, Entry], Term] = {}
         self._elected: dict[Term, NodeId] = {}
         #: The servers that a client has asked whether they lead, when a newer leader had been elected already.
