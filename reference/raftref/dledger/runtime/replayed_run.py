@@ -3,6 +3,10 @@
 A node records its own steps alone, and knows nothing of calls that others have given up, nor of its own death. Taken
 again in their order, by the same core, the steps give whole events; whatever a node showed otherwise than the group
 does is a mistake of the node's driver or of its files, and refused.
+
+Two things that a published node does are no steps of the spec, and refused as well. A loss of power may take the files
+of term and vote, and of the checkpoint, which are never forced. And a follower deals with an APPEND after a gap whose
+sender has died: in the spec nobody awaits that answer any more, and the request stays (RepeatedPush).
 """
 
 from __future__ import annotations
