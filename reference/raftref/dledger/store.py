@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -9,14 +10,15 @@ from raftref.dledger.choices import PUBLISHED, Config, Flaw
 from raftref.dledger.messages import NO_TERM, NONE, Entry, Index, Term
 
 #: Entries in their order in the file. None is a hole: TRUNCATE jumped over it, and it cannot be read.
-Log: TypeAlias = tuple[Entry | None, ...]
+Log: TypeAlias = Sequence[Entry | None]
 
 
 class LedgerStore:
     """The log in its file, the committed index, and the checkpoint.
 
-    `log` has the entries of the node, the first one at index 0. `tail` has those that TRUNCATE cut off: it stays in
-    the file behind the log. Both are written; `disk` is the file as it was last forced to the disk.
+    `log` has the entries of the node, the first one at index 0; once it has changed it is another object. `tail` has
+    those that TRUNCATE cut off: it stays in the file behind the log. Both are written; `disk` is the file as it was
+    last forced to the disk.
     `end_term` is the copy of the last entry's term that votes look at. `check_point` is the durable copy of
     `committed_index`.
 
@@ -44,9 +46,9 @@ class LedgerStore:
         return Index(len(self.log) - 1)
 
     @property
-    def file(self) -> Log:
+    def file(self) -> tuple[Entry | None, ...]:
         """The content of the data file: the log, and behind it what was cut."""
-        return self.log + self.tail
+        return (*self.log, *self.tail)
 
     @property
     def is_forced(self) -> bool:
@@ -182,7 +184,7 @@ class LedgerStore:
         """
         if not self.can_lose_power(kept):
             raise ValueError(f"there are not {kept} entries in the file, but {len(self.file)}")
-        left = self.file[:kept] + self.disk[kept:]
+        left = (*self.file[:kept], *self.disk[kept:])
         end = min(len(self.log), len(left))
         self.log, self.tail, self.disk = left[:end], left[end:], left
         self.committed_index = min(self.committed_index, self.end_index)

@@ -123,3 +123,8 @@ def to_body(value: Value) -> bytes:
 def to_value(body: bytes) -> Value:
     """Return the value of a body; one that was torn need not be UTF-8 any more, and is still one value."""
     return body.decode("utf-8", "surrogateescape")
+
+
+def as_read(entry: Entry) -> Entry:
+    """Return an entry as it is read again once it is written: bytes that are UTF-8 together become so."""
+    return entry if entry.value.isascii() else Entry(entry.term, to_value(to_body(entry.value)))

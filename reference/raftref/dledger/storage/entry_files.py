@@ -79,6 +79,14 @@ class EntryFiles:
             raise DiskError(f"no entry {index} lies at {unit.pos}")
         return header
 
+    def end_in_index(self, index: Index) -> list[int]:
+        """Return the position at which the entry of an index ends by the index file; none if that names no entry."""
+        try:
+            unit = IndexUnit.decode(self.index.select(index * INDEX_UNIT_SIZE, INDEX_UNIT_SIZE))
+        except DiskError:
+            return []
+        return [unit.pos + unit.size] if unit.size >= BODY_OFFSET else []
+
     def entry(self, header: EntryHeader) -> Entry:
         """Return the entry that a header begins."""
         return Entry(header.term, to_value(self.data.mapped(header.pos + BODY_OFFSET, header.body_size)))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from raftref.disks.disk import Disk, DiskError
 from raftref.dledger.choices import PUBLISHED, Config, Flaw
 from raftref.dledger.messages import NONE, Entry, Index, Term
+from raftref.dledger.storage.entry_coder import as_read
 from raftref.dledger.storage.entry_files import EntryFiles
 from raftref.dledger.storage.property_files import CheckPointFile
-from raftref.dledger.store import LedgerStore
+from raftref.dledger.storage.shared_log import SharedLog
+from raftref.dledger.store import LedgerStore, Log
 
 
 class FileLedgerStore(LedgerStore):
     """The store whose content is bytes: data file, index file and checkpoint on a disk.
 
-    `log`, `tail` and `check_point` are read from `files` and checkpoint again after each change; `tail` is what
-    can be read behind the log. What was appended is on the disk once `flush` forced it, and not before.
+    `log` is what a reading of all `files` would find, though not all is read after each change: an append takes
+    constant time (see `SharedLog`), and a TRUNCATE reads all only where positions of entries do not rise. `tail` is
+    what can be read behind the log. What was appended is on the disk once `flush` forced it, and not before.
 
     Simplified: one data file, which never fills and begins at index 0, where the code takes any first index; the
     positions that a leader sends are optional; the reserved channel is not compared; `committedPos` is left out.
@@ -33,6 +36,13 @@ class FileLedgerStore(LedgerStore):
             checks_body_crc: Whether a torn body is noticed, as it is not in DLedger.
         """
         super().__init__(config)
+        self.log: SharedLog = SharedLog()
+        #: The first position behind the write position at which an entry ends that the index names: it may be found
+        #: once that is passed.
+        self._unreached: int | None = None
+        #: Whether every entry can be read, and lies behind the one before it.
+        self._is_regular = True
+        self._tail: Log | None = ()
         self.files = EntryFiles(disk, checks_body_crc=checks_body_crc)
         self._check_point_file = CheckPointFile(disk)
 
@@ -66,11 +76,23 @@ class FileLedgerStore(LedgerStore):
         header = self.files.header(entry, index, self.files.data.write_position if pos is None else pos)
         written = self.files.append_data(header, entry)
         if written != header.pos:
+            self._moved()
             raise DiskError(f"entry {index} is at {written} and not at {header.pos}")
         self.files.append_index(header.unit())
-        self._read_files(index + 1)
+        self._appended(entry)
         self._written(entry, curr_term)
         return index
+
+    def _appended(self, entry: Entry) -> None:
+        """Let the log have the entry that was written behind it."""
+        self.log = self.log.appended(as_read(entry))
+        self._moved()
+
+    def _moved(self) -> None:
+        """Read again what may be read otherwise since the write position moved forward."""
+        self._tail = None
+        if self._unreached is not None and self._unreached <= self.files.data.write_position:
+            self._read_files(len(self.log))
 
     def truncate(self, index: Index, entry: Entry, pos: int | None = None, *, curr_term: Term | None = None) -> None:
         """Make the log end with this entry at `index`: an equal one is kept, any other is written.
@@ -94,6 +116,7 @@ class FileLedgerStore(LedgerStore):
             raise IndexError(f"cannot truncate to {index}")
         own_pos = self._position_of(index, entry)
         header = self.files.header(entry, index, own_pos if pos is None else pos)
+        is_regular = self._is_regular and header.pos == own_pos and index <= self.end_index + 1
         if self.holds(index, entry) and header.pos == own_pos:
             self.files.data.truncate_offset(header.pos + header.size)
         else:
@@ -102,7 +125,10 @@ class FileLedgerStore(LedgerStore):
         self.files.truncate_index(index)
         self.files.append_index(header.unit())
         self._drop_tail_if_repaired()
-        self._read_files(index + 1)
+        if is_regular:
+            self.log, self._tail = self.log.prefix(index).appended(as_read(entry)), None
+        else:
+            self._read_files(index + 1)
         self._written(entry, curr_term)
 
     def _position_of(self, index: Index, entry: Entry) -> int:
@@ -196,15 +222,34 @@ class FileLedgerStore(LedgerStore):
         if not self.config.has(Flaw.TRUNCATED_TAIL):
             self.files.drop_tail()
 
-    def _read_files(self, count: int) -> None:
-        """Read a log of `count` entries, and what lies behind it."""
-        self.log = tuple(self._read(Index(index)) for index in range(count))
-        behind = self.files.entries_from(self.files.data.write_position, Index(count))
-        self.tail = tuple(self.files.entry(header) for header in behind)
+    @property
+    def tail(self) -> Log:
+        """Entries that can be read behind the log; they are read when they are asked for."""
+        if self._tail is None:
+            behind = self.files.entries_from(self.files.data.write_position, Index(len(self.log)))
+            self._tail = tuple(self.files.entry(header) for header in behind)
+        return self._tail
 
-    def _read(self, index: Index) -> Entry | None:
-        """Read the entry at an index, None if it cannot be read. Source: DLedgerMmapFileStore.get."""
-        try:
-            return self.files.entry(self.files.header_at(index))
-        except DiskError:
-            return None
+    @tail.setter
+    def tail(self, tail: Log) -> None:
+        self._tail = tail
+
+    def _read_files(self, count: int) -> None:
+        """Read a log of `count` entries."""
+        entries: list[Entry | None] = []
+        ends: list[int] = []
+        self._is_regular, written = True, self.files.data.write_position
+        end = 0
+        for index in map(Index, range(count)):
+            try:
+                header = self.files.header_at(index)
+            except DiskError:
+                entries.append(None)
+                ends += self.files.end_in_index(index)
+                self._is_regular = False
+                continue
+            entries.append(self.files.entry(header))
+            self._is_regular = self._is_regular and header.pos >= end
+            end = header.pos + header.size
+        self.log, self._tail = SharedLog(entries), None
+        self._unreached = min((each for each in ends if each > written), default=None)

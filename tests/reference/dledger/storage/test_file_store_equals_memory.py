@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import takewhile
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from raftref.dledger.choices import PUBLISHED, Flaw
 from raftref.dledger.messages import Entry, Index, Term
-from raftref.dledger.storage import FileLedgerStore, SimulatedDisk
+from raftref.dledger.storage import DiskError, FileLedgerStore, SimulatedDisk
 from raftref.dledger.store import LedgerStore, Log
 
 TERMS = st.integers(0, 3).map(Term)
@@ -22,6 +23,13 @@ EQUAL_SIZES = st.builds(Entry, TERMS, st.sampled_from("abc"))
 def readable(tail: Log) -> Log:
     """The entries behind the log up to the first hole, where a scan ends."""
     return tuple(takewhile(lambda entry: entry is not None, tail))
+
+
+def assert_log_is_what_the_files_have(store: FileLedgerStore) -> None:
+    """Read all files again, as the store does not after every change."""
+    again = copy.copy(store)
+    again._read_files(len(store.log))
+    assert (store.log, store.tail) == (again.log, again.tail)
 
 
 class BothStores(RuleBasedStateMachine):
@@ -89,9 +97,13 @@ class BothStores(RuleBasedStateMachine):
     def both_show_the_same(self) -> None:
         assert self.shown(self.files) == self.shown(self.memory)
 
+    @invariant()
+    def the_log_is_what_the_files_have(self) -> None:
+        assert_log_is_what_the_files_have(self.files)
+
     def shown(self, store: LedgerStore) -> dict[str, object]:
         return {
-            "log": store.log,
+            "log": tuple(store.log),
             "tail": readable(store.tail),
             "ends": (store.begin_index, store.end_index, store.end_term),
             "committed": (store.committed_index, store.check_point),
@@ -109,6 +121,52 @@ class BothRepairedStores(BothStores):
 def test_with_entries_of_equal_size_both_stores_show_the_same(machine: type[BothStores]) -> None:
     run_state_machine_as_test(
         machine, settings=settings(max_examples=150, stateful_step_count=25, deadline=None, database=None)
+    )
+
+
+#: Sizes of bodies and multiples of them: entries that lie across one another, and now and then fit.
+ANY_SIZES = st.builds(Entry, TERMS, st.sampled_from(["", "a", "bb", "é", "\udcc3\udca9", "c" * 49, "d" * 150]))
+POSITIONS = st.none() | st.integers(0, 12).map(lambda k: 49 * k) | st.integers(0, 700)
+
+
+class AnyPositions(RuleBasedStateMachine):
+    """A store whose leader places entries anywhere: over others, before them, with gaps between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk = SimulatedDisk()
+        self.store = FileLedgerStore(self.disk)
+
+    @rule(entry=ANY_SIZES, pos=st.none() | POSITIONS)
+    def append(self, entry: Entry, pos: int | None) -> None:
+        try:
+            self.store.append(entry, pos)
+        except DiskError:
+            assert pos is not None
+
+    @rule(index=st.integers(0, 12).map(Index), entry=ANY_SIZES, pos=POSITIONS)
+    def truncate(self, index: Index, entry: Entry, pos: int | None) -> None:
+        self.store.truncate(index, entry, pos)
+
+    @rule(back=st.integers(1, 6))
+    def truncate_to_an_equal_entry(self, back: int) -> None:
+        held = self.store.log[-back] if back <= len(self.store.log) else None
+        if held is not None:
+            self.store.truncate(Index(len(self.store.log) - back), held)
+
+    @rule()
+    def die_and_recover(self) -> None:
+        self.store = FileLedgerStore(self.disk)
+        self.store.startup(curr_term=Term(3))
+
+    @invariant()
+    def the_log_is_what_the_files_have(self) -> None:
+        assert_log_is_what_the_files_have(self.store)
+
+
+def test_wherever_entries_are_placed_the_log_is_what_the_files_have() -> None:
+    run_state_machine_as_test(
+        AnyPositions, settings=settings(max_examples=200, stateful_step_count=20, deadline=None, database=None)
     )
 
 
