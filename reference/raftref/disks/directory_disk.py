@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from raftref.disks.disk import FileName
 
@@ -11,41 +12,67 @@ from raftref.disks.disk import FileName
 class DirectoryDisk:
     """The files below one folder.
 
-    Files are opened for each call. Only contents are forced, as by MappedByteBuffer.force, never the folder.
+    Files are opened for each call. As by MappedByteBuffer.force only contents are forced, and no folder: whether the
+    name of a new file outlasts a loss of power is up to the file system.
     """
 
-    def __init__(self, root: Path) -> None:
-        """Take a folder, which is made with the first file."""
+    def __init__(self, root: Path, *, forces_names: bool = False) -> None:
+        """Take a folder, which is made with the first file.
+
+        Args:
+            root: The folder.
+            forces_names: Whether forcing a file brings its name to the disk, too, and what happened to other names in
+                its folder.
+        """
         self._root = root
+        self._forces_names = forces_names
+
+    def names(self, folder: FileName) -> list[FileName]:
+        """Return the names of the files in a folder, in their order."""
+        path = self._root / folder
+        if not path.is_dir():
+            return []
+        return sorted(each.relative_to(self._root).as_posix() for each in path.iterdir() if each.is_file())
 
     def size(self, name: FileName) -> int | None:
         """Return the size of a file in bytes, None where there is no such file."""
         path = self._root / name
         return path.stat().st_size if path.is_file() else None
 
+    def modified(self, name: FileName) -> float:
+        """Return when a file was last written to; raises FileNotFoundError without one."""
+        return (self._root / name).stat().st_mtime
+
     def read(self, name: FileName, offset: int, size: int) -> bytes:
         """Return the bytes from an offset on, as far as the file has them."""
-        path = self._root / name
-        if not path.is_file():
+        try:
+            with (self._root / name).open("rb") as file:
+                file.seek(offset)
+                return file.read(size)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return b""
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read(size)
 
     def write(self, name: FileName, offset: int, data: bytes) -> None:
         """Write bytes at an offset; raises OSError where the file system does."""
-        with self._opened(name).open("r+b") as file:
+        with self._opened(name) as file:
             file.seek(offset)
             file.write(data)
 
     def truncate(self, name: FileName, size: int) -> None:
         """Cut or lengthen a file; raises OSError where the file system does."""
-        os.truncate(self._opened(name), size)
+        with self._opened(name) as file:
+            file.truncate(size)
 
     def force(self, name: FileName) -> None:
         """Bring a file's content to the disk; raises FileNotFoundError without one."""
-        with (self._root / name).open("r+b") as file:
+        path = self._root / name
+        with path.open("r+b") as file:
             os.fsync(file.fileno())
+        if self._forces_names:
+            for folder in path.parents:
+                _force_folder(folder)
+                if folder == self._root.parent:
+                    break
 
     def delete(self, name: FileName) -> None:
         """Remove a file, if there is one."""
@@ -57,8 +84,20 @@ class DirectoryDisk:
         target.parent.mkdir(parents=True, exist_ok=True)
         (self._root / name).replace(target)
 
-    def _opened(self, name: FileName) -> Path:
+    def _opened(self, name: FileName) -> BinaryIO:
+        """Open a file to be written to, made now if there is none."""
         path = self._root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        return path
+        try:
+            return path.open("r+b")
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            return path.open("r+b")
+
+
+def _force_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

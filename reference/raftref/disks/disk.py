@@ -19,8 +19,14 @@ class Disk(Protocol):
     outlasts a loss of power.
     """
 
+    def names(self, folder: FileName) -> list[FileName]:
+        """Return the names of the files in a folder, without those in folders below it, in their order."""
+
     def size(self, name: FileName) -> int | None:
         """Return the size of a file in bytes, None where there is no such file."""
+
+    def modified(self, name: FileName) -> float:
+        """Return when a file was last written to, in seconds since 1970; raises FileNotFoundError without one."""
 
     def read(self, name: FileName, offset: int, size: int) -> bytes:
         """Return the bytes from an offset on: fewer than `size` at the end of the file, none without a file."""

@@ -71,12 +71,23 @@ class SimulatedDisk:
         self._unforced_names: list[Naming] = []
         self._unforced_writes: list[Write] = []
         self._steps_left: int | None = None
+        #: The time of day, in seconds since 1970; whoever holds the disk lets it pass.
+        self.now = 0.0
+        self._modified: dict[FileId, float] = {}
 
     # ---- The disk as a process sees it ---------------------------------------------------------------
+
+    def names(self, folder: FileName) -> list[FileName]:
+        """Return the names of the files in a folder, in their order."""
+        return sorted(name for name in self._names if name.rpartition("/")[0] == folder)
 
     def size(self, name: FileName) -> int | None:
         """Return the size of a file in bytes, None where there is no such file."""
         return len(self._contents[self._names[name]]) if name in self._names else None
+
+    def modified(self, name: FileName) -> float:
+        """Return when a file was last written to; raises FileNotFoundError without one."""
+        return self._modified[self._file(name)]
 
     def read(self, name: FileName, offset: int, size: int) -> bytes:
         """Return the bytes from an offset on, as far as the file has them."""
@@ -179,6 +190,7 @@ class SimulatedDisk:
         if name not in self._names:
             file = FileId(len(self._contents))
             self._contents[file] = bytearray()
+            self._modified[file] = self.now
             self._name(Naming(name, file))
         return self._names[name]
 
@@ -188,6 +200,7 @@ class SimulatedDisk:
 
     def _change(self, write: Write) -> None:
         write.apply(self._contents[write.file])
+        self._modified[write.file] = self.now
         self._unforced_writes.append(write)
 
     def _sectors(self, offset: int, data: bytes) -> Iterator[tuple[int, bytes]]:

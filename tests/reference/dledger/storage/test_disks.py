@@ -145,6 +145,7 @@ def test_a_folder_does_what_the_simulated_disk_does(steps: list[tuple[object, ..
         folder = DirectoryDisk(Path(root))
         for step in steps:
             assert take(folder, step) == take(simulated, step)
+            assert [folder.names(each) for each in ("", "folder")] == [simulated.names(each) for each in ("", "folder")]
             for name in ("a", "b", "folder/c"):
                 assert folder.size(name) == simulated.size(name)
                 assert folder.read(name, 2, 5) == simulated.read(name, 2, 5)
@@ -152,3 +153,29 @@ def test_a_folder_does_what_the_simulated_disk_does(steps: list[tuple[object, ..
             str(path.relative_to(root)): path.read_bytes() for path in sorted(Path(root).rglob("*")) if path.is_file()
         }
         assert written == simulated.files()
+
+
+def test_a_file_is_modified_when_it_is_written_to_and_not_when_it_is_read_or_renamed(tmp_path: Path) -> None:
+    disk, folder = SimulatedDisk(), DirectoryDisk(tmp_path)
+    for number, at in enumerate((5.0, 7.0)):
+        disk.now = at
+        disk.write("f", number, b"x")
+        assert disk.modified("f") == at
+    disk.now = 9.0
+    disk.read("f", 0, 1)
+    disk.rename("f", "g")
+    assert disk.modified("g") == 7.0
+    folder.write("f", 0, b"x")
+    assert folder.modified("f") == (tmp_path / "f").stat().st_mtime
+    for each in (disk, folder):
+        with pytest.raises(FileNotFoundError):
+            each.modified("nothing")
+
+
+def test_a_disk_that_forces_names_does_all_that_the_other_does(tmp_path: Path) -> None:
+    disk = DirectoryDisk(tmp_path / "root", forces_names=True)
+    disk.write("a/b/c", 0, b"x")
+    disk.force("a/b/c")
+    disk.write("d", 0, b"y")
+    disk.force("d")
+    assert (disk.names("a/b"), disk.names("")) == (["a/b/c"], ["d"])
