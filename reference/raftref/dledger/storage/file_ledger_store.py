@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from raftref.disks.disk import Disk, DiskError
 from raftref.dledger.choices import PUBLISHED, Config, Flaw
 from raftref.dledger.messages import NONE, Entry, Index, Term
@@ -39,6 +42,7 @@ class FileLedgerStore(LedgerStore):
         config: Config = PUBLISHED,
         *,
         storage: StorageConfig = DEFAULT_STORAGE,
+        leader_position: Callable[[Index, Entry], int | None] = lambda _index, _entry: None,
         checks_body_crc: bool = False,
     ) -> None:
         """Take the files on a disk. Until `startup` or `recover` the log is empty, whatever they hold.
@@ -48,6 +52,8 @@ class FileLedgerStore(LedgerStore):
             config: The flaws: whether cut entries stay in the file, when it is forced.
             storage: The sizes of the files. Each has its whole length from the begin, as DLedger demands: a disk in
                 memory should be given small ones.
+            leader_position: Returns the position in bytes that a leader's message gave an entry at an index, None for
+                none: it is asked where `append` and `truncate` are given no position, as by the actions of a node.
             checks_body_crc: Whether a torn body is noticed, as it is not in DLedger.
         """
         super().__init__(config)
@@ -62,6 +68,7 @@ class FileLedgerStore(LedgerStore):
         self._tail: Log | None = ()
         self.files = EntryFiles(disk, checks_body_crc=checks_body_crc, storage=storage)
         self._check_point_file = CheckPointFile(disk)
+        self._leader_position = leader_position
 
     def startup(self, *, curr_term: Term) -> None:
         """Recover from the files, as a process does that starts.
@@ -102,6 +109,7 @@ class FileLedgerStore(LedgerStore):
         Source: DLedgerMmapFileStore.appendAsLeader, appendAsFollower.
         """
         index = Index(self.end_index + 1)
+        pos = self._leader_position(index, entry) if pos is None else pos
         try:
             if pos is None:
                 pos = self.files.next_pos(self.files.header(entry, index, 0).size)
@@ -148,6 +156,7 @@ class FileLedgerStore(LedgerStore):
         """
         if index < 0:
             raise IndexError(f"cannot truncate to {index}")
+        pos = self._leader_position(index, entry) if pos is None else pos
         own_pos = self._position_of(index, entry)
         follows = self.begin_index < index <= self.end_index + 1 and pos in (None, own_pos)
         is_held = self.holds(index, entry) and pos in (None, own_pos)
@@ -260,6 +269,48 @@ class FileLedgerStore(LedgerStore):
         """
         self._check_point_file.persist_in_part(self.end_index, self.committed_index)
         self.check_point = self._check_point_file.load()
+
+    # ---- Expiry --------------------------------------------------------------------------------------
+
+    def clean_space(self, now: datetime, ratio: float) -> int:
+        """Delete the first data files where they are old, or space is short, and learn whether the disk is full.
+
+        Files are deleted at the hours of `delete_when`, and at any hour above `disk_space_ratio_to_check_expired`:
+        those that were written to no later than `file_reserved_hours` ago, or, above
+        `disk_space_ratio_to_force_clean`, the oldest ones. The last file stays, and no more than MAX_DELETED_FILES go
+        at once. The log begins with the first file that is left, whether or not what went was committed. Until the
+        next call `is_disk_full` says whether `ratio` is above `disk_full_ratio`.
+
+        The TLA+ spec has no counterpart of a log that begins later than at index 0.
+
+        Args:
+            now: The time, with the hour of the day that `delete_when` means.
+            ratio: How much of the disk is in use, from 0 to 1: the higher one where folders lie on different disks.
+
+        Returns:
+            How many files were deleted.
+
+        Raises:
+            DiskError: The first file that is left begins with no whole header.
+
+        Source: DLedgerMmapFileStore.CleanSpaceService.doWork, without its pauses.
+        """
+        storage = self.storage
+        self.is_disk_full = ratio > storage.disk_full_ratio
+        is_time = now.hour in map(int, storage.delete_when.split(";"))
+        if not is_time and ratio <= storage.disk_space_ratio_to_check_expired:
+            return 0
+        forced = storage.enable_disk_force_clean and ratio > storage.disk_space_ratio_to_force_clean
+        modified_before = now.timestamp() - max(1, storage.file_reserved_hours) * 3600
+        count = self.files.data.delete_expired_by_time(modified_before, immediately=forced)
+        if count:
+            self.files.revise_begin()
+            self._begin_index = self.files.begin_index()
+            if self.log.first <= self._begin_index <= self.end_index:
+                self.log = self.log.without_first(self._begin_index)
+            else:
+                self._read_files(len(self.log))
+        return count
 
     # ---- Recovery ------------------------------------------------------------------------------------
 

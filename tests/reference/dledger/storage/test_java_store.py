@@ -12,6 +12,7 @@ import subprocess
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
 </dependencies></project>"""
 #: What DLedger 0.2.7 needs of Java 17: to map files, and to delete one.
 OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]
+FOUR_HOURS = 4 * 3600 * 1000
 STORAGE = StorageConfig(mapped_file_size_for_entry_data=300, mapped_file_size_for_entry_index=128)
 
 
@@ -130,6 +132,10 @@ class PythonStore:
     def flush(self) -> None:
         self.store.flush()
 
+    def deleteExpired(self, milliseconds: int, immediately: int) -> None:  # noqa: N802
+        assert (milliseconds, immediately) == (FOUR_HOURS, 1)
+        self.store.clean_space(datetime(2030, 1, 1, 12), 0.86)
+
     def shown(self) -> list[str]:
         store = self.store
         read = store.log[max(0, store.begin_index) :]
@@ -175,7 +181,7 @@ class Calls:
             pos = store.files.data.max_write_position + (5 if self.random.random() < 0.1 else 0)
             return "appendAsFollower", self.term, end + 1, pos, self.body()
         if chance < 0.7:
-            index = self.random.randint(max(0, store.begin_index), max(0, end))
+            index = self.random.randint(min(max(0, store.begin_index), max(0, end)), max(0, end))
             held = store.log[index] if index <= end else None
             if held is not None and self.random.random() < 0.5:
                 return "truncate", held.term, index, self.position(index), held.value
@@ -184,6 +190,8 @@ class Calls:
             return "truncate", self.term, self.random.randint(0, 20), 300 * self.random.randint(0, 9), self.body()
         if chance < 0.8:
             return ("flush",)
+        if chance < 0.81:
+            return "deleteExpired", FOUR_HOURS, 1
         if chance < 0.85:
             return "updateCommittedIndex", self.term, self.random.randint(-1, end + 1), self.term
         if chance < 0.9:
