@@ -11,11 +11,16 @@ from raftref.dledger.client_messages import AppendEntryRequest, LeadershipTransf
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.runtime.virtual import NetworkConditions, VirtualGroup
 from tests.support.systems.running_groups import NODES, leaders, start_all
 
 #: Where clients would reach the nodes.
 ADDRESSES = {node: f"127.0.0.1:{12000 + number}" for number, node in enumerate(NODES)}
+
+
+#: Files that are small enough for disks in memory.
+FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 15)
 
 
 class DLedgerGroup:
@@ -34,7 +39,7 @@ class DLedgerGroup:
         self.plan = FaultPlan(nodes=len(NODES), features=config.features | RUNNING, flaws=config.flaws, fifo=False)
 
         def make(node: str, disk: Any, random: Random, recorded: Any) -> DLedgerDriver:
-            return driver(node, ADDRESSES, disk, config, random, recorded, Settings())
+            return driver(node, ADDRESSES, disk, config, random, recorded, Settings(), FILES)
 
         self.group = VirtualGroup(NODES, make, seed, conditions)
         start_all(self.group)

@@ -26,11 +26,15 @@ from raftref.dledger.runtime.replayed_run import ReplayError, replayed
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.runtime.transport import RemotingTransport
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
 from raftref.simulation.group import Event
+
+#: Files as small as disks in memory need them: a thousand entries or so.
+SMALL_FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 15)
 
 #: The features that a node may have besides those of every node that runs.
 OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER)
@@ -76,7 +80,7 @@ def drivers(members: tuple[str, ...], features: tuple[str, ...], flaws: tuple[st
     def make(
         node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
     ) -> DLedgerDriver:
-        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded)
+        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded, storage=SMALL_FILES)
 
     return make
 
