@@ -1,4 +1,4 @@
-"""Runs of chaos: nothing acknowledged is lost in a repaired group, and the published flaws show."""
+"""Runs of chaos: nothing confirmed is lost in a repaired group, and the published flaws show."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def judged(result: ChaosResult, folder: Path, flaws: tuple[str, ...] = (), *, wi
 
 def test_a_repaired_group_loses_nothing_and_its_trace_holds(tmp_path: Path) -> None:
     result = chaos(1, 30.0)
-    assert result.acknowledged > 60
+    assert result.confirmed > 60
     assert sum(result.faults.values()) > 5
     assert judged(result, tmp_path, with_spec=True) == []
 
 
 @pytest.mark.parametrize("seed", range(2, 6))
-def test_nothing_acknowledged_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
+def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
     result = chaos(seed, 40.0)
-    assert result.acknowledged > 60
+    assert result.confirmed > 60
     assert len(result.faults) > 3
     assert judged(result, tmp_path) == []
 
@@ -68,7 +68,7 @@ def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
 def test_runs_that_acknowledge_nothing_are_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake: all clients ask in vain."""
     monkeypatch.setattr(VirtualGroup, "ask", lambda *_: None)
-    with pytest.raises(GaveUpError, match="nothing was acknowledged"):
+    with pytest.raises(GaveUpError, match="nothing was confirmed"):
         CliRunner().invoke(command, ["--runs", "1", "--seconds", "1", "-o", str(tmp_path)], catch_exceptions=False)
 
 
@@ -78,7 +78,7 @@ def test_a_thousand_runs_of_a_minute_lose_nothing(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, words, standalone_mode=False)
     assert done.return_value == 0, done.output
     counted = json.loads(done.stdout)
-    assert counted["acknowledged"] > 200_000
+    assert counted["confirmed"] > 200_000
     assert counted["checked"] == 10
 
 
@@ -97,8 +97,8 @@ def test_a_history_that_the_log_explains_has_no_objection() -> None:
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        ({0: "a"}, "b was acknowledged at index 1, where there is nothing in the end"),
-        ({0: "a", 1: "x"}, "b was acknowledged at index 1, where there is x in the end"),
+        ({0: "a"}, "b was confirmed at index 1, where there is nothing in the end"),
+        ({0: "a", 1: "x"}, "b was confirmed at index 1, where there is x in the end"),
         ({0: "a", 1: "b", 2: "b"}, "b stands at index 1 and at index 2"),
     ],
 )
@@ -106,9 +106,9 @@ def test_what_is_lost_replaced_or_doubled_is_named(log: dict[int, str], said: st
     assert list(objections([append("a", 0, 1, 0), append("b", 2, 3, 1)], log)) == [said]
 
 
-def test_an_append_that_began_after_another_was_acknowledged_must_come_behind_it() -> None:
+def test_an_append_that_began_after_another_was_confirmed_must_come_behind_it() -> None:
     history = [append("a", 0, 1, 1), append("b", 2, 3, 0)]
-    said = "b came to index 0, after a had been acknowledged at index 1"
+    said = "b came to index 0, after a had been confirmed at index 1"
     assert list(objections(history, {0: "b", 1: "a"})) == [said]
 
 

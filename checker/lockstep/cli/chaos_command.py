@@ -63,15 +63,15 @@ def command(
     """Let groups of running nodes fail in every way in simulated time, and judge what their clients saw.
 
     The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by a clock that are
-    simulated: a minute takes a second or two, and follows from its seed. Clients append while processes are killed and
-    paused, links are cut, slow and lossy, and machines lose power. Each run is judged by its clients' history, which
-    the log must explain; by the properties of the spec, after each step; and, every now and then, by the spec itself.
+    simulated: a minute takes a second or two, and follows from its seed. Some clients append while processes are killed
+    and paused, links are cut, slow and lossy, and machines lose power. Each run is judged by its clients' history,
+    which the log must explain; by the properties of the spec, after each step; and, every now and then, by the spec.
 
     \b
     lockstep chaos --runs 1000
     lockstep chaos --flaw published --no-power --runs 50
 
-    Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing was acknowledged in any run,
+    Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing was confirmed in any run,
     so that there was nothing to lose; 4 an internal error.
     """
     from lockstep.base.errors import GaveUpError
@@ -85,9 +85,7 @@ def command(
     wrong: list[ChaosVerdict] = []
     counts, faults = Counter[str](), Counter[str]()
     for number in range(runs):
-        progress(
-            f"run {number + 1} of {runs}, {counts['acknowledged']:,} appends acknowledged, {len(wrong)} runs wrong"
-        )
+        progress(f"run {number + 1} of {runs}, {counts['confirmed']:,} appends confirmed, {len(wrong)} runs wrong")
         result = ChaosRun(running, seed + number, nodes, kinds, power_fails=not no_power).run(seconds)
         with_spec = spec_every > 0 and number % spec_every == 0
         verdict = judge.judge(result, output / f"chaos_{seed + number}.trace.ndjson", with_spec=with_spec)
@@ -95,7 +93,7 @@ def command(
             runs=1,
             steps=len(result.steps),
             appends=len(result.appends),
-            acknowledged=result.acknowledged,
+            confirmed=result.confirmed,
             checked=int(with_spec),
         )
         faults.update(result.faults)
@@ -112,11 +110,11 @@ def command(
         click.echo(json.dumps({**counts, "faults": dict(sorted(faults.items())), "wrong": seeds}, indent=2))
     else:
         click.echo(
-            f"{runs} runs of {seconds:g} s, {nodes} nodes: {counts['steps']:,} steps, {counts['acknowledged']:,} of "
-            f"{counts['appends']:,} appends acknowledged"
+            f"{runs} runs of {seconds:g} s, {nodes} nodes: {counts['steps']:,} steps, {counts['confirmed']:,} of "
+            f"{counts['appends']:,} appends confirmed"
         )
         click.echo(f"faults: {', '.join(f'{count:,} {kind}' for kind, count in sorted(faults.items()))}")
         click.echo(f"{len(wrong)} runs wrong; {counts['checked']} traces checked against the spec")
-    if not wrong and not counts["acknowledged"]:
-        raise GaveUpError("nothing was acknowledged in any run, so nothing could be lost")
+    if not wrong and not counts["confirmed"]:
+        raise GaveUpError("nothing was confirmed in any run, so nothing could be lost")
     return 1 if wrong else 0

@@ -18,7 +18,7 @@ from lockstep.systems.running_nodes import Address
 PATIENCE = 5.0
 
 
-#: The ports of nodes: below those that the system gives to connections, one of which could take a free one meanwhile.
+#: The ports of nodes: below those that the system gives to connections, which could take a free one meanwhile.
 PORTS = range(12_000, 32_000)
 
 

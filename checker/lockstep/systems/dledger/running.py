@@ -20,7 +20,7 @@ from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
 from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryResponse, Refusal, ResponseCode
 from raftref.dledger.messages import Index
-from raftref.dledger.runtime.client import Client, RefusedError
+from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
 from raftref.dledger.runtime.replayed_run import ReplayError, replayed
 from raftref.dledger.runtime.settings import Settings
@@ -109,7 +109,7 @@ class _Client:
         """Append a value."""
         try:
             found = await self._client.append(value)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"index {found.index}, term {found.term}, position {found.pos}"
 
@@ -117,7 +117,7 @@ class _Client:
         """Return the entry at an index."""
         try:
             found = await self._client.get(Index(index))
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"{found.value} of term {found.term}"
 
@@ -125,7 +125,7 @@ class _Client:
         """Let the leader hand over to a node."""
         try:
             found = await self._client.hand_over(node_id)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"{found.code.name}, term {found.term}"
 

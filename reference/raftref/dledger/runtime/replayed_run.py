@@ -66,7 +66,7 @@ class _Replay:
         self._cluster = _ListenedCluster(plan)
         self._steps = iter(steps)
         #: Steps that have been looked at, and not taken yet.
-        self._ahead: deque[NodeStep] = deque()
+        self._lookahead: deque[NodeStep] = deque()
         if listen is not None:
             self._cluster.listener = listen(self._cluster)
         self._started: set[str] = set()
@@ -74,19 +74,19 @@ class _Replay:
     def events(self) -> Iterator[Event]:
         """Take all steps, with those that they stand for; yield their events."""
         while (step := next(self._later(), None)) is not None:
-            self._ahead.popleft()
+            self._lookahead.popleft()
             yield from self._take(step)
 
     def _later(self) -> Iterator[NodeStep]:
         """Yield the steps that are not taken yet, as far as they are asked for."""
         number = 0
         while True:
-            if number == len(self._ahead):
+            if number == len(self._lookahead):
                 step = next(self._steps, None)
                 if step is None:
                     return
-                self._ahead.append(step)
-            yield self._ahead[number]
+                self._lookahead.append(step)
+            yield self._lookahead[number]
             number += 1
 
     def _take(self, step: NodeStep) -> Iterator[Event]:
