@@ -206,9 +206,9 @@ def test_examples_have_the_features_that_are_fixed_and_draw_the_rest(
     [(("AsyncFlush",), 3), (("PushTermCheck",), 5), (("EvenQuorum",), 4), (("AsyncFlush", "--nodes", "5"), 5)],
 )
 def test_a_group_has_as_many_nodes_as_the_flaw_needs_unless_nodes_says_otherwise(
-    words: tuple[str, ...], nodes: int
+    words: tuple[str, ...], nodes: int, tmp_path: Path
 ) -> None:
-    done = CliRunner().invoke(command, [*words, "--minutes", "0.002", "--no-database"])
+    done = CliRunner().invoke(command, [*words, "--minutes", "0.002", "--no-database", "-o", str(tmp_path)])
     assert f", {nodes} nodes, flaws: {words[0]}" in done.output.splitlines()[0]
 
 

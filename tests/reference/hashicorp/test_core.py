@@ -10,7 +10,7 @@ import pytest
 import raftref.hashicorp
 
 CORE = sorted(Path(raftref.hashicorp.__file__).parent.glob("*.py"))
-PURE = {"__future__", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "typing"}
+PURE = {"__future__", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "struct", "typing"}
 
 
 @pytest.mark.parametrize("file", CORE, ids=lambda file: file.name)
