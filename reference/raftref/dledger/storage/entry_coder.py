@@ -12,10 +12,13 @@ from raftref.dledger.messages import Entry, Index, Term, Value
 CURRENT_MAGIC = 1
 
 _HEADER = struct.Struct(">iiqqqiiii")
+_HEADER_TO_INDEX = struct.Struct(">iiq")
 _INDEX_UNIT = struct.Struct(">iqiqq")
 
 #: The size in bytes of what precedes the body of an entry. Source: DLedgerEntry.BODY_OFFSET.
 BODY_OFFSET = _HEADER.size
+#: The size in bytes of what a header has up to its index.
+HEADER_TO_INDEX_SIZE = _HEADER_TO_INDEX.size
 #: The size of an index unit in bytes. Source: DLedgerMmapFileStore.INDEX_UNIT_SIZE.
 INDEX_UNIT_SIZE = _INDEX_UNIT.size
 
@@ -113,6 +116,11 @@ def header_of(entry: Entry, index: Index, pos: int, *, with_crc: bool) -> EntryH
     crc = int.from_bytes(zlib.crc32(body).to_bytes(4, "big"), "big", signed=True) if with_crc else 0
     size = BODY_OFFSET + len(body)
     return EntryHeader(CURRENT_MAGIC, size, index, entry.term, pos, 0, 0, crc, len(body))
+
+
+def index_in(data: bytes) -> Index:
+    """Return the index in the first HEADER_TO_INDEX_SIZE bytes of a header; any bytes have one."""
+    return Index(_HEADER_TO_INDEX.unpack(data)[2])
 
 
 def to_body(value: Value) -> bytes:

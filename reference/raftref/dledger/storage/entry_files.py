@@ -11,10 +11,12 @@ from raftref.disks.disk import Disk, DiskError
 from raftref.dledger.messages import NO_TERM, Entry, Index
 from raftref.dledger.storage.entry_coder import (
     BODY_OFFSET,
+    HEADER_TO_INDEX_SIZE,
     INDEX_UNIT_SIZE,
     EntryHeader,
     IndexUnit,
     header_of,
+    index_in,
     to_body,
     to_value,
 )
@@ -161,9 +163,15 @@ class EntryFiles:
     def begin_index(self) -> Index:
         """Return the index that the first data file begins with, whatever that is.
 
+        No entry need begin there: where a TRUNCATE let the list begin near the end of a file, and its entry did not
+        fit, a blank does, and its zeros are taken for index 0.
+
+        Raises:
+            DiskError: The file ends before an index would.
+
         Source: DLedgerMmapFileStore.reviseLedgerBeginIndex.
         """
-        return EntryHeader.decode(self.data.mapped(self.data.min_offset, BODY_OFFSET)).index
+        return index_in(self.data.mapped(self.data.min_offset, HEADER_TO_INDEX_SIZE))
 
     def tail(self, index: Index) -> Iterator[EntryHeader]:
         """Yield the headers of the entries that follow one another behind the end of the log, written long ago.

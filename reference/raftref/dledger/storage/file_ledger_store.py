@@ -150,7 +150,7 @@ class FileLedgerStore(LedgerStore):
         Raises:
             IndexError: `index` is negative.
             DiskError: The entry does not lie at that position in these files, and by now it is written; or no file can
-                have it.
+                have it; or, since an earlier one did not fit, the log begins too near the end of a file for an index.
 
         Source: DLedgerMmapFileStore.truncate.
         """

@@ -14,6 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from raftref.dledger.choices import PUBLISHED, Flaw
 from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.storage import DiskError, FileLedgerStore, SimulatedDisk, StorageConfig
+from raftref.dledger.storage.entry_coder import HEADER_TO_INDEX_SIZE
+from raftref.dledger.storage.mapped_file_list import MIN_BLANK_LEN
 from raftref.dledger.store import LedgerStore, Log
 
 SMALL = StorageConfig(mapped_file_size_for_entry_data=4096, mapped_file_size_for_entry_index=4096)
@@ -210,9 +212,15 @@ class AnyPositionsInManyFiles(AnyPositions):
 
     @rule(back=st.integers(1, 6))
     def truncate_to_an_equal_entry(self, back: int) -> None:
-        """Refused as well where earlier positions have left its place in no file."""
-        with contextlib.suppress(DiskError):
+        try:
             super().truncate_to_an_equal_entry(back)
+        except DiskError:
+            assert self.begins_too_near_the_end_of_a_file()
+
+    def begins_too_near_the_end_of_a_file(self) -> bool:
+        """Whether an entry that did not fit let the log begin where not even an index has space."""
+        first = self.store.files.data.files[0]
+        return first.file_size - first.start_position < HEADER_TO_INDEX_SIZE
 
     @rule()
     def die_and_recover(self) -> None:
@@ -228,6 +236,24 @@ def test_wherever_entries_are_placed_the_log_is_what_the_files_have(machine: typ
     run_state_machine_as_test(
         machine, settings=settings(max_examples=200, stateful_step_count=20, deadline=None, database=None)
     )
+
+
+@pytest.mark.parametrize("left", [MIN_BLANK_LEN, HEADER_TO_INDEX_SIZE - 1, HEADER_TO_INDEX_SIZE, 47])
+def test_a_log_that_begins_with_a_blank_is_refused_only_where_the_blank_has_no_space_for_an_index(left: int) -> None:
+    """The entry of the first TRUNCATE does not fit at its position; the next one lies in the next file.
+
+    DLedger reads the index at the begin of the log and no more: in a blank that is 0, and in a shorter one it fails.
+    """
+    entry, storage = Entry(Term(0), ""), AnyPositionsInManyFiles.storage
+    store = FileLedgerStore(SimulatedDisk(), storage=storage)
+    with pytest.raises(DiskError, match="is at 250 and not at"):
+        store.truncate(Index(0), entry, storage.mapped_file_size_for_entry_data - left)
+    store.append(entry)
+    is_refused = left < HEADER_TO_INDEX_SIZE
+    with pytest.raises(DiskError, match="ends at 250") if is_refused else contextlib.nullcontext():
+        store.truncate(Index(0), entry)
+    assert (store.begin_index, tuple(store.log)) == (0, (entry,))
+    assert_log_is_what_the_files_have(store)
 
 
 UNEQUAL_SIZES = st.builds(Entry, TERMS, st.sampled_from(["a", "bb", "cccccccc", "d" * 50]))
