@@ -69,8 +69,8 @@ class JournalStores:
         self._clean_up(set(names))
         if not self._size:
             return None
-        term, vote = state.get("term", NO_TERM), state.get("vote", (NO_TERM, None))
-        return Stores(term, *vote, logs, tuple(each for each, _ in self._files))
+        vote_term, vote_cand = state.get("vote", (NO_TERM, None))
+        return Stores(state.get("term", NO_TERM), vote_term, vote_cand, logs, tuple(each for each, _ in self._files))
 
     def _read(self, name: FileName) -> bytes:
         return self._disk.read(name, 0, self._disk.size(name) or 0)
