@@ -87,12 +87,10 @@ def test_the_picture_has_the_same_cells_in_colours_that_agree_with_their_seconds
     assert {"DLedger", "hashicorp/raft", "VoteFile", "StaleInstall", *LAYERS} <= set(texts)
 
 
-def test_the_page_and_the_picture_are_made_of_the_results_and_these_have_every_layer() -> None:
+def test_the_page_and_the_picture_are_made_of_the_results_and_these_have_every_flaw() -> None:
     """`python -m tests.scripts.kill_matrix table` and `... picture` print them."""
     measured = read(RESULTS)
-    flaws = {each.flaw for each in measured}
-    assert flaws and flaws <= set(names())
-    assert sorted((each.flaw, each.layer) for each in measured) == sorted(itertools.product(flaws, LAYERS))
+    assert sorted((each.flaw, each.layer) for each in measured) == sorted(itertools.product(names(), LAYERS))
     page = (ROOT / "docs" / "measured" / "kill_matrix.md").read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if line.startswith("|")] == list(table(measured))
     drawn = (ROOT / "docs" / "pictures" / "kill_matrix.svg").read_text(encoding="utf-8")

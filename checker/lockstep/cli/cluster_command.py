@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -86,15 +88,29 @@ def command(
 
 
 async def _lines(text: str | None) -> AsyncIterator[str]:
-    """Yield the lines of a text, or of the terminal as they are typed."""
+    """Yield the lines of a text, or of the terminal as they are typed; Ctrl-C ends them."""
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, lines.put_nowait, None)
     if text is not None:
-        for line in text.splitlines():
-            yield line
-        return
+        for line in [*text.splitlines(), None]:
+            lines.put_nowait(line)
+    else:
+        # A thread that nobody waits for: it may hang in a read for ever.
+        threading.Thread(target=_read, args=(loop, lines), daemon=True).start()
+    while (line := await lines.get()) is not None:
+        yield line
+
+
+def _read(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None]) -> None:
+    """Put the lines of standard input into a queue."""
     while True:
         if sys.stdin.isatty():
             click.echo("> ", nl=False)
-        line = await asyncio.to_thread(sys.stdin.readline)
+        line = sys.stdin.readline()
+        try:
+            loop.call_soon_threadsafe(lines.put_nowait, line or None)
+        except RuntimeError:  # the group has been stopped meanwhile
+            return
         if not line:
             return
-        yield line

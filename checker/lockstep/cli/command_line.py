@@ -32,6 +32,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": MAX_HEL
 
 #: The commands: the module of lockstep.cli and the name in it, and the line in the list of commands.
 COMMANDS = {
+    "chaos": ("chaos_command:command", "Let running groups fail in simulated time, and judge them."),
     "check": ("check_command:command", "Check traces against the spec, step by step."),
     "client": ("client_command:command", "Append to a group that runs, or read from it."),
     "cluster": ("cluster_command:command", "Run a group of the reference, and check it while it runs."),

@@ -37,8 +37,8 @@ class ChaosResult:
     objections: list[str] = field(default_factory=list)
 
     @property
-    def acknowledged(self) -> int:
-        """The number of appends that were acknowledged."""
+    def confirmed(self) -> int:
+        """The number of appends that were confirmed."""
         return sum(each.index is not None for each in self.appends)
 
 
@@ -74,7 +74,7 @@ class ChaosRun:
         for node in group.nodes:
             group.at(0.0, partial(group.start, node))
         for number in range(CLIENTS):
-            group.at(self._random.uniform(0, MAX_REST), _Client(self, number).append)
+            group.at(self._random.uniform(0, MAX_REST), _ChaosClient(self, number).append)
         group.at(self._random.uniform(*FAULT_EVERY), self._fault)
         group.run_until(seconds)
         self._calm()
@@ -142,11 +142,11 @@ class ChaosRun:
 
     @property
     def random(self) -> Random:
-        """What decides the run."""
+        """The source of all chance."""
         return self._random
 
 
-class _Client:
+class _ChaosClient:
     """Appends one value after the other, at the node that it takes for the leader."""
 
     def __init__(self, run: ChaosRun, number: int) -> None:

@@ -21,7 +21,7 @@ from lockstep.trace.trace_format import FORMAT, REFERENCE, Event, Header, trace_
 
 @dataclass(slots=True)
 class ChaosVerdict:
-    """What is wrong with a run: of its clients, its properties by the step of the first violation, and of its trace."""
+    """The faults that were found in a run: by its clients, by its properties, and by its trace."""
 
     result: ChaosResult
     violated: dict[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class ChaosVerdict:
 
     @property
     def reasons(self) -> list[str]:
-        """What is wrong, a line each; empty for a run that is right."""
+        """The faults, a line each; empty for a run that is right."""
         found = list(self.result.objections)
         found += [f"{name}: {values}" for name, values in self.violated.items()]
         return found + [each for each in (self.impossible, self.trace) if each]

@@ -107,7 +107,7 @@ class GroupSession:
 
     def status(self, group: NodeProcesses) -> list[str]:
         """Return a line about each node."""
-        lines = []
+        lines: list[str] = []
         for node in self.nodes:
             step = self.check.last.get(node)
             shows = {} if step is None else {name: step.shows.get(name) for name in self._running.shown}

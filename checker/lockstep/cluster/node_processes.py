@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import socket
 import subprocess
@@ -17,16 +18,23 @@ from lockstep.systems.running_nodes import Address
 PATIENCE = 5.0
 
 
+#: The ports of nodes: below those that the system gives to connections, which could take a free one meanwhile.
+PORTS = range(12_000, 32_000)
+
+
 def free_addresses(count: int) -> list[Address]:
     """Return addresses of this machine on which nobody listens now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [("127.0.0.1", each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    found: list[Address] = []
+    while len(found) < count:
+        address = "127.0.0.1", random.choice(PORTS)
+        with socket.socket() as tried:
+            try:
+                tried.bind(address)
+            except OSError:
+                continue
+        if address not in found:
+            found.append(address)
+    return found
 
 
 class NodeProcesses:

@@ -52,7 +52,7 @@ class ClientRefusedError(Exception):
 
 
 class RecordedGroupError(Exception):
-    """What the nodes recorded is no run of a group of the reference: a mistake of a driver, or of a disk."""
+    """The nodes recorded no run of a group of the reference: a mistake of a driver, or of a disk."""
 
 
 class Replay(Protocol):
@@ -66,7 +66,7 @@ class Replay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AppendOutcome:
-    """An answer to an append: its code, the index if it was acknowledged, and the leader that the node names."""
+    """An answer to an append: its code, the index if it was confirmed, and the leader that the node names."""
 
     code: str
     index: int | None

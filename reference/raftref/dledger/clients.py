@@ -10,7 +10,7 @@ from raftref.dledger.steps import NO_EFFECTS, Effects
 
 #: The reasons for which a client's entry is not taken. Source: DLedgerResponseCode.
 NOT_LEADER, LEADER_TRANSFERRING, LEADER_PENDING_FULL = "NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL"
-REQUEST_WITH_EMPTY_BODYS = "REQUEST_WITH_EMPTY_BODYS"
+DISK_FULL, REQUEST_WITH_EMPTY_BODYS = "DISK_FULL", "REQUEST_WITH_EMPTY_BODYS"
 #: The answers to clients that wait in vain.
 TERM_CHANGED, WAIT_QUORUM_ACK_TIMEOUT = "TERM_CHANGED", "WAIT_QUORUM_ACK_TIMEOUT"
 
@@ -24,9 +24,8 @@ class AppendHandler(Node):
     # ---- Appending ----
 
     def can_append_as_leader(self, value: Value) -> bool:
-        """The node leads and hands over to nobody, and not too many clients wait."""
-        full = self.client_futures.is_full(self.member_state.curr_term)
-        return self.is_leader and not full and self.election.transferee is None
+        """The node leads and hands over to nobody, not too many clients wait, and its disk is not full."""
+        return self.refusal() is None
 
     @action(when=can_append_as_leader)
     def append_as_leader(self, value: Value) -> Effects:
@@ -48,8 +47,12 @@ class AppendHandler(Node):
         return NO_EFFECTS
 
     def can_append_in_batch(self, value: Value) -> bool:
-        """The node leads and hands over to nobody, however many clients wait."""
-        return self.has(Feature.BATCHES) and self.is_leader and self.election.transferee is None
+        """The node leads and hands over to nobody, and its disk is not full, however many clients wait."""
+        return (
+            self.has(Feature.BATCHES)
+            and self.refusal() in (None, LEADER_PENDING_FULL)
+            and not self.ledger_store.is_disk_full
+        )
 
     @action(when=can_append_in_batch)
     def append_in_batch(self, value: Value) -> Effects:
@@ -66,14 +69,17 @@ class AppendHandler(Node):
     def refusal(self) -> str | None:
         """Return the first reason for which a client's entry would not be taken, if there is one.
 
-        Source: DLedgerServer.handleAppend, its tests in its order.
+        The TLA+ spec has no full disks; in memory no disk is full.
+
+        Source: DLedgerServer.handleAppend, its tests in its order; DLedgerMmapFileStore.appendAsLeader.
         """
         if not self.is_leader:
             return NOT_LEADER
         if self.election.transferee is not None:
             return LEADER_TRANSFERRING
-        full = self.client_futures.is_full(self.member_state.curr_term)
-        return LEADER_PENDING_FULL if full else None
+        if self.client_futures.is_full(self.member_state.curr_term):
+            return LEADER_PENDING_FULL
+        return DISK_FULL if self.ledger_store.is_disk_full else None
 
     def can_refuse_append(self, code: str) -> bool:
         """There is this reason to take nothing; an empty batch is refused where there is no other."""

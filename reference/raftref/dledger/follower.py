@@ -205,7 +205,7 @@ class EntryHandler(Node):
     def handle_do_append(self, m: Request) -> Effects:
         """Store the next entry and take over the committed index. The entry before is not checked.
 
-        An APPEND of another term or leader is refused.
+        An APPEND of another term or leader is refused, and any on a full disk, which the TLA+ spec has not.
 
         Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
         """
@@ -225,7 +225,7 @@ class EntryHandler(Node):
 
     def _append(self, m: AppendRequest) -> Effects:
         self._take(m)
-        if not self._is_from_its_leader(m):
+        if not self._is_from_its_leader(m) or self.ledger_store.is_disk_full:
             return self._answer(m, Code.INCONSISTENT_STATE)
         for entry in m.entries:
             self.ledger_store.append(entry, curr_term=self.member_state.curr_term)

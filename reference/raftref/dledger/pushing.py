@@ -41,16 +41,34 @@ class PushingDispatcher(EntryDispatcher):
         index = self.dispatchers[peer].write_index
         return self._appending(peer) and not self._is_full(peer) and self._has_entries(index, count)
 
+    def _next_is_gone(self, peer: NodeId) -> bool:
+        """Return whether the entry at the write index lies before the log's begin: its file was deleted."""
+        return self._appending(peer) and self.dispatchers[peer].write_index < self.ledger_store.begin_index
+
+    def _compare_anew(self, peer: NodeId) -> Effects:
+        """Compare, since the log begins later now.
+
+        The TLA+ spec has no such step: there no log loses its first entries.
+
+        Source: EntryDispatcher.getDLedgerEntryForAppend.
+        """
+        self.dispatchers[peer] = self.dispatchers[peer].to_compare()
+        return NO_EFFECTS
+
     def can_do_append(self, peer: NodeId) -> bool:
-        """There is an entry at the write index, and not too many are unanswered."""
-        return not self.has(Feature.BATCHES) and self._may_push(peer, 1)
+        """There is an entry at the write index, and not too many are unanswered; or there is none any more."""
+        return not self.has(Feature.BATCHES) and (self._may_push(peer, 1) or self._next_is_gone(peer))
 
     @action(when=can_do_append)
     def do_append(self, peer: NodeId) -> Effects:
         """Push the entry at the write index, without waiting for the answer to the one before.
 
+        One that expired cannot be pushed: the dispatcher goes to COMPARE, and nothing is sent.
+
         Source: EntryDispatcher.doAppend, doAppendInner.
         """
+        if self._next_is_gone(peer):
+            return self._compare_anew(peer)
         dispatcher = self.dispatchers[peer]
         index = dispatcher.write_index
         pushed = dispatcher.pushed(index, 1) if self.has(Feature.PENDING_MAP) else dispatcher
@@ -58,15 +76,22 @@ class PushingDispatcher(EntryDispatcher):
         return Effects(sent=(self.build_request(peer, PushType.APPEND, index),))
 
     def can_do_batch_append(self, peer: NodeId, count: int) -> bool:
-        """There are `count` entries from the write index on, and not too many batches are unanswered."""
-        return self.has(Feature.BATCHES) and self._may_push(peer, count)
+        """There are `count` entries from the write index on, and not too many batches are unanswered.
+
+        Or there are none any more.
+        """
+        return self.has(Feature.BATCHES) and (self._may_push(peer, count) or self._next_is_gone(peer))
 
     @action(when=can_do_batch_append)
     def do_batch_append(self, peer: NodeId, count: int) -> Effects:
         """Push `count` entries from the write index on in one APPEND: all, or those of a batch of full size.
 
+        Those that expired cannot be pushed: the dispatcher goes to COMPARE, and nothing is sent.
+
         Source: EntryDispatcher.doBatchAppend, doBatchAppendInner, sendBatchAppendEntryRequest.
         """
+        if self._next_is_gone(peer):
+            return self._compare_anew(peer)
         index = self.dispatchers[peer].write_index
         pushed = self.dispatchers[peer].pushed(index, count)
         self.dispatchers[peer] = replace(pushed, write_index=Index(index + count))
@@ -87,34 +112,51 @@ class PushingDispatcher(EntryDispatcher):
         return next((each.count for each in self.dispatchers[peer].pendings if each.index == index), 0)
 
     def _may_resend(self, peer: NodeId, count: int) -> bool:
-        waits = self._all_is_pushed(peer) or self._is_full(peer)
-        return self._appending(peer) and waits and self._has_entries(self._behind_water_mark(peer), count)
+        return self._waits(peer) and self._has_entries(self._behind_water_mark(peer), count)
+
+    def _waits(self, peer: NodeId) -> bool:
+        """Return whether the dispatcher pushes nothing new: all is pushed, or all that may be."""
+        return self._appending(peer) and (self._all_is_pushed(peer) or self._is_full(peer))
+
+    def _unanswered_is_gone(self, peer: NodeId) -> bool:
+        """Return whether the entry behind the peer's watermark lies before the log's begin: its file was deleted."""
+        return self._waits(peer) and self._behind_water_mark(peer) < self.ledger_store.begin_index
 
     def can_do_check_append_response(self, peer: NodeId) -> bool:
         """All is pushed, or all that may be, and the entry behind the peer's watermark is not answered."""
         unanswered = self._unanswered_count(peer, self._behind_water_mark(peer)) == 1
         pushed = unanswered or not self.has(Feature.PENDING_MAP)
-        return not self.has(Feature.BATCHES) and pushed and self._may_resend(peer, 1)
+        again = self._may_resend(peer, 1) or self._unanswered_is_gone(peer)
+        return not self.has(Feature.BATCHES) and pushed and again
 
     @action(when=can_do_check_append_response)
     def do_check_append_response(self, peer: NodeId) -> Effects:
         """Push the first unanswered entry once more: the one behind the peer's watermark.
 
+        One that expired cannot be pushed: see `do_append`.
+
         Source: EntryDispatcher.doCheckAppendResponse.
         """
+        if self._unanswered_is_gone(peer):
+            return self._compare_anew(peer)
         return Effects(sent=(self.build_request(peer, PushType.APPEND, self._behind_water_mark(peer)),))
 
     def can_do_check_batch_append_response(self, peer: NodeId) -> bool:
         """All is pushed, or all that may be, and the batch behind the peer's watermark is not answered."""
         count = self._unanswered_count(peer, self._behind_water_mark(peer))
-        return self.has(Feature.BATCHES) and self._may_resend(peer, count)
+        again = self._may_resend(peer, count) or (count > 0 and self._unanswered_is_gone(peer))
+        return self.has(Feature.BATCHES) and again
 
     @action(when=can_do_check_batch_append_response)
     def do_check_batch_append_response(self, peer: NodeId) -> Effects:
         """Push the first unanswered batch once more: the one that begins behind the peer's watermark.
 
+        One that expired cannot be pushed: see `do_append`.
+
         Source: EntryDispatcher.doCheckBatchAppendResponse.
         """
+        if self._unanswered_is_gone(peer):
+            return self._compare_anew(peer)
         index = self._behind_water_mark(peer)
         return Effects(sent=(self._build_batch_request(peer, index, self._unanswered_count(peer, index)),))
 

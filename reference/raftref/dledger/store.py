@@ -9,6 +9,9 @@ from typing import TypeAlias
 from raftref.dledger.choices import PUBLISHED, Config, Flaw
 from raftref.dledger.messages import NO_TERM, NONE, Entry, Index, Term
 
+#: The reasons for which an entry cannot be read. Source: DLedgerResponseCode.
+INDEX_OUT_OF_RANGE, INDEX_LESS_THAN_LOCAL_BEGIN = "INDEX_OUT_OF_RANGE", "INDEX_LESS_THAN_LOCAL_BEGIN"
+
 #: Entries in their order in the file. None is a hole: TRUNCATE jumped over it, and it cannot be read.
 Log: TypeAlias = Sequence[Entry | None]
 
@@ -34,6 +37,8 @@ class LedgerStore:
         self.end_term = NO_TERM
         self.committed_index = NONE
         self.check_point = NONE
+        #: Whether nothing is to be appended, since the disk is full; in memory it never is.
+        self.is_disk_full = False
 
     @property
     def begin_index(self) -> Index:
@@ -59,11 +64,23 @@ class LedgerStore:
         """Return whether the log holds an entry at `index` that can be read."""
         return 0 <= index < len(self.log) and self.log[index] is not None
 
+    def index_check(self, index: Index) -> str | None:
+        """Return the reason for which no entry can be at an index, if there is one: the code that a client gets.
+
+        Source: DLedgerMmapFileStore.indexCheck.
+        """
+        if index < 0:
+            return INDEX_OUT_OF_RANGE
+        if index < self.begin_index:
+            return INDEX_LESS_THAN_LOCAL_BEGIN
+        return INDEX_OUT_OF_RANGE if index > self.end_index else None
+
     def entry(self, index: Index) -> Entry:
-        """Return the entry at `index`; raises IndexError where the log holds none, also below 0."""
+        """Return the entry at `index`; raises IndexError where the log holds none, also below 0 or below its begin."""
         found = self.log[index] if 0 <= index < len(self.log) else None
         if found is None:
-            raise IndexError(f"no entry at {index}: the log ends at {self.end_index}")
+            reason = self.index_check(index) or "a hole"
+            raise IndexError(f"no entry at {index}: {reason}; the log is from {self.begin_index} to {self.end_index}")
         return found
 
     def holds(self, index: Index, entry: Entry) -> bool:

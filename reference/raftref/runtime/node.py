@@ -43,7 +43,7 @@ class StepFile:
 
 
 class Transport(ABC):
-    """The wire of a system: makes calls to peers, and hands requests over as they come."""
+    """The wire of a system: makes calls to peers, and passes on requests as they come."""
 
     @abstractmethod
     async def call(self, peer: str, call: PeerCall) -> Any:

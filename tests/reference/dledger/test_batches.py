@@ -130,6 +130,14 @@ class TestLeader:
         node.check_leak("n2")
         assert node.dispatchers["n2"].pendings == set()
 
+    def test_the_leak_check_keeps_a_batch_that_begins_behind_the_watermark(self) -> None:
+        node = leader("abcde")
+        node.do_batch_append("n2", 3)
+        node.do_batch_append("n2", 1)
+        node.update_peer_water_mark("n2", TERM, Index(2))
+        node.check_leak("n2")
+        assert node.dispatchers["n2"].pendings == {Pending(Index(3), 1)}
+
     def test_an_inconsistent_batch_sends_the_dispatcher_to_compare(self) -> None:
         node = leader()
         node.do_batch_append("n2", 2)
@@ -168,6 +176,9 @@ class TestFollower:
             node = follower(*log)
             assert handled(node, batch(0, A, B), "check_append_future").code is code
             assert node.requests() == []
+
+    def test_a_batch_that_is_stored_already_is_compared_wherever_it_begins(self) -> None:
+        assert handled(follower(A, B, C), batch(1, B, C), "check_append_future").code is Code.SUCCESS
 
     @pytest.mark.parametrize("first", [0, 2])
     def test_a_batch_that_neither_follows_nor_is_stored_is_inconsistent_and_stays_as_published(

@@ -85,6 +85,15 @@ class TestCompareOutcomes:
         after = compared(comparing(5, 3), Code.INCONSISTENT_TERM, 0, 4)
         assert (after.type, after.compare_index, after.awaiting) == (PushType.COMPARE, 3, None)
 
+    def test_a_leader_whose_log_was_cut_to_one_entry_meanwhile_still_goes_down_by_one(self) -> None:
+        after = compared(comparing(1, 3), Code.INCONSISTENT_STATE, 0, 4)
+        assert (after.type, after.compare_index) == (PushType.COMPARE, 2)
+
+    def test_the_last_entry_of_both_may_have_an_index_above_256(self) -> None:
+        """Python keeps more than one object of such a number."""
+        after = compared(comparing(5, 1000), Code.SUCCESS, 0, int("1000"))
+        assert (after.type, after.write_index) == (PushType.APPEND, 1001)
+
     def test_the_watermark_is_of_the_dispatchers_term(self) -> None:
         """A dispatcher of an earlier leadership marks nothing in the current term."""
         node = comparing(5, 3)
@@ -319,6 +328,14 @@ def test_an_answer_is_taken_by_its_own_action_at_its_own_node_while_that_runs(ty
     assert takers(replace(m, dst="n3")) == set()
     node.member_state.role = Role.DOWN
     assert takers(m) == set()
+
+
+def test_a_watermark_is_raised_in_a_term_above_256() -> None:
+    """Python keeps more than one object of such a number."""
+    node = leader(3)
+    node.member_state.curr_term = Term(1000)
+    node.update_peer_water_mark(PEER, Term(int("1000")), Index(2))
+    assert node.peer_water_marks[PEER] == 2
 
 
 def test_a_watermark_only_grows() -> None:

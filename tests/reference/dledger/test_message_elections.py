@@ -155,6 +155,13 @@ class TestHandlingVotes:
         assert node.handle_vote(VoteMessage("n2", "n1", Term(1), Term(-1), Index(-1), awaited=False)).sent == ()
         assert node.member_state.curr_vote_for == "n2"
 
+    def test_a_candidate_whose_term_is_below_the_log_hears_the_term_of_the_log(self) -> None:
+        """Candidate and voter have lost their files of the term (VoteFile)."""
+        node = server(term=1)
+        node.ledger_store.append(Entry(Term(5), "a"))
+        (reply,) = node.handle_vote(VoteMessage("n2", "n1", Term(1), Term(5), Index(0))).sent
+        assert reply == ElectionResponse(VOTE, "n1", "n2", Term(5), VoteCode.REJECT_TERM_SMALL_THAN_LEDGER)
+
     def test_a_leader_is_deposed_by_a_request_of_a_higher_term_alone(self) -> None:
         node = leader_of(1)
         (reply,) = node.handle_vote(vote(2)).sent
@@ -187,6 +194,15 @@ class TestHeartBeats:
             (reply,) = node.handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1))).sent
             assert reply == ElectionResponse(BEAT, "n1", "n2", Term(-1), HeartBeatCode.SUCCESS)
             assert (node.member_state.role, node.member_state.leader_id) == (Role.FOLLOWER, "n2")
+
+    @pytest.mark.parametrize(
+        ("src", "code"), [("n9", HeartBeatCode.UNKNOWN_MEMBER), ("n1", HeartBeatCode.UNEXPECTED_MEMBER)]
+    )
+    def test_a_candidate_follows_neither_a_stranger_nor_itself(self, src: str, code: HeartBeatCode) -> None:
+        node = server(term=1)
+        (reply,) = node.handle_heart_beat(HeartBeatMessage(src, "n1", Term(1))).sent
+        assert reply == ElectionResponse(BEAT, "n1", src, Term(-1), code)
+        assert (node.member_state.role, node.member_state.leader_id) == (Role.CANDIDATE, None)
 
     def test_a_leader_that_is_late_hears_the_term(self) -> None:
         (reply,) = server(term=3).handle_heart_beat(HeartBeatMessage("n2", "n1", Term(1))).sent
@@ -294,6 +310,14 @@ class TestTransfer:
         (reply,) = node.take_leadership_time_out().sent
         assert isinstance(reply, ElectionResponse)
         assert reply.code == TransferCode.TAKE_LEADERSHIP_FAILED
+
+    def test_a_transferee_whose_log_goes_further_does_not_give_up(self) -> None:
+        node = self.transferee()
+        node.wait_to_take_leadership(self.request(index=0))
+        for value in "ab":
+            node.ledger_store.append(Entry(Term(1), value))
+        assert not node.can_take_leadership_time_out()
+        assert node.can_handle_take_leadership()
 
     def test_a_transferee_stands_in_the_next_term_at_once_and_answers_when_it_leads(self) -> None:
         node = self.transferee()

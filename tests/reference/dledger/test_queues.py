@@ -180,6 +180,15 @@ class TestPendings:
         node.dispatchers["n2"] = replace(node.dispatchers["n2"], pendings=frozenset({Pending(Index(1))}))
         assert not node.can_do_check_append_response("n2")
 
+    def test_an_older_push_that_is_pending_does_not_stand_for_the_entry_behind_the_watermark(self) -> None:
+        node = self.appending()
+        node.do_append("n2")
+        node.do_append("n2")
+        stored(node, 0)
+        assert node.can_do_check_append_response("n2")
+        node.dispatchers["n2"] = replace(node.dispatchers["n2"], pendings=frozenset({Pending(Index(0))}))
+        assert not node.can_do_check_append_response("n2")
+
     def test_with_too_many_pending_a_dispatcher_pushes_the_first_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("raftref.dledger.pushing.MAX_PENDING_SIZE", 1)
         node = self.appending()
@@ -222,6 +231,17 @@ class TestClients:
         stored(node, 2)
         assert [each.index for each in committed(node)] == [0, 2]
 
+    def test_a_client_that_a_pass_has_left_out_is_not_answered_by_the_next(self) -> None:
+        """QuorumAckChecker.doWork counts down to the index of the last pass, be its entry lost meanwhile."""
+        node = leader()
+        node.last_quorum_index = Index(5)
+        node.append_as_leader("a")
+        stored(node, 0)
+        assert committed(node) == ()
+        node.append_as_leader("b")
+        stored(node, 1)
+        assert [each.index for each in committed(node)] == [1]
+
     def test_the_term_may_change_between_reading_and_acting(self) -> None:
         """AckByQuorumIndex: as published the client is answered with SUCCESS, though nothing is committed."""
         for flaws, count, last in [({Flaw.ACK_BY_QUORUM_INDEX}, 1, 0), (set(), 0, -1)]:
@@ -263,6 +283,9 @@ class TestClients:
             node.append_as_leader("a")
         with pytest.raises(NotEnabled):
             leader().refuse_append("NOT_LEADER")
+
+    def test_a_reason_to_refuse_is_known_by_its_text(self) -> None:
+        assert follower().can_refuse_append("_".join(["NOT", "LEADER"]))
 
     def test_a_leader_at_which_too_many_clients_wait_refuses_appends(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("raftref.dledger.state.MAX_PENDING_REQUESTS", 0)

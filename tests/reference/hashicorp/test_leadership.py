@@ -6,6 +6,7 @@ import pytest
 
 from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.follower import append_entries
 from raftref.hashicorp.leader import check_leader_lease, process_logs
 from raftref.hashicorp.leadership import (
     end_transfer,
@@ -29,7 +30,19 @@ from raftref.hashicorp.snapshots import take_snapshot
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import Configuration
-from tests.support.systems.hashicorp import THREE, ask_for, beaten, fails, leader, only, replicate, stored, terms
+from tests.support.systems.hashicorp import (
+    THREE,
+    append,
+    ask_for,
+    beaten,
+    command,
+    fails,
+    leader,
+    only,
+    replicate,
+    stored,
+    terms,
+)
 
 ADD, ADD_NONVOTER, DEMOTE, REMOVE = ChangeCommand
 
@@ -71,7 +84,7 @@ def test_a_change_is_of_one_server(command: ChangeCommand, server: str, voters: 
 
 def test_a_configuration_counts_at_once_and_a_new_peer_gets_its_routines() -> None:
     node = settled()
-    append_configuration_entry(node, ADD, "n4", DONE)
+    assert append_configuration_entry(node, ADD, "n4", DONE).abandoned == []
     assert (node.configurations.latest_index, node.configurations.committed_index) == (3, 1)
     assert (node.replication("n4").next_index, node.commitment.voters) == (4, {"n1", "n2", "n3", "n4"})
 
@@ -119,6 +132,16 @@ def test_a_configuration_counts_even_if_its_entry_cannot_be_stored() -> None:
     append_configuration_entry(node, ADD, "n4", fails(1))
     assert (node.role, terms(node)) == (Role.FOLLOWER, {1: 1, 2: 2})
     assert "n4" in node.configurations.latest.voters
+
+
+def test_a_snapshot_may_end_with_the_entry_that_took_the_place_of_a_configuration() -> None:
+    """It counts though it could not be stored, and for committed when the next leader commits a command there."""
+    node = settled()
+    append_configuration_entry(node, ADD, "n4", fails(1))
+    append_entries(node, append(command(3), term=3, prev=(2, 2), commit=3), DONE)
+    apply_fsm(node)
+    assert node.fsm.last.index == node.configurations.committed_index == 3
+    take_snapshot(node)
 
 
 # ---- leadershipTransfer ----

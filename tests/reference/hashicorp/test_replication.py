@@ -46,10 +46,12 @@ def test_a_routine_sends_no_more_than_a_request_may_have_and_as_few_as_it_was_wo
     assert only(replicate_to(node, "n2", 0)).entries == ()
 
 
-def test_a_routine_sends_no_range_that_lacks_its_last_entry() -> None:
+@pytest.mark.parametrize("first", [3, 4])
+def test_a_routine_sends_no_range_that_lacks_its_last_entry(first: int) -> None:
     """setNewLogs: GetLog fails."""
-    node = long()
-    node.stores = node.stores.delete_range(Index(5), Index(5))
+    node = leader(*[1] * (first - 2))
+    ask_for(node, "a", "b")
+    node.stores = node.stores.delete_range(Index(first + 1), Index(first + 1))
     with pytest.raises(NotEnabled):
         replicate_to(node, "n2", 2)
     assert len(only(replicate_to(node, "n2", 1)).entries) == 1

@@ -56,6 +56,14 @@ def test_compaction_deletes_nothing_behind_the_snapshot() -> None:
     assert sorted(terms(node)) == [4, 5, 6]
 
 
+def test_a_compaction_of_an_empty_log_writes_nothing() -> None:
+    node = applied(3, trailing_logs=0)
+    compact_logs(took(node), DONE)
+    assert (terms(node), node.last_log.index) == ({}, 3)
+    with pytest.raises(NotEnabled):
+        compact_logs(took(node), fails(1))
+
+
 def test_there_must_be_something_to_snapshot() -> None:
     with pytest.raises(NotEnabled):
         take_snapshot(server(1, 1))
@@ -135,12 +143,14 @@ def test_an_older_term_is_refused_and_a_newer_one_is_entered() -> None:
     assert (node.current_term, node.leader) == (5, "n2")
 
 
-def test_a_candidate_of_the_same_term_stays_a_candidate() -> None:
+@pytest.mark.parametrize("term", [2, 1000])
+def test_a_candidate_of_the_same_term_stays_a_candidate(term: int) -> None:
     """installSnapshot compares the term alone."""
-    node = server(2)
+    node = server(2, term=term)
     heartbeat_timeout(node)
     pre_elect_self(node)
-    install_snapshot(node, install(snapshot(7, 2), 2), DONE)
+    same = int(str(term))  # of great numbers another object
+    install_snapshot(node, install(snapshot(7, 2), same), DONE)
     assert node.role is Role.CANDIDATE
 
 

@@ -110,7 +110,7 @@ def heart_beat_outcomes() -> Iterator[Decision]:
 
 def transfer_codes() -> Iterator[Decision]:
     """Yield what the leader and the transferee answer in a transfer of leadership."""
-    for role, term, behind, transferee in product(Role, (2, 3), (0, 5, 6), (None, "n2")):
+    for role, term, behind, transferee in product(Role, (2, 3, 4), (0, 5, 6), (None, "n2")):
         member = replace(VOTER, role=role, transferee=transferee)
         ours = transfer_command_code(member, Term(term), behind, 5)
         yield _decide(ours, "TransferCommandCode", _as_record(member), term, behind, 5)

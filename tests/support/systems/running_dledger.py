@@ -6,14 +6,21 @@ from collections.abc import Collection
 from random import Random
 from typing import Any
 
-from raftref.dledger.runtime.client_calls import AppendEntryRequest
-
 from raftref.dledger.choices import Config, Feature, Flaw
+from raftref.dledger.client_messages import AppendEntryRequest, LeadershipTransferRequest
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.runtime.virtual import NetworkConditions, VirtualGroup
 from tests.support.systems.running_groups import NODES, leaders, start_all
+
+#: Where clients would reach the nodes.
+ADDRESSES = {node: f"127.0.0.1:{12000 + number}" for number, node in enumerate(NODES)}
+
+
+#: Files that are small enough for disks in memory.
+FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 15)
 
 
 class DLedgerGroup:
@@ -32,7 +39,7 @@ class DLedgerGroup:
         self.plan = FaultPlan(nodes=len(NODES), features=config.features | RUNNING, flaws=config.flaws, fifo=False)
 
         def make(node: str, disk: Any, random: Random, recorded: Any) -> DLedgerDriver:
-            return driver(node, NODES, disk, config, random, recorded, Settings())
+            return driver(node, ADDRESSES, disk, config, random, recorded, Settings(), FILES)
 
         self.group = VirtualGroup(NODES, make, seed, conditions)
         start_all(self.group)
@@ -65,9 +72,15 @@ class DLedgerGroup:
         return [store.entry(index).value for index in range(store.committed_index + 1)]
 
 
+def handing_over(run: DLedgerGroup, node: str, to: str) -> LeadershipTransferRequest:
+    """The request to a node to hand the leadership of its term over."""
+    return LeadershipTransferRequest(node, node, to, run.driver(node).server.member_state.curr_term)
+
+
 def leads(driver: DLedgerDriver) -> bool:
     return driver.server.is_leader
 
 
 def entry(count: int) -> AppendEntryRequest:
-    return AppendEntryRequest((f"v{count}",))
+    """A request without an address: it is for the node that is asked."""
+    return AppendEntryRequest("", f"v{count}")

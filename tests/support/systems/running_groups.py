@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,6 +25,9 @@ class Answers:
     given: list[tuple[Any, Any]] = field(default_factory=list)
 
     def ask(self, group: VirtualGroup, node: str, request: Any) -> None:
+        """Ask a node; a request without an address is for that node."""
+        if getattr(request, "dst", None) == "":
+            request = replace(request, dst=node)
         group.ask(node, request, lambda answer: self.given.append((request, answer)))
 
     def last(self) -> Any:

@@ -20,17 +20,21 @@ from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
 from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryResponse, Refusal, ResponseCode
 from raftref.dledger.messages import Index
-from raftref.dledger.runtime.client import Client, RefusedError
+from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
 from raftref.dledger.runtime.replayed_run import ReplayError, replayed
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.runtime.transport import RemotingTransport
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
 from raftref.simulation.group import Event
+
+#: Files as small as disks in memory need them: a thousand entries or so.
+SMALL_FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 15)
 
 #: The features that a node may have besides those of every node that runs.
 OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER)
@@ -76,7 +80,7 @@ def drivers(members: tuple[str, ...], features: tuple[str, ...], flaws: tuple[st
     def make(
         node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
     ) -> DLedgerDriver:
-        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded)
+        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded, storage=SMALL_FILES)
 
     return make
 
@@ -105,7 +109,7 @@ class _Client:
         """Append a value."""
         try:
             found = await self._client.append(value)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"index {found.index}, term {found.term}, position {found.pos}"
 
@@ -113,7 +117,7 @@ class _Client:
         """Return the entry at an index."""
         try:
             found = await self._client.get(Index(index))
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"{found.value} of term {found.term}"
 
@@ -121,7 +125,7 @@ class _Client:
         """Let the leader hand over to a node."""
         try:
             found = await self._client.hand_over(node_id)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"{found.code.name}, term {found.term}"
 

@@ -35,7 +35,7 @@ TIMEOUT = 3.0
 RETRY = 0.2
 
 
-class RefusedError(Exception):
+class RequestRefusedError(Exception):
     """The group did not do what was asked for. What was appended may be committed all the same if `is_uncertain`."""
 
     def __init__(self, code: ResponseCode, leader: NodeId | None = None, *, is_uncertain: bool = False) -> None:
@@ -63,22 +63,22 @@ class Client:
         self.leader: NodeId | None = None
 
     async def append(self, value: Value) -> AppendEntryResponse:
-        """Append an entry, and return its index, position and term once it is committed; raises RefusedError."""
+        """Append an entry, and return its index, position and term once it is committed; raises RequestRefusedError."""
         return await self._at_leader(lambda leader: AppendEntryRequest(leader, value), AppendEntryResponse)
 
     async def get(self, index: Index) -> Entry:
-        """Return the entry at an index of the leader's log, committed or not; raises RefusedError."""
+        """Return the entry at an index of the leader's log, committed or not; raises RequestRefusedError."""
         found = await self._at_leader(lambda leader: GetEntriesRequest(leader, index), GetEntriesResponse)
         return found.entries[0]
 
     async def transfer(self, transferee: NodeId, term: Term) -> LeadershipTransferResponse:
-        """Let the leader of a term hand over to a peer; raises RefusedError."""
+        """Let the leader of a term hand over to a peer; raises RequestRefusedError."""
         return await self._at_leader(
             lambda leader: LeadershipTransferRequest(leader, leader, transferee, term), LeadershipTransferResponse
         )
 
     async def hand_over(self, transferee: NodeId) -> LeadershipTransferResponse:
-        """Let the leader hand over to a peer, whatever its term; raises RefusedError."""
+        """Let the leader hand over to a peer, whatever its term; raises RequestRefusedError."""
         # A leader of another term than that of the request answers with its own.
         found = await self._at_leader(
             lambda leader: LeadershipTransferRequest(leader, leader, transferee, NO_TERM),
@@ -88,11 +88,11 @@ class Client:
         return await self.transfer(transferee, found.term)
 
     async def metadata(self, node: NodeId) -> MetadataResponse:
-        """Ask a node which member leads; raises RefusedError."""
+        """Ask a node which member leads; raises RequestRefusedError."""
         return _expected(await self.ask(node, MetadataRequest(node)), MetadataResponse)
 
     async def ask(self, node: NodeId, request: ClientRequest) -> Any:
-        """Ask a node, and return its answer; raises RefusedError where there is none."""
+        """Ask a node, and return its answer; raises RequestRefusedError where there is none."""
         sent = False
         try:
             async with asyncio.timeout(self._timeout):
@@ -108,10 +108,10 @@ class Client:
                 finally:
                     writer.close()
         except TimeoutError as error:
-            raise RefusedError(ResponseCode.TIMEOUT, is_uncertain=sent) from error
+            raise RequestRefusedError(ResponseCode.TIMEOUT, is_uncertain=sent) from error
         except (OSError, WireError) as error:
-            raise RefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent) from error
-        raise RefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent)
+            raise RequestRefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent) from error
+        raise RequestRefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent)
 
     async def _at_leader(
         self, request: Callable[[NodeId], ClientRequest], kind: type[A], *, any_code: bool = False
@@ -122,7 +122,7 @@ class Client:
             try:
                 answer = await self.ask(leader, request(leader))
                 return answer if any_code and isinstance(answer, kind) else _expected(answer, kind)
-            except RefusedError as error:
+            except RequestRefusedError as error:
                 self.leader = error.leader if error.leader in self._addresses else None
                 again = error.code is ResponseCode.NOT_LEADER or not error.is_uncertain
                 if error.code not in _ELSEWHERE or not again or attempt * RETRY > self._timeout:
@@ -137,13 +137,13 @@ class Client:
             for node in self._addresses:
                 try:
                     leader = (await self.metadata(node)).leader_id
-                except RefusedError:
+                except RequestRefusedError:
                     continue
                 if leader in self._addresses:
                     self.leader = leader
                     return leader
             if asyncio.get_running_loop().time() > end:
-                raise RefusedError(ResponseCode.NOT_LEADER)
+                raise RequestRefusedError(ResponseCode.NOT_LEADER)
             await asyncio.sleep(RETRY)
 
 
@@ -153,11 +153,11 @@ _ELSEWHERE = frozenset({ResponseCode.NOT_LEADER, ResponseCode.NETWORK_ERROR, Res
 
 def _expected(answer: Any, kind: type[A]) -> A:
     if isinstance(answer, Refusal):
-        raise RefusedError(answer.code, answer.leader_id)
+        raise RequestRefusedError(answer.code, answer.leader_id)
     code = getattr(answer, "code", ResponseCode.SUCCESS)
     if code is not ResponseCode.SUCCESS:
         uncertain = code in (ResponseCode.TERM_CHANGED, ResponseCode.WAIT_QUORUM_ACK_TIMEOUT)
-        raise RefusedError(code, getattr(answer, "leader_id", None), is_uncertain=uncertain)
+        raise RequestRefusedError(code, getattr(answer, "leader_id", None), is_uncertain=uncertain)
     if not isinstance(answer, kind):
-        raise RefusedError(ResponseCode.UNEXPECTED_ARGUMENT)
+        raise RequestRefusedError(ResponseCode.UNEXPECTED_ARGUMENT)
     return answer

@@ -57,6 +57,7 @@ from raftref.dledger.state import NOBODY_WAITS, Role
 from raftref.dledger.steps import Abandoned, Effects
 from raftref.dledger.storage import FileLedgerStore, TermFile
 from raftref.dledger.storage.entry_coder import EntryHeader
+from raftref.dledger.storage.storage_config import DEFAULT_STORAGE, StorageConfig
 from raftref.runtime.driver import START, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds, Timers
 
 #: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
@@ -110,6 +111,7 @@ class DLedgerDriver(Driver):
         random: Random,
         recorded: Callable[[NodeStep], None],
         settings: Settings = DEFAULTS,
+        storage: StorageConfig = DEFAULT_STORAGE,
     ) -> None:
         """Make the driver of a node whose process has not come up yet.
 
@@ -121,10 +123,13 @@ class DLedgerDriver(Driver):
             random: Draws the intervals between votes.
             recorded: Called with each step, before anything that it asks for leaves the node.
             settings: Its times.
+            storage: The sizes of its files.
         """
         super().__init__(node_id, recorded)
         config = replace(config, features=config.features | RUNNING)
-        self.server = RunningServer(node_id, tuple(members), config, lambda choices: FileLedgerStore(disk, choices))
+        self.server = RunningServer(
+            node_id, tuple(members), config, lambda choices: FileLedgerStore(disk, choices, storage=storage)
+        )
         self._addresses = dict(members)
         self.settings = settings
         self._random = random

@@ -3,6 +3,10 @@
 A node records its own steps alone, and knows nothing of calls that others have given up, nor of its own death. Taken
 again in their order, by the same core, the steps give whole events; whatever a node showed otherwise than the group
 does is a mistake of the node's driver or of its files, and refused.
+
+Two things that a published node does are no steps of the spec, and refused as well. A loss of power may take the files
+of term and vote, and of the checkpoint, which are never forced. And a follower deals with an APPEND after a gap whose
+sender has died: in the spec nobody awaits that answer any more, and the request stays (RepeatedPush).
 """
 
 from __future__ import annotations
@@ -62,7 +66,7 @@ class _Replay:
         self._cluster = _ListenedCluster(plan)
         self._steps = iter(steps)
         #: Steps that have been looked at, and not taken yet.
-        self._ahead: deque[NodeStep] = deque()
+        self._lookahead: deque[NodeStep] = deque()
         if listen is not None:
             self._cluster.listener = listen(self._cluster)
         self._started: set[str] = set()
@@ -70,19 +74,19 @@ class _Replay:
     def events(self) -> Iterator[Event]:
         """Take all steps, with those that they stand for; yield their events."""
         while (step := next(self._later(), None)) is not None:
-            self._ahead.popleft()
+            self._lookahead.popleft()
             yield from self._take(step)
 
     def _later(self) -> Iterator[NodeStep]:
         """Yield the steps that are not taken yet, as far as they are asked for."""
         number = 0
         while True:
-            if number == len(self._ahead):
+            if number == len(self._lookahead):
                 step = next(self._steps, None)
                 if step is None:
                     return
-                self._ahead.append(step)
-            yield self._ahead[number]
+                self._lookahead.append(step)
+            yield self._lookahead[number]
             number += 1
 
     def _take(self, step: NodeStep) -> Iterator[Event]:

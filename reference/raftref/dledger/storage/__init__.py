@@ -10,6 +10,7 @@ from raftref.disks.disk import Disk, DiskError, FileName
 from raftref.disks.simulated_disk import SimulatedDisk, Stopped
 from raftref.dledger.storage.file_ledger_store import FileLedgerStore
 from raftref.dledger.storage.property_files import CheckPointFile, TermFile
+from raftref.dledger.storage.storage_config import StorageConfig
 
 __all__ = [
     "CheckPointFile",
@@ -20,5 +21,6 @@ __all__ = [
     "FileName",
     "SimulatedDisk",
     "Stopped",
+    "StorageConfig",
     "TermFile",
 ]

@@ -6,55 +6,63 @@ from raftref.disks.disk import Disk, DiskError, FileName
 
 
 class MappedFile:
-    """A file of a fixed capacity, mapped into memory.
+    """A file of a fixed size, mapped into memory; it is one of a list, and has the bytes from `from_offset` on.
 
     The next bytes go to `write_position`; those behind it cannot be selected, and stay in the file. Up to
-    `flushed_position` the file is taken as forced, which is not always so: see `truncate_offset`.
+    `flushed_position` the file is taken as forced, which is not always so: see `set_positions`. What lies before
+    `start_position` is not of the list.
 
-    Source: DefaultMmapFile; MmapFileList, with this one file.
+    Source: DefaultMmapFile.
     """
 
-    def __init__(self, disk: Disk, name: FileName, capacity: int) -> None:
+    def __init__(self, disk: Disk, folder: FileName, from_offset: int, file_size: int) -> None:
         """Take a file, which need not exist yet.
 
         Args:
             disk: The disk it lies on.
-            name: Its name there.
-            capacity: The number of bytes it can hold. On the disk it is as long as was written; behind that the
-                mapping reads zeros.
+            folder: Its folder there; its name is the offset in 20 digits.
+            from_offset: The offset in the list at which it begins.
+            file_size: Its size in bytes. A file that is shorter on the disk is mapped as if zeros followed.
+
+        Source: DLedgerUtils.offset2FileName.
         """
         self._disk = disk
-        self._name = name
-        self.capacity = capacity
+        self.name = f"{folder}/{from_offset:020}"
+        self.from_offset = from_offset
+        self.file_size = file_size
+        self.start_position = 0
         self.write_position = 0
         self.flushed_position = 0
 
     @property
-    def exists(self) -> bool:
-        """Whether anything was ever written."""
-        return self._disk.size(self._name) is not None
+    def tail_offset(self) -> int:
+        """The offset at which the next file begins."""
+        return self.from_offset + self.file_size
 
-    def load(self) -> None:
-        """Count all of the file as written and forced, as before a scan.
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing can be written behind the write position."""
+        return self.write_position == self.file_size
 
-        Source: MmapFileList.doLoad.
+    def preallocate(self) -> None:
+        """Give the file its size on the disk, in one step. Zeros take no space where the file system knows holes.
+
+        Source: FileChannel.map, which lengthens the file.
         """
-        self.truncate_offset(self.capacity if self.exists else 0)
+        self._disk.truncate(self.name, self.file_size)
 
-    def append(self, data: bytes) -> int:
-        """Write bytes at the write position and return that position.
+    def append(self, data: bytes) -> None:
+        """Write bytes at the write position.
 
         Raises:
-            DiskError: The file is full.
+            DiskError: They do not fit.
 
-        Source: MmapFileList.append, DefaultMmapFile.appendMessage.
+        Source: DefaultMmapFile.appendMessage.
         """
-        position = self.write_position
-        if position + len(data) > self.capacity:
-            raise DiskError(f"{self._name} is full: {position} and {len(data)} of {self.capacity} bytes")
-        self._disk.write(self._name, position, data)
-        self.write_position = position + len(data)
-        return position
+        if self.write_position + len(data) > self.file_size:
+            raise DiskError(f"{self.name} is full: {self.write_position} and {len(data)} of {self.file_size} bytes")
+        self._disk.write(self.name, self.write_position, data)
+        self.write_position += len(data)
 
     def select(self, position: int, size: int) -> bytes:
         """Return `size` bytes that lie before the write position.
@@ -64,9 +72,13 @@ class MappedFile:
 
         Source: DefaultMmapFile.selectMappedBuffer.
         """
-        if position < 0 or size < 0 or position + size > self.write_position:
-            raise DiskError(f"{self._name} has no {size} bytes at {position}: it is written to {self.write_position}")
+        self.check_selection(position, size)
         return self.mapped(position, size)
+
+    def check_selection(self, position: int, size: int) -> None:
+        """Raise DiskError unless these bytes can be selected."""
+        if position < 0 or size < 0 or position + size > self.write_position:
+            raise DiskError(f"{self.name} has no {size} bytes at {position}: it is written to {self.write_position}")
 
     def mapped(self, position: int, size: int) -> bytes:
         """Return `size` bytes of the mapping, written or not.
@@ -76,24 +88,19 @@ class MappedFile:
 
         Source: DefaultMmapFile.sliceByteBuffer.
         """
-        if position < 0 or size < 0 or position + size > self.capacity:
-            raise DiskError(f"{self._name} ends at {self.capacity}, before {size} bytes at {position}")
-        return self._disk.read(self._name, position, size).ljust(size, b"\0")
+        if position < 0 or size < 0 or position + size > self.file_size:
+            raise DiskError(f"{self.name} ends at {self.file_size}, before {size} bytes at {position}")
+        return self._disk.read(self.name, position, size).ljust(size, b"\0")
 
-    def truncate_offset(self, offset: int) -> None:
+    def set_positions(self, position: int) -> None:
         """Move the write position, back or forward. The bytes behind it stay (TruncatedTail).
 
         Everything before it counts as forced from now on, whether it ever was or not: only after another
         write does `flush` force the file again.
 
-        Raises:
-            DiskError: It would lie outside the file.
-
         Source: MmapFileList.truncateOffset.
         """
-        if not 0 <= offset <= self.capacity:
-            raise DiskError(f"{self._name} cannot go on at {offset}: it holds {self.capacity} bytes")
-        self.write_position = self.flushed_position = offset
+        self.write_position = self.flushed_position = position
 
     @property
     def is_flushed(self) -> bool:
@@ -103,13 +110,22 @@ class MappedFile:
     def flush(self) -> None:
         """Force the file, if it was written to since it last counted as forced.
 
-        Source: MmapFileList.flush, DefaultMmapFile.flush and isAbleToFlush.
+        Source: DefaultMmapFile.flush and isAbleToFlush.
         """
         if not self.is_flushed:
-            self._disk.force(self._name)
+            self._disk.force(self.name)
             self.flushed_position = self.write_position
 
     def drop_tail(self) -> None:
-        """Cut off what lies behind the write position. DLedger never does."""
-        if self.exists:
-            self._disk.truncate(self._name, self.write_position)
+        """Let zeros stand behind the write position, in two steps. DLedger never does."""
+        if not self.is_full:
+            self._disk.truncate(self.name, self.write_position)
+            self.preallocate()
+
+    def modified(self) -> float:
+        """Return when the file was last written to. Source: DefaultMmapFile.getLastModifiedTimestamp."""
+        return self._disk.modified(self.name)
+
+    def destroy(self) -> None:
+        """Delete the file. Source: DefaultMmapFile.destroy."""
+        self._disk.delete(self.name)

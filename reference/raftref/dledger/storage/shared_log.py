@@ -1,4 +1,4 @@
-"""A log as a value that never changes, and of which the next one is made in constant time."""
+"""A log as a value that never changes, from which the next one is made in constant time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raftref.dledger.messages import Entry
 class SharedLog(Sequence[Entry | None]):
     """The entries of a log by their indexes, None where none can be read; like a tuple it never changes.
 
-    Logs of which one goes on where another ends share one list: each knows only how much of it is its own, so that
+    A log and the one that goes on where it ends share one list: each knows only how much of it is its own, so that
     `appended` takes constant time. Measured: a tuple with one entry more took 12 microseconds at 10,000 entries, and
     0.3 to 2.5 milliseconds at 100,000, more than the write itself. Entries below `first` are gone, and take no memory.
     """

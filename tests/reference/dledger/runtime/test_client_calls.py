@@ -3,65 +3,66 @@
 from __future__ import annotations
 
 import pytest
-from raftref.dledger.runtime.client_calls import (
-    AppendEntryRequest,
-    ClientCode,
-    GetEntriesRequest,
-    LeadershipTransferRequest,
-    MetadataRequest,
-)
 
 from raftref.dledger import state
 from raftref.dledger.choices import Feature
+from raftref.dledger.client_messages import (
+    AppendEntryRequest,
+    BatchAppendEntryRequest,
+    GetEntriesRequest,
+    LeadershipTransferRequest,
+    MetadataRequest,
+    ResponseCode,
+)
 from raftref.dledger.messages import Index
-from tests.support.systems.running_dledger import DLedgerGroup, entry
-from tests.support.systems.running_groups import NODES, Answers, ask
+from tests.support.systems.running_dledger import ADDRESSES, DLedgerGroup, entry, handing_over
+from tests.support.systems.running_groups import Answers, ask
 
 
 def test_an_entry_is_answered_with_its_place_and_can_be_read() -> None:
     run = DLedgerGroup(1)
     leader = run.elect()
     answer = ask(run.group, leader, entry(1))
-    assert (answer.code, answer.leader_id, answer.index, answer.term) == (ClientCode.SUCCESS, leader, 0, 1)
+    assert (answer.code, answer.leader_id, answer.index, answer.term) == (ResponseCode.SUCCESS, leader, 0, 1)
     assert answer.pos == 0
-    found = ask(run.group, leader, GetEntriesRequest(Index(0)))
-    assert (found.code, found.entry.value) == (ClientCode.SUCCESS, "v1")
-    assert ask(run.group, leader, GetEntriesRequest(Index(1))).code == ClientCode.INDEX_OUT_OF_RANGE
+    found = ask(run.group, leader, GetEntriesRequest("", Index(0)))
+    assert [each.value for each in found.entries] == ["v1"]
+    assert ask(run.group, leader, GetEntriesRequest("", Index(1))).code == ResponseCode.INDEX_OUT_OF_RANGE
 
 
 def test_a_follower_refuses_and_names_the_leader() -> None:
     run = DLedgerGroup(1)
     leader = run.elect()
-    for request in (entry(1), GetEntriesRequest(Index(0))):
+    for request in (entry(1), GetEntriesRequest("", Index(0))):
         answer = ask(run.group, run.followers[0], request)
-        assert (answer.code, answer.leader_id) == (ClientCode.NOT_LEADER, leader)
+        assert (answer.code, answer.leader_id) == (ResponseCode.NOT_LEADER, leader)
 
 
 def test_any_node_names_the_leader_and_the_members() -> None:
     run = DLedgerGroup(1)
     leader = run.elect()
-    answer = ask(run.group, run.followers[0], MetadataRequest())
-    assert (answer.leader_id, answer.members, answer.term) == (leader, NODES, 1)
+    answer = ask(run.group, run.followers[0], MetadataRequest(""))
+    assert (answer.leader_id, answer.peers) == (leader, ADDRESSES)
 
 
 def test_a_request_for_another_node_is_refused() -> None:
     run = DLedgerGroup(1)
     leader = run.elect()
-    answer = ask(run.group, leader, AppendEntryRequest(("a",), remote_id=run.followers[0]))
-    assert answer.code == ClientCode.UNKNOWN_MEMBER
+    answer = ask(run.group, leader, AppendEntryRequest(run.followers[0], "a"))
+    assert answer.code == ResponseCode.UNKNOWN_MEMBER
 
 
 def test_an_empty_batch_is_refused() -> None:
     run = DLedgerGroup(1, features={Feature.BATCHES})
     leader = run.elect()
-    assert ask(run.group, leader, AppendEntryRequest(())).code == ClientCode.REQUEST_WITH_EMPTY_BODYS
+    assert ask(run.group, leader, BatchAppendEntryRequest("", ())).code == ResponseCode.REQUEST_WITH_EMPTY_BODYS
 
 
 def test_a_client_that_waits_too_long_for_a_quorum_is_answered_and_its_entry_may_be_committed_later() -> None:
     run = DLedgerGroup(1)
     leader = run.elect()
     run.group.partition([leader])
-    assert ask(run.group, leader, entry(1), 3.0).code == ClientCode.WAIT_QUORUM_ACK_TIMEOUT
+    assert ask(run.group, leader, entry(1), 3.0).code == ResponseCode.WAIT_QUORUM_ACK_TIMEOUT
     run.group.heal()
     run.group.run_until(run.group.now + 4)
     assert run.committed(leader) == ["v1"]
@@ -78,13 +79,13 @@ def test_a_client_of_a_leader_that_is_deposed_hears_of_it_once_that_node_leads_a
     run.group.run_until(run.group.now + 12)
     run.group.heal()
     run.group.run_until(run.group.now + 10)
-    assert ClientCode.TERM_CHANGED not in {answer.code for _, answer in answers.given}
+    assert ResponseCode.TERM_CHANGED not in {answer.code for _, answer in answers.given}
     if run.leader != first:
-        assert ask(run.group, run.leader, LeadershipTransferRequest(first), 3.0).code == ClientCode.SUCCESS
+        assert ask(run.group, run.leader, handing_over(run, run.leader, first), 3.0).code == ResponseCode.SUCCESS
     run.group.run_until(run.group.now + 1)
     assert {answer.code for _, answer in answers.given} == {
-        ClientCode.TERM_CHANGED,
-        ClientCode.WAIT_QUORUM_ACK_TIMEOUT,
+        ResponseCode.TERM_CHANGED,
+        ResponseCode.WAIT_QUORUM_ACK_TIMEOUT,
     }
 
 
@@ -96,15 +97,15 @@ def test_a_leader_for_whose_entries_too_many_wait_takes_no_more(monkeypatch: pyt
     for count in range(5):
         answers.ask(run.group, leader, entry(count))
     run.group.run_until(run.group.now + 0.1)
-    assert [answer.code for _, answer in answers.given] == [ClientCode.LEADER_PENDING_FULL] * 2
+    assert [answer.code for _, answer in answers.given] == [ResponseCode.LEADER_PENDING_FULL] * 2
 
 
 def test_a_leadership_is_handed_over_to_the_peer_that_is_named() -> None:
     run = DLedgerGroup(1)
     first = run.elect()
     to = run.followers[1]
-    assert ask(run.group, first, entry(1)).code == ClientCode.SUCCESS
-    assert ask(run.group, first, LeadershipTransferRequest(to), 3.0).code == ClientCode.SUCCESS
+    assert ask(run.group, first, entry(1)).code == ResponseCode.SUCCESS
+    assert ask(run.group, first, handing_over(run, first, to), 3.0).code == ResponseCode.SUCCESS
     assert run.leader == to
 
 
@@ -112,21 +113,21 @@ def test_while_a_leader_hands_over_it_takes_no_entry() -> None:
     run = DLedgerGroup(1)
     leader, answers = run.elect(), Answers()
     run.group.pause(run.followers[0])
-    for request in (LeadershipTransferRequest(run.followers[0]), entry(1)):
+    for request in (handing_over(run, leader, run.followers[0]), AppendEntryRequest(leader, "v1")):
         run.driver(leader).on_client(
             run.group.now, lambda answer, r=request: answers.given.append((r, answer)), request
         )
     run.group.run_until(run.group.now + 4)
     by_request = {type(request): answer.code for request, answer in answers.given}
     assert by_request == {
-        AppendEntryRequest: ClientCode.LEADER_TRANSFERRING,
-        LeadershipTransferRequest: "NETWORK_ERROR",
+        AppendEntryRequest: ResponseCode.LEADER_TRANSFERRING,
+        LeadershipTransferRequest: ResponseCode.NETWORK_ERROR,
     }
 
 
 def test_a_leadership_is_not_handed_over_to_a_stranger_or_by_a_follower() -> None:
     run = DLedgerGroup(1)
     leader = run.elect()
-    assert ask(run.group, leader, LeadershipTransferRequest("n9")).code == ClientCode.UNKNOWN_MEMBER
+    assert ask(run.group, leader, handing_over(run, leader, "n9")).code == ResponseCode.UNKNOWN_MEMBER
     follower, other = run.followers
-    assert ask(run.group, follower, LeadershipTransferRequest(other)).code == ClientCode.NOT_LEADER
+    assert ask(run.group, follower, handing_over(run, follower, other)).code == ResponseCode.NOT_LEADER

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 import raftref
 from raftref.dledger.messages import Entry, Index, Term
-from raftref.dledger.storage import DirectoryDisk, Disk, DiskError, FileLedgerStore, SimulatedDisk, Stopped
+from raftref.dledger.storage import (
+    DirectoryDisk,
+    Disk,
+    DiskError,
+    FileLedgerStore,
+    SimulatedDisk,
+    Stopped,
+    StorageConfig,
+)
 from raftref.dledger.storage.entry_coder import BODY_OFFSET, INDEX_UNIT_SIZE
 from raftref.dledger.storage.entry_files import DATA_FILE, INDEX_FILE
 from raftref.dledger.store import Log
@@ -26,10 +34,12 @@ def entry(term: int, value: str) -> Entry:
 A1, B1, C1, X2, Y2 = entry(1, "a"), entry(1, "b"), entry(1, "c"), entry(2, "x"), entry(2, "y")
 #: The size of each of these in the data file.
 SIZE = BODY_OFFSET + 1
+#: Files as small as a disk in memory should have.
+SMALL = StorageConfig(mapped_file_size_for_entry_data=4096, mapped_file_size_for_entry_index=4096)
 
 
 def store(disk: Disk, *log: Entry) -> FileLedgerStore:
-    made = FileLedgerStore(disk)
+    made = FileLedgerStore(disk, storage=SMALL)
     for each in log:
         made.append(each)
     return made
@@ -37,9 +47,14 @@ def store(disk: Disk, *log: Entry) -> FileLedgerStore:
 
 def recovered(disk: Disk, *, checks_body_crc: bool = False, curr_term: int = 2) -> FileLedgerStore:
     """Another process starts on the same files."""
-    made = FileLedgerStore(disk, checks_body_crc=checks_body_crc)
+    made = FileLedgerStore(disk, storage=SMALL, checks_body_crc=checks_body_crc)
     made.startup(curr_term=Term(curr_term))
     return made
+
+
+def written_size(disk: SimulatedDisk, name: str) -> int:
+    """The bytes of a file up to the last that is not zero."""
+    return len(disk.files()[name].rstrip(b"\0"))
 
 
 class TestKill:
@@ -58,7 +73,7 @@ class TestKill:
     def test_a_store_that_was_not_started_up_knows_nothing(self) -> None:
         disk = SimulatedDisk()
         store(disk, A1)
-        assert FileLedgerStore(disk).log == ()
+        assert FileLedgerStore(disk, storage=SMALL).log == ()
 
     def test_the_end_in_the_checkpoint_is_not_believed(self) -> None:
         disk = SimulatedDisk()
@@ -158,7 +173,7 @@ class TestLostPower:
         held.append(B1)
         disk.lose_power(writes=[0])
         again = recovered(disk)
-        assert (again.log, disk.size(INDEX_FILE)) == ((A1, B1), 2 * INDEX_UNIT_SIZE)
+        assert (again.log, written_size(disk, INDEX_FILE)) == ((A1, B1), 2 * INDEX_UNIT_SIZE)
 
     def test_behind_data_that_was_lost_the_scan_finds_nothing(self) -> None:
         disk = SimulatedDisk()
@@ -256,7 +271,7 @@ class TestDamage:
     def test_a_damaged_body_goes_unnoticed_unless_repaired(self, damaged: int) -> None:
         """As published the CRC is 0, and nobody looks at it."""
         disk = SimulatedDisk()
-        made = FileLedgerStore(disk, checks_body_crc=True)
+        made = FileLedgerStore(disk, storage=SMALL, checks_body_crc=True)
         for each in (A1, B1, C1):
             made.append(each)
         disk.write(DATA_FILE, SIZE + damaged, b"?")
@@ -279,8 +294,8 @@ class TestDamage:
     def test_a_write_torn_by_a_loss_of_power_comes_back_torn_unless_repaired(self) -> None:
         for checks_body_crc, log in ((False, (entry(1, "l" * 16 + "\0" * 64),)), (True, ())):
             disk = SimulatedDisk(sector_bytes=64)
-            FileLedgerStore(disk, checks_body_crc=checks_body_crc).append(entry(1, "l" * 80))
-            disk.lose_power(names=2, writes=[0])
+            FileLedgerStore(disk, storage=SMALL, checks_body_crc=checks_body_crc).append(entry(1, "l" * 80))
+            disk.lose_power(names=2, writes=[0, 1])
             assert recovered(disk, checks_body_crc=checks_body_crc).log == log
 
     def test_an_index_file_that_is_damaged_or_gone_is_written_anew(self) -> None:
@@ -333,7 +348,8 @@ class TestPositions:
         held = store(disk, A1)
         with pytest.raises(DiskError, match="at 49 and not at 50"):
             held.append(B1, pos=50)
-        assert (held.log, disk.size(DATA_FILE), disk.size(INDEX_FILE)) == ((A1,), 2 * SIZE, INDEX_UNIT_SIZE)
+        sizes = (written_size(disk, DATA_FILE), written_size(disk, INDEX_FILE))
+        assert (held.log, sizes) == ((A1,), (2 * SIZE, INDEX_UNIT_SIZE))
 
     def test_an_entry_behind_one_that_lies_elsewhere_is_lost_with_the_process(self) -> None:
         disk = SimulatedDisk()
@@ -365,13 +381,161 @@ class TestPositions:
         held.truncate(Index(1), B1, pos=SIZE + 5)
         held.truncate(Index(1), B1)
         held.append(C1)
-        assert disk.size(DATA_FILE) == 3 * SIZE + 5
+        assert written_size(disk, DATA_FILE) == 3 * SIZE + 5
 
-    def test_nothing_is_written_past_the_capacity_of_the_file(self) -> None:
+    def test_a_truncate_to_a_position_that_no_file_has_lets_the_log_begin_there(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk, A1)
+        held.truncate(Index(7), B1, pos=2**40)
+        assert (held.begin_index, held.end_index, held.entry(Index(7))) == (7, 7, B1)
+        assert disk.names("data") == [f"data/{2**40:020}"]
+        held.append(C1)
+        again = recovered(disk)
+        assert (again.begin_index, again.log) == (7, held.log)
+
+    def test_a_log_that_begins_within_a_file_is_lost_with_the_process(self) -> None:
+        disk = SimulatedDisk()
+        held = store(disk)
+        held.truncate(Index(7), B1, pos=700)
+        assert (held.begin_index, held.entry(Index(7))) == (7, B1)
+        assert recovered(disk).log == ()
+
+    @pytest.mark.parametrize("pos", [-1, 2**63])
+    def test_no_file_can_have_some_positions(self, pos: int) -> None:
         held = store(SimulatedDisk(), A1)
         with pytest.raises(DiskError, match="cannot go on"):
-            held.truncate(Index(1), B1, pos=2**40)
+            held.truncate(Index(1), B1, pos=pos)
         assert held.log == (A1,)
+
+
+#: Two entries in a data file, whose rest is blank; two units in an index file.
+TWO = StorageConfig(mapped_file_size_for_entry_data=2 * SIZE + 30, mapped_file_size_for_entry_index=2 * INDEX_UNIT_SIZE)
+FILE = TWO.mapped_file_size_for_entry_data
+
+
+class TestManyFiles:
+    """An entry that does not fit goes to the next file."""
+
+    def store(self, disk: Disk, *log: Entry) -> FileLedgerStore:
+        made = FileLedgerStore(disk, storage=TWO)
+        made.startup(curr_term=Term(2))
+        for each in log:
+            made.append(each)
+        return made
+
+    def test_every_file_has_the_configured_length_from_the_begin(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, A1, B1, C1)
+        assert {name: len(content) for name, content in disk.files().items()} == {
+            f"data/{0:020}": FILE,
+            f"data/{FILE:020}": FILE,
+            f"index/{0:020}": 64,
+            f"index/{64:020}": 64,
+        }
+
+    def test_the_rest_of_a_file_that_is_left_is_blank(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, A1, B1, C1)
+        assert disk.files()[DATA_FILE][2 * SIZE :] == bytes.fromhex("ffffffff0000001e") + bytes(22)
+
+    def test_an_entry_must_leave_space_for_a_blank(self) -> None:
+        left = FILE - SIZE
+        for length, file_count in ((left - BODY_OFFSET - 8, 1), (left - BODY_OFFSET - 7, 2)):
+            disk = SimulatedDisk()
+            self.store(disk, A1, entry(1, "b" * length))
+            assert len(disk.names("data")) == file_count
+
+    def test_an_entry_that_fits_into_no_file_is_refused(self) -> None:
+        held = self.store(SimulatedDisk(), A1)
+        with pytest.raises(DiskError):
+            held.append(entry(1, "b" * FILE))
+        assert held.log == (A1,)
+
+    def test_a_log_of_many_files_comes_back(self) -> None:
+        disk = SimulatedDisk()
+        held = self.store(disk, A1, B1, C1, A1, B1, C1, A1, X2, Y2)
+        again = self.store(disk)
+        assert (again.log, again.begin_index, again.end_term) == (held.log, 0, 2)
+        assert again.append(Y2) == 9
+
+    def test_damage_before_the_third_last_file_is_not_met_by_the_scan(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, *[A1, B1] * 5)
+        disk.write(f"data/{FILE:020}", 0, b"?")
+        assert self.store(disk).log == (A1, B1, None, B1, A1, B1, A1, B1, A1, B1)
+
+    def test_the_scan_begins_before_a_file_whose_first_entry_is_not_what_the_index_says(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, *[A1, B1] * 5)
+        disk.write(f"index/{2 * 64:020}", 12, b"?")
+        files = disk.files()
+        assert len(self.store(disk).log) == 10
+        assert disk.files()[f"index/{2 * 64:020}"] != files[f"index/{2 * 64:020}"]
+
+    def test_a_log_that_ends_far_before_the_last_file_is_not_opened(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, *[A1, B1] * 5)
+        disk.write(f"data/{2 * FILE:020}", SIZE, b"?")
+        with pytest.raises(DiskError, match="check them"):
+            self.store(disk)
+
+    def test_files_that_do_not_follow_one_another_are_not_opened(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, *[A1, B1] * 3)
+        disk.delete(f"data/{FILE:020}")
+        with pytest.raises(DiskError, match="does not follow"):
+            self.store(disk)
+
+    def test_a_file_that_is_too_long_is_not_opened_and_a_short_one_is_lengthened(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, A1)
+        disk.truncate(DATA_FILE, SIZE)
+        assert self.store(disk).log == (A1,)
+        assert disk.size(DATA_FILE) == FILE
+        disk.truncate(DATA_FILE, FILE + 1)
+        with pytest.raises(DiskError, match="configured length"):
+            self.store(disk)
+
+    def test_a_file_whose_name_is_no_offset_is_passed_over(self) -> None:
+        disk = SimulatedDisk()
+        self.store(disk, A1)
+        disk.write("data/notes", 0, b"mine")
+        assert self.store(disk).log == (A1,)
+
+    def test_a_truncate_deletes_the_files_behind(self) -> None:
+        disk = SimulatedDisk()
+        held = self.store(disk, *[A1, B1] * 3)
+        held.truncate(Index(1), X2)
+        assert (held.log, disk.names("data"), len(disk.names("index"))) == ((A1, X2), [DATA_FILE], 1)
+
+    def test_each_flush_forces_one_file_and_force_all_of_them(self) -> None:
+        for calls, log in ((["flush"], (A1, B1)), (["flush", "flush"], (A1, B1, C1)), (["force"], (A1, B1, C1))):
+            disk = SimulatedDisk()
+            held = self.store(disk, A1, B1, C1)
+            for call in calls:
+                getattr(held, call)()
+            assert held.is_forced == (len(log) == 3)
+            disk.lose_power()
+            assert self.store(disk).log == log
+
+    @pytest.mark.parametrize("steps", range(7))
+    def test_a_process_that_dies_where_files_change_comes_back(self, steps: int) -> None:
+        disk = SimulatedDisk()
+        held = self.store(disk, A1, B1)
+        disk.stop_after(steps)
+        try:
+            held.append(C1)
+        except Stopped:
+            assert steps < 5
+        disk.kill()
+        again = self.store(disk)
+        assert again.log == ((A1, B1, C1) if steps >= 3 else (A1, B1))
+        assert again.append(Y2) == len(again.log) - 1
+
+    @pytest.mark.parametrize("sizes", [(0, 32), (48, 0), (48, 33)])
+    def test_some_lengths_make_no_sense(self, sizes: tuple[int, int]) -> None:
+        with pytest.raises(ValueError, match="cannot hold"):
+            StorageConfig(*sizes)
 
 
 def test_a_negative_index_cannot_be_truncated_to() -> None:
@@ -412,7 +576,9 @@ def imports(file: Path) -> set[str]:
 
 def test_neither_core_nor_simulation_knows_of_files() -> None:
     files = [*(PACKAGE / "simulation").rglob("*.py"), *(PACKAGE / "dledger").rglob("*.py")]
-    others = [file for file in files if file.parent.name not in ("storage", "runtime")]
+    # The wire shares the form of an entry's header with the files.
+    wire = {"client_messages.py", "wire.py", "wire_answers.py", "wire_fields.py"}
+    others = [file for file in files if file.parent.name not in ("storage", "runtime") and file.name not in wire]
     assert len(others) > 30
     for file in others:
         assert not any(module.startswith("raftref.dledger.storage") for module in imports(file)), file

@@ -14,11 +14,13 @@ import zlib
 from typing import Any
 
 from raftref.dledger.messages import Entry, Index, Term
-from raftref.dledger.storage import DiskError, FileLedgerStore, SimulatedDisk
+from raftref.dledger.storage import DiskError, FileLedgerStore, SimulatedDisk, StorageConfig
 from raftref.dledger.storage.entry_files import DATA_FILE, INDEX_FILE
-from raftref.dledger.storage.mapped_file import MappedFile
+from raftref.dledger.storage.mapped_file_list import MappedFileList
 from tests.support.places import TESTS
 
+#: No recorded log is as long.
+STORAGE = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 16)
 RECORDING = TESTS / "recorded" / "dledger-0.2.7-store.ndjson"
 
 
@@ -27,7 +29,7 @@ class Replay:
 
     def __init__(self) -> None:
         self.disk = SimulatedDisk()
-        self.store = FileLedgerStore(self.disk)
+        self.store = FileLedgerStore(self.disk, storage=STORAGE)
 
     def take(self, call: str, args: list[Any]) -> bool:
         """Make a call; return whether it was done."""
@@ -57,7 +59,7 @@ class Replay:
         self.store.flush()
 
     def recover(self) -> None:
-        self.store = FileLedgerStore(self.disk)
+        self.store = FileLedgerStore(self.disk, storage=STORAGE)
         self.store.startup(curr_term=Term(0))
 
     def damage(self, file: str, offset: int, byte: int) -> None:
@@ -83,8 +85,8 @@ class Replay:
         return None if content is None else zlib.crc32(content.rstrip(b"\0"))
 
 
-def positions(file: MappedFile) -> list[int]:
-    return [file.write_position, file.flushed_position]
+def positions(files: MappedFileList) -> list[int]:
+    return [files.files[-1].write_position, files.files[-1].flushed_position] if files.files else [0, 0]
 
 
 def test_every_call_leaves_the_files_as_the_real_store_left_them() -> None:

@@ -10,7 +10,7 @@ from raftref.dledger.messages import Entry, Term
 from raftref.dledger.storage.shared_log import SharedLog
 
 ENTRIES = st.none() | st.sampled_from([Entry(Term(1), value) for value in "abc"])
-#: Of which log, counted back, the next one is made, and how.
+#: The log from which the next one is made, counted back, and how.
 STEPS = st.lists(st.tuples(st.integers(0, 5), st.one_of(ENTRIES, st.integers(0, 6)), st.booleans()), max_size=12)
 
 

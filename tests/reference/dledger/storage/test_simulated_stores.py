@@ -12,10 +12,11 @@ from raftref.dledger.choices import Config
 from raftref.dledger.messages import NodeId
 from raftref.dledger.simulation import Cluster, Event, FaultPlan, Schedule
 from raftref.dledger.state import Role
-from raftref.dledger.storage import FileLedgerStore, SimulatedDisk, TermFile
+from raftref.dledger.storage import FileLedgerStore, SimulatedDisk, StorageConfig, TermFile
 from raftref.dledger.store import LedgerStore
 from tests.support.sampling import sampled
 
+SMALL = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 16)
 #: More crashes and checkpoints than ordinary life has. What power takes, the disk decides, not the plan.
 LIVELY = FaultPlan(power_loss=0, crash=0.008, restart=0.05, check_point=0.03, step_down=0.004, events=600)
 PLANS = {"bag": LIVELY, "fifo": replace(LIVELY, fifo=True), "repaired": replace(LIVELY, flaws=frozenset())}
@@ -33,7 +34,7 @@ class Both(Cluster):
 
         def new_store(config: Config) -> LedgerStore:
             disks.append(SimulatedDisk())
-            return FileLedgerStore(disks[-1], config)
+            return FileLedgerStore(disks[-1], config, storage=SMALL)
 
         super().__init__(plan, new_store)
         self.disks: dict[NodeId, SimulatedDisk] = dict(zip(plan.node_ids, disks, strict=True))

@@ -1,0 +1,117 @@
+"""Runs of chaos: nothing confirmed is lost in a repaired group, and the published flaws show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lockstep.base.errors import GaveUpError
+from lockstep.cli.chaos_command import command
+from lockstep.cluster.chaos_run import ChaosResult, ChaosRun
+from lockstep.cluster.chaos_verdict import ChaosJudge
+from lockstep.cluster.client_history import Append, objections
+from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.running_nodes import RunningNodes
+from raftref.runtime.virtual import VirtualGroup
+
+DLEDGER = SYSTEMS["DLedger"]
+
+
+def running() -> RunningNodes:
+    assert DLEDGER.running is not None
+    return DLEDGER.running()
+
+
+def chaos(seed: int, seconds: float, flaws: tuple[str, ...] = (), *, power_fails: bool = True) -> ChaosResult:
+    return ChaosRun(running(), seed, 3, ((), flaws), power_fails=power_fails).run(seconds)
+
+
+def judged(result: ChaosResult, folder: Path, flaws: tuple[str, ...] = (), *, with_spec: bool = False) -> list[str]:
+    judge = ChaosJudge(DLEDGER, running(), 3, ((), flaws))
+    return judge.judge(result, folder / "chaos.trace.ndjson", with_spec=with_spec).reasons
+
+
+def test_a_repaired_group_loses_nothing_and_its_trace_holds(tmp_path: Path) -> None:
+    result = chaos(1, 30.0)
+    assert result.confirmed > 60
+    assert sum(result.faults.values()) > 5
+    assert judged(result, tmp_path, with_spec=True) == []
+
+
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
+    result = chaos(seed, 40.0)
+    assert result.confirmed > 60
+    assert len(result.faults) > 3
+    assert judged(result, tmp_path) == []
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    first, again = chaos(3, 10.0), chaos(3, 10.0)
+    assert (first.steps, first.appends, first.faults) == (again.steps, again.appends, again.faults)
+
+
+def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
+    published = running().published
+    result = chaos(1, 60.0, published, power_fails=False)
+    reasons = judged(result, tmp_path, published)
+    assert any(each.startswith("CommittedEntriesStayProp: ") for each in reasons)
+    words = ["--flaw", "published", "--no-power", "--runs", "1", "--spec-every", "0", "--format", "json"]
+    done = CliRunner().invoke(command, [*words, "-o", str(tmp_path)], standalone_mode=False)
+    assert done.return_value == 1
+    assert json.loads(done.stdout)["wrong"] == {"1": reasons}
+
+
+def test_runs_that_acknowledge_nothing_are_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: all clients ask in vain."""
+    monkeypatch.setattr(VirtualGroup, "ask", lambda *_: None)
+    with pytest.raises(GaveUpError, match="nothing was confirmed"):
+        CliRunner().invoke(command, ["--runs", "1", "--seconds", "1", "-o", str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.nightly
+def test_a_thousand_runs_of_a_minute_lose_nothing(tmp_path: Path) -> None:
+    words = ["--runs", "1000", "--spec-every", "100", "-o", str(tmp_path), "--format", "json"]
+    done = CliRunner().invoke(command, words, standalone_mode=False)
+    assert done.return_value == 0, done.output
+    counted = json.loads(done.stdout)
+    assert counted["confirmed"] > 200_000
+    assert counted["checked"] == 10
+
+
+# ---- What a history may say ----
+
+
+def append(value: str, began: float, ended: float, index: int | None) -> Append:
+    return Append(value, began, ended, index, "" if index is None else "SUCCESS")
+
+
+def test_a_history_that_the_log_explains_has_no_objection() -> None:
+    history = [append("a", 0, 1, 0), append("b", 0.5, 2, 2), append("c", 0.6, float("inf"), None), append("d", 3, 4, 3)]
+    assert list(objections(history, {0: "a", 1: "c", 2: "b", 3: "d"})) == []
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ({0: "a"}, "b was confirmed at index 1, where there is nothing in the end"),
+        ({0: "a", 1: "x"}, "b was confirmed at index 1, where there is x in the end"),
+        ({0: "a", 1: "b", 2: "b"}, "b stands at index 1 and at index 2"),
+    ],
+)
+def test_what_is_lost_replaced_or_doubled_is_named(log: dict[int, str], said: str) -> None:
+    assert list(objections([append("a", 0, 1, 0), append("b", 2, 3, 1)], log)) == [said]
+
+
+def test_an_append_that_began_after_another_was_confirmed_must_come_behind_it() -> None:
+    history = [append("a", 0, 1, 1), append("b", 2, 3, 0)]
+    said = "b came to index 0, after a had been confirmed at index 1"
+    assert list(objections(history, {0: "b", 1: "a"})) == [said]
+
+
+def test_appends_that_overlap_may_come_in_either_order() -> None:
+    history = [append("a", 0, 3, 1), append("b", 2, 3, 0)]
+    assert list(objections(history, {0: "b", 1: "a"})) == []
