@@ -22,7 +22,7 @@ from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.hashicorp.runtime.client_calls import ApplyRequest, FutureResult
 from raftref.hashicorp.runtime.client_lines import Answer
 from raftref.hashicorp.runtime.driver import DEFAULTS, RaftDriver
-from raftref.hashicorp.runtime.journal_stores import JournalStores
+from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
 from raftref.hashicorp.runtime.replayed_run import ReplayError, replayed
 from raftref.hashicorp.simulation import FaultPlan
@@ -40,7 +40,7 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
         options.node_id,
         members,
         Configuration(frozenset(members)),
-        JournalStores(DirectoryDisk(options.folder, forces_names=True)),
+        DiskStores(DirectoryDisk(options.folder, forces_names=True)),
         random.SystemRandom(),
         recorded,
         flaws=frozenset(map(Flaw, options.flaws)),
@@ -79,7 +79,7 @@ def drivers(members: tuple[str, ...], _features: tuple[str, ...], flaws: tuple[s
     def make(
         node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
     ) -> RaftDriver:
-        return RaftDriver(node_id, members, configuration, JournalStores(disk), chance, recorded, flaws=chosen)
+        return RaftDriver(node_id, members, configuration, DiskStores(disk), chance, recorded, flaws=chosen)
 
     return make
 
