@@ -67,7 +67,7 @@ class RaftClient:
         """Let a server take a snapshot."""
         return await self.ask(server, "snapshot")
 
-    async def ask(self, server: NodeId, op: str, **fields: Any) -> Answer:
+    async def ask(self, server: NodeId, op: str, /, **fields: Any) -> Answer:
         """Ask a server, and return its answer; raises RequestFailedError."""
         why = NO_CONNECTION
         try:
@@ -85,7 +85,7 @@ class RaftClient:
             raise RequestFailedError(answer["error"], answer["leader"], is_uncertain=bool(answer.get("index")))
         return answer
 
-    async def _at_leader(self, op: str, **fields: Any) -> Answer:
+    async def _at_leader(self, op: str, /, **fields: Any) -> Answer:
         """Ask the leader, for as long as it is certain that nothing was done yet."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._timeout

@@ -61,7 +61,7 @@ class LineRequest:
     index: Index | None = None
 
 
-def request_line(op: str, **fields: Any) -> bytes:
+def request_line(op: str, /, **fields: Any) -> bytes:
     """Return the line of a request."""
     return json.dumps({"op": op, **fields}).encode() + b"\n"
 

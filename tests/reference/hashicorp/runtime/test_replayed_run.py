@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.stores import Stores
 from raftref.hashicorp.values import Index, Term
 from raftref.runtime.driver import NodeStep
-from raftref.runtime.virtual import NetworkConditions
+from raftref.runtime.virtual import KILLED, NetworkConditions
 from tests.support.systems.running_groups import clients, disturb
 from tests.support.systems.running_raft import RaftGroup, command, leads
 
@@ -166,3 +167,61 @@ def test_a_request_that_was_sent_again_is_distinguished_from_the_one_that_was_gi
     assert any(again.count(m) == 2 for m in again)
     assert list(replayed(run.plan, run.group.steps))
     assert run.driver(slow).server.last_index >= Index(3)
+
+
+# ---- Steps that are still coming ----
+
+
+class ComingSteps:
+    """Steps that come one by one; `taken` counts those that were asked for."""
+
+    def __init__(self, steps: list[NodeStep]) -> None:
+        self._steps = iter(steps)
+        self.taken = 0
+
+    def __iter__(self) -> Iterator[NodeStep]:
+        return self
+
+    def __next__(self) -> NodeStep:
+        step = next(self._steps)
+        self.taken += 1
+        return step
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_events_come_while_steps_are_still_coming_also_where_a_process_never_comes_back(seed: int) -> None:
+    run = RaftGroup(seed)
+    clients(run.group, leads, command, 0.1)
+    leader = run.elect()
+    run.group.partition([run.followers[0]])
+    run.group.run_until(run.group.now + 1.5)
+    run.group.heal()
+    run.group.run_until(run.group.now + 0.5)
+    run.group.kill(leader)
+    run.group.run_until(run.group.now + 8)
+    # A process on this machine records nothing of its end.
+    coming = ComingSteps([step for step in run.group.steps if step.action != KILLED])
+    most = 0
+    for count, _ in enumerate(replayed(run.plan, coming), start=1):
+        most = max(most, coming.taken - count)
+    assert count > 500
+    assert most < 60
+
+
+class Heard:
+    """Hears of the steps of a group."""
+
+    def __init__(self) -> None:
+        self.moves: list[str] = []
+
+    def before(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        self.moves.append(f"before {move[1]}")
+
+    def after(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        self.moves.append(f"after {move[1]}")
+
+
+def test_a_listener_hears_of_each_event_before_it_and_after_it() -> None:
+    run, heard = chaotic(1), Heard()
+    events = list(replayed(run.plan, run.group.steps, lambda _: heard))
+    assert heard.moves == [f"{when} {event['action']}" for event in events for when in ("before", "after")]
