@@ -16,6 +16,7 @@ from lockstep.cli.client_command import command as client_command
 from lockstep.cli.cluster_command import command as cluster_command
 from lockstep.cli.node_command import command as node_command
 from lockstep.cluster.node_processes import free_addresses
+from tests.support.programs.processes import running_nodes
 
 NODE = [sys.executable, "-m", "lockstep", "node"]
 
@@ -38,20 +39,6 @@ slow n1 n1 1
 kill n9
 status
 """
-
-
-def running_nodes(folder: Path) -> list[str]:
-    """The command lines of nodes that still run for a folder."""
-    lines = (each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal())
-    found = []
-    for line in lines:
-        try:
-            words = line.read_bytes().decode().split("\0")
-        except OSError:
-            continue
-        if "node" in words and any(str(folder) in word for word in words):
-            found.append(" ".join(words))
-    return found
 
 
 def test_a_group_of_processes_takes_commands_and_what_it_did_holds_in_the_spec(tmp_path: Path) -> None:

@@ -118,6 +118,12 @@ class RunningNode:
         self._drive(lambda now: self.driver.on_request(now, answer, m))
         return await answer
 
+    def request_now(self, m: Any) -> Any:
+        """Hand over a request of a peer, which is answered at once or never; return the answer, None if never."""
+        answer = asyncio.get_running_loop().create_future()
+        self._drive(lambda now: self.driver.on_request(now, answer, m))
+        return answer.result() if answer.done() else None
+
     async def ask(self, request: Any) -> Any:
         """Hand over a client's request, and return the answer."""
         answer = asyncio.get_running_loop().create_future()

@@ -23,6 +23,13 @@ def jvms_of(spec: Path) -> list[int]:
     return [pid for pid, words in running if b"tlc2.TLC" in words and str(spec).encode() in words]
 
 
+def running_nodes(folder: Path) -> list[int]:
+    """The processes of nodes whose files are in a folder, or below it."""
+    running = [(int(each.name), words_of(int(each.name))) for each in Path("/proc").iterdir() if each.name.isdigit()]
+    mark = str(folder).encode()
+    return [pid for pid, words in running if b"node" in words and any(mark in word for word in words)]
+
+
 def marked(mark: str) -> list[int]:
     """The processes that have a word in their environment, which their children inherit."""
     found = []

@@ -18,6 +18,7 @@ from lockstep.trace.imported_trace import Imported
 
 if TYPE_CHECKING:
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.running_nodes import RunningNodes
 
 #: The codes of the properties. A number is given once, and never to another.
 CODES: Mapping[str, str] = MappingProxyType(
@@ -83,6 +84,14 @@ def _hunted() -> Hunted:
     return HUNTED
 
 
+def _running() -> RunningNodes:
+    """Return what `lockstep node`, `cluster` and `client` need."""
+    # Slow to import, and only they need it.
+    from lockstep.systems.hashicorp.running import RUNNING_NODES
+
+    return RUNNING_NODES
+
+
 HASHICORP = System(
     spec="HashicorpRaft",
     title="hashicorp/raft",
@@ -112,5 +121,6 @@ HASHICORP = System(
     ),
     picture=PICTURE,
     hunted=_hunted,
+    running=_running,
     faults=FAULTS,
 )

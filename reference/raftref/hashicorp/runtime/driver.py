@@ -293,7 +293,11 @@ class RaftDriver(Driver):
         effects: Effects = known.perform(self.server, *args)
         self.record_step(action, dict(zip(known.parameters, args, strict=True)), observe(self.server, omitted=_GROWING))
         if self.server.stores is not before.stores:
-            self._durable.persist(before.stores, self.server.stores)
+            try:
+                self._durable.persist(before.stores, self.server.stores)
+            except BaseException:
+                self.server.go_down()  # nobody knows what is durable now
+                raise
         self._follow(action, before)
         self._run_machine(action, before, data)
         self._carry_out(effects, key)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from raftref.disks.disk import Disk
+from raftref.hashicorp.storage.file_stores import FileStores
 from raftref.hashicorp.stores import Stores
 
 
@@ -31,3 +33,20 @@ class MemoryStores:
     def persist(self, before: Stores, after: Stores) -> None:
         """Keep the stores as they are now."""
         self.stores = after
+
+
+class DiskStores:
+    """Stores on a disk, where each step of the server is durable whole or not at all."""
+
+    def __init__(self, disk: Disk) -> None:
+        """Read the stores of a disk, which must force names together with contents; raises DiskError."""
+        self._files = FileStores(disk)
+
+    def load(self) -> Stores | None:
+        """Return what is on the disk."""
+        stores = self._files.stores
+        return None if stores == Stores() else stores
+
+    def persist(self, before: Stores, after: Stores) -> None:
+        """Let the stores be durable as they are now; raises StoreError."""
+        self._files.persist(after)

@@ -8,9 +8,10 @@ the group does is a mistake of the server's driver or of its files, and refused.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from raftref.action import NotEnabled
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
@@ -18,7 +19,8 @@ from raftref.hashicorp.messages import Message, Request, Response
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import Cluster, FaultPlan
 from raftref.hashicorp.simulation.cluster import HANDLERS
-from raftref.hashicorp.steps import Outcome, Result
+from raftref.hashicorp.steps import Effects, Outcome, Result
+from raftref.hashicorp.values import NodeId
 from raftref.runtime.driver import START, NodeStep
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
@@ -29,49 +31,126 @@ _DURABLE = ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")
 #: The most writes that a step has.
 MAX_WRITES = 3
 
+#: The longest that a call lasts, in seconds.
+MAX_CALL = 30.0
+
 
 class ReplayError(Exception):
     """A recorded step is none of the group, or the server showed something else after it."""
 
 
+class StepListener(Protocol):
+    """Hears of each step of the group, before it and after it."""
+
+    def before(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        """Hear that a server is about to take an action."""
+
+    def after(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        """Hear that a server has taken an action."""
+
+
+class _ListenedCluster(Cluster):
+    """A group whose steps are listened to."""
+
+    listener: StepListener | None = None
+
+    def step(self, node: NodeId, action: str, *args: Any) -> Effects | None:
+        """Take an action, between two calls of the listener."""
+        if self.listener is None:
+            return super().step(node, action, *args)
+        move = (node, action, args)
+        self.listener.before(move)
+        effects = super().step(node, action, *args)
+        self.listener.after(move)
+        return effects
+
+
 class _Replay:
-    def __init__(self, plan: FaultPlan, steps: Sequence[NodeStep]) -> None:
-        self._cluster = Cluster(plan)
-        self._steps = steps
+    """Takes steps again while more of them come.
+
+    The last step of a process may have been cut short in its writes, which the start of the next process shows. So a
+    step that writes waits until its server takes another one, or a message is taken that comes of it: nothing left the
+    server before the writes were done.
+    """
+
+    def __init__(
+        self, plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Cluster], StepListener] | None
+    ) -> None:
+        self._cluster = _ListenedCluster(plan)
+        if listen is not None:
+            self._cluster.listener = listen(self._cluster)
+        self._steps = iter(steps)
+        #: The step that is being taken, and later ones that have been looked at.
+        self._next: deque[NodeStep] = deque()
         self._started: set[str] = set()
+        #: The last step of a server, if it writes and waits.
+        self._waiting: dict[str, NodeStep] = {}
 
     def events(self) -> Iterator[Event]:
         """Take all steps, with those that they stand for; yield their events."""
-        for number, step in enumerate(self._steps):
+        while (step := next(self._later(), None)) is not None:
             if step.node not in self._cluster.servers:
                 raise ReplayError(f"{_where(step)}: there is no such server")
-            try:
-                yield from self._take(number, step)
-            except (NotEnabled, LookupError, TypeError, ValueError) as error:
-                raise ReplayError(f"{_where(step)}: {error}") from error
+            yield from self._explained(step, self._take)
+            self._next.popleft()
+        for node in [*self._waiting]:
+            yield from self._catch_up(node)
 
-    def _take(self, number: int, step: NodeStep) -> Iterator[Event]:
+    def _later(self) -> Iterator[NodeStep]:
+        """Yield the step that is being taken, and those after it as far as they are asked for."""
+        number = 0
+        while True:
+            if number == len(self._next):
+                step = next(self._steps, None)
+                if step is None:
+                    return
+                self._next.append(step)
+            yield self._next[number]
+            number += 1
+
+    @staticmethod
+    def _explained(step: NodeStep, take: Callable[[NodeStep], Iterator[Event]]) -> Iterator[Event]:
+        """Take a step; what goes wrong raises ReplayError."""
+        try:
+            yield from take(step)
+        except (NotEnabled, LookupError, TypeError, ValueError) as error:
+            raise ReplayError(f"{_where(step)}: {error}") from error
+
+    def _take(self, step: NodeStep) -> Iterator[Event]:
         if step.action == KILLED:
-            yield from self._crash(step.node)
+            if step.node not in self._waiting:
+                yield from self._crash(step.node)
             return
         if step.action == START:
             yield from self._start(step)
             return
+        yield from self._catch_up(step.node)
+        sender = step.args.get("m", {}).get("src")
+        if sender in self._waiting and not self._found(self._message(step)):
+            yield from self._catch_up(sender)
+        if "outcome" in step.args:
+            self._waiting[step.node] = step
+            return
+        yield from self._perform(step)
+
+    def _catch_up(self, node: str) -> Iterator[Event]:
+        """Take the step of a server that waits: all its writes were done."""
+        step = self._waiting.pop(node, None)
+        if step is not None:
+            yield from self._explained(step, self._perform)
+
+    def _perform(self, step: NodeStep) -> Iterator[Event]:
+        event = self._cluster.take(step.node, step.action, *self._arguments(step))
+        _compare(step, event["shows"])
+        yield event
+
+    def _arguments(self, step: NodeStep) -> list[Any]:
         args = self._cluster.arguments(step.action, step.args)
         if args is None:
             raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
         if "m" in step.args:
-            args[0] = self._under_way(number, step, args)
-        if "outcome" in step.args:
-            comes_up = self._comes_up_next(number)
-            cut_short = None if comes_up is None else self._cut_short(step, args, comes_up)
-            if cut_short is not None:
-                if cut_short:
-                    yield self._cluster.take(step.node, step.action, *cut_short)
-                return
-        event = self._cluster.take(step.node, step.action, *args)
-        _compare(step, event["shows"])
-        yield event
+            args[0] = self._under_way(step, args)
+        return args
 
     # ---- Processes -----------------------------------------------------------------------------------
 
@@ -85,18 +164,21 @@ class _Replay:
             self._started.add(step.node)
             _compare(step, self._cluster.observe(step.node))
             return
+        last = self._waiting.pop(step.node, None)
+        if last is not None:
+            yield from self._explained(last, lambda each: self._end(each, step))
         yield from self._crash(step.node)
         event = self._cluster.take(step.node, "Restart")
         _compare(step, event["shows"])
         yield event
 
-    def _comes_up_next(self, number: int) -> NodeStep | None:
-        """Return the start of the next process, where the one that recorded a step recorded nothing after it."""
-        node = self._steps[number].node
-        for later in self._steps[number + 1 :]:
-            if later.node == node and later.action != KILLED:
-                return later if later.action == START else None
-        return None
+    def _end(self, last: NodeStep, comes_up: NodeStep) -> Iterator[Event]:
+        """Take the last step of a process as far as it came."""
+        cut_short = self._cut_short(last, self._arguments(last), comes_up)
+        if cut_short is None:
+            yield from self._perform(last)
+        elif cut_short:
+            yield self._cluster.take(last.node, last.action, *cut_short)
 
     def _cut_short(self, step: NodeStep, args: Sequence[Any], comes_up: NodeStep) -> list[Any] | None:
         """Return the arguments of the last step of a process with the writes that were done before it died.
@@ -129,22 +211,33 @@ class _Replay:
 
     # ---- Messages ------------------------------------------------------------------------------------
 
-    def _under_way(self, number: int, step: NodeStep, args: Sequence[Any]) -> Message:
+    def _message(self, step: NodeStep) -> Message:
+        args = self._cluster.arguments(step.action, step.args)
+        if args is None:
+            raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
+        m: Message = args[0]
+        return m
+
+    def _found(self, m: Message) -> list[Message]:
+        """Return the messages under way that a recorded one may be."""
+        channel = self._cluster.network.channels[m.src, m.dst]
+        return [each for each in channel if each == m or (isinstance(m, Request) and _awaited(each) == _awaited(m))]
+
+    def _under_way(self, step: NodeStep, args: Sequence[Any]) -> Message:
         """Return a message as it is in the group, where its caller may have given it up.
 
         Where it was sent again after that, two are under way that differ in nothing else: the one that is handled is
         the one whose answer the caller takes.
         """
         m: Message = args[0]
-        channel = self._cluster.network.channels[m.src, m.dst]
-        found = [each for each in channel if each == m or (isinstance(m, Request) and _awaited(each) == _awaited(m))]
+        found = self._found(m)
         if not found:
             raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
         if len(found) == 1:
             return found[0]
         waited_for = next(each for each in found if isinstance(each, Request) and each.awaited)
         given_up = next(each for each in found if each is not waited_for)
-        taken = self._next_answer(number, m)
+        taken = self._next_answer(step, m)
         return waited_for if taken is None or self._answer(step, [waited_for, *args[1:]]) == taken else given_up
 
     def _answer(self, step: NodeStep, args: Sequence[Any]) -> Message | None:
@@ -152,9 +245,14 @@ class _Replay:
         effects = ACTIONS[step.action].perform(tried, *args)
         return next((m for m in effects.sent if isinstance(m, Response)), None)
 
-    def _next_answer(self, number: int, m: Message) -> Message | None:
-        """Return the answer to a call of this type that its caller takes next, None if it gives the call up."""
-        for later in self._steps[number + 1 :]:
+    def _next_answer(self, step: NodeStep, m: Message) -> Message | None:
+        """Return the answer to a call of this type that its caller takes next, None if it gives the call up, or dies.
+
+        A caller that does neither for longer than a call lasts is dead, or takes the answer when it goes on.
+        """
+        for later in self._later():
+            if later.at > step.at + MAX_CALL:
+                return None
             if later.node != m.src:
                 continue
             if later.action in (START, KILLED):
@@ -188,14 +286,17 @@ def _where(step: NodeStep) -> str:
     return f"{step.node} {step.action} at {step.at:.6f} s"
 
 
-def replayed(plan: FaultPlan, steps: Iterable[NodeStep]) -> Iterator[Event]:
+def replayed(
+    plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Cluster], StepListener] | None = None
+) -> Iterator[Event]:
     """Yield the events of a trace that recorded steps stand for.
 
     Args:
         plan: The shape of the group, with the features, flaws and bounds of its servers.
-        steps: The steps of all servers, in the order in which they were taken.
+        steps: The steps of all servers, in the order in which they were taken; they may still be coming.
+        listen: Makes what hears of the steps of the group.
 
     Raises:
         ReplayError: A step is impossible in the group, or a server showed something else after it.
     """
-    yield from _Replay(plan, list(steps)).events()
+    yield from _Replay(plan, steps, listen).events()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from raftref.hashicorp.choices import IN_V173, Flaw
 from raftref.hashicorp.messages import RequestVoteRequest
+from raftref.hashicorp.runtime import replayed_run
 from raftref.hashicorp.runtime.driver import RaftDriver
 from raftref.hashicorp.runtime.durable_stores import MemoryStores
 from raftref.hashicorp.runtime.replayed_run import ReplayError, replayed
@@ -17,7 +19,7 @@ from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.stores import Stores
 from raftref.hashicorp.values import Index, Term
 from raftref.runtime.driver import NodeStep
-from raftref.runtime.virtual import NetworkConditions
+from raftref.runtime.virtual import KILLED, NetworkConditions
 from tests.support.systems.running_groups import clients, disturb
 from tests.support.systems.running_raft import RaftGroup, command, leads
 
@@ -166,3 +168,76 @@ def test_a_request_that_was_sent_again_is_distinguished_from_the_one_that_was_gi
     assert any(again.count(m) == 2 for m in again)
     assert list(replayed(run.plan, run.group.steps))
     assert run.driver(slow).server.last_index >= Index(3)
+
+
+# ---- Steps that are still coming ----
+
+
+class ComingSteps:
+    """Steps that come one by one; `given` are those that were asked for, the last of them at `now`."""
+
+    def __init__(self, steps: list[NodeStep]) -> None:
+        self._steps = iter(steps)
+        self.given: list[NodeStep] = []
+        self.now = 0.0
+
+    def __iter__(self) -> Iterator[NodeStep]:
+        return self
+
+    def __next__(self) -> NodeStep:
+        step = next(self._steps)
+        self.given.append(step)
+        self.now = step.at
+        return step
+
+
+def lag(run: RaftGroup, dead: str) -> float:
+    """The longest time, in seconds, that an event of a living server comes after its step."""
+    # A process on this machine records nothing of its end.
+    coming = ComingSteps([step for step in run.group.steps if step.action != KILLED])
+    longest, ends = 0.0, run.group.now
+    for event in replayed(run.plan, coming):
+        step = next(step for step in coming.given if step.action == event["action"] and step.node == event["node"])
+        coming.given.remove(step)
+        longest = max(longest, 0.0 if step.node == dead else coming.now - step.at)
+    assert coming.now > ends - 1
+    return longest
+
+
+@pytest.mark.parametrize(("killed", "most"), [("leader", 3.0), ("follower", 0.2)])
+def test_events_come_while_steps_are_still_coming_also_where_a_process_never_comes_back(
+    killed: str, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader dies before it takes an answer, to one of two equal requests; or the follower after it wrote."""
+    monkeypatch.setattr(replayed_run, "MAX_CALL", 2.0)
+    run = RaftGroup(1)
+    clients(run.group, leads, command, 0.1)
+    leader = run.elect()
+    follower = run.followers[0]
+    run.group.pause(follower)
+    run.group.run_until(run.group.now + 1.5)
+    run.group.resume(follower)
+    assert run.group.steps[-1].node == follower
+    dead = leader if killed == "leader" else follower
+    run.group.kill(dead)
+    run.group.run_until(run.group.now + 8)
+    assert lag(run, dead) < most
+
+
+class Heard:
+    """Hears of the steps of a group."""
+
+    def __init__(self) -> None:
+        self.moves: list[str] = []
+
+    def before(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        self.moves.append(f"before {move[1]}")
+
+    def after(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
+        self.moves.append(f"after {move[1]}")
+
+
+def test_a_listener_hears_of_each_event_before_it_and_after_it() -> None:
+    run, heard = chaotic(1), Heard()
+    events = list(replayed(run.plan, run.group.steps, lambda _: heard))
+    assert heard.moves == [f"{when} {event['action']}" for event in events for when in ("before", "after")]

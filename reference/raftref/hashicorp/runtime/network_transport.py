@@ -1,0 +1,244 @@
+"""The library's wire for a server that runs, and beside it that of its clients, on one port.
+
+Source: net_transport.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from raftref.hashicorp.messages import (
+    AppendEntriesRequest,
+    InstallSnapshotRequest,
+    Message,
+    Request,
+    Response,
+    RpcType,
+)
+from raftref.hashicorp.runtime.client_lines import CLIENT_BYTE, MAX_LINE_BYTES, answer_line, error_line, read_request
+from raftref.hashicorp.runtime.state_machine import SnapshotStream, applied_in
+from raftref.hashicorp.transport import AnswerReader, ReceivedAnswer, RequestReader
+from raftref.hashicorp.values import NO_CONFIGURATION, Configuration, EntryType, Index, Log, NodeId
+from raftref.hashicorp.wire import RpcCall, RpcFailure, decode_answer, decode_request, encode_answer, encode_request
+from raftref.hashicorp.wire_fields import PROTOCOL_VERSION
+from raftref.runtime.driver import PeerCall, Seconds
+from raftref.runtime.node import CallFailedError, RunningNode, Transport
+from raftref.runtime.node import Log as WriteLine
+from raftref.wire_error import WireError
+
+#: The bytes that are read from a connection at once.
+READ_BYTES = 1 << 16
+#: How long a connection is kept for an answer that nobody waits for.
+UNAWAITED_TIMEOUT: Seconds = 10.0
+#: The least protocol version of a sender. Source: config.go, checkRPCHeader.
+MIN_PROTOCOL_VERSION = PROTOCOL_VERSION - 1
+
+
+class _Connection:
+    """A connection to a peer, on which one call at a time waits for its answer."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._answers = AnswerReader()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the peer has not ended it."""
+        return not (self._reader.at_eof() or self._reader.exception() or self._writer.is_closing())
+
+    async def ask(self, data: bytes) -> ReceivedAnswer:
+        """Send a request, and return its answer; raises OSError or WireError."""
+        self._writer.write(data)
+        await self._writer.drain()
+        while True:
+            received = await self._reader.read(READ_BYTES)
+            if not received:
+                raise ConnectionResetError("the connection was closed")
+            for answer in self._answers.feed(received):
+                return answer
+
+    def close(self) -> None:
+        """Close it."""
+        self._writer.close()
+
+
+class NetworkTransport(Transport):
+    """The calls of a server to its peers, and those to it.
+
+    Each routine, for a peer and an RPC, has a connection, whose answers come in the order of its requests. A routine
+    that goes on while a call it has given up is not answered gets another connection.
+
+    Source: NetworkTransport, without the pipeline.
+    """
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        addresses: Mapping[NodeId, tuple[str, int]],
+        last_log: Callable[[], Index],
+        log: WriteLine,
+    ) -> None:
+        """Make the transport of a server.
+
+        Args:
+            node_id: The server.
+            addresses: Host and port of each server that there may be.
+            last_log: Returns where the server's log ends, which an answer to a heartbeat carries.
+            log: Called with a line where a peer answers what is no answer.
+        """
+        self._node_id, self._targets, self._last_log, self._log = node_id, dict(addresses), last_log, log
+        self._addresses = {server: f"{host}:{port}" for server, (host, port) in addresses.items()}
+        self._idle: dict[tuple[NodeId, RpcType], _Connection] = {}
+
+    # ---- Calls ---------------------------------------------------------------------------------------
+
+    async def call(self, peer: NodeId, call: PeerCall) -> Any:
+        """Make a call, and return the answer; None where nobody waits for it."""
+        try:
+            async with asyncio.timeout(UNAWAITED_TIMEOUT if call.timeout is None else call.timeout):
+                answer = await self._ask(peer, call.message)
+        except TimeoutError as error:
+            failure: Exception = error
+        except (OSError, WireError) as error:
+            if isinstance(error, WireError):
+                self._log(f"a call to {peer} has failed: {error}")
+            failure = error
+        else:
+            if isinstance(answer, Response):
+                return answer if call.timeout is not None else None
+            failure = CallFailedError(answer.error)
+        if call.timeout is None:
+            return None
+        raise CallFailedError(str(failure)) from failure
+
+    async def _ask(self, peer: NodeId, message: Request | SnapshotStream) -> Response | RpcFailure:
+        m, state = (message.request, message.data) if isinstance(message, SnapshotStream) else (message, b"")
+        data = encode_request(RpcCall(m, data=state), self._addresses)
+        routine = peer, m.type
+        connection = self._idle.pop(routine, None)
+        if connection is None or not connection.is_usable:
+            if connection is not None:
+                connection.close()
+            connection = _Connection(*await asyncio.open_connection(*self._targets[peer]))
+        keeps = False
+        try:
+            answer = decode_answer(await connection.ask(data), m)
+            # Source: InstallSnapshot, whose connection is of no further use.
+            keeps = m.type is not RpcType.INSTALL_SNAPSHOT and routine not in self._idle
+            if keeps:
+                self._idle[routine] = connection
+            return answer
+        finally:
+            if not keeps:
+                connection.close()
+
+    def close(self) -> None:
+        """Close all connections to peers."""
+        for each in self._idle.values():
+            each.close()
+        self._idle.clear()
+
+    # ---- Requests ------------------------------------------------------------------------------------
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode) -> None:
+        """Answer the requests of a connection in their order: those of a peer, or of a client."""
+        try:
+            first = await reader.read(READ_BYTES)
+            if first[:1] == CLIENT_BYTE:
+                await self._serve_client(first[1:], reader, writer, node)
+            else:
+                await self._serve_peer(first, reader, writer, node)
+        except WireError as error:
+            node.log(f"a connection from {_name(writer)} is ended: {error}")
+
+    async def _serve_peer(
+        self, data: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode
+    ) -> None:
+        requests = RequestReader()
+        while data:
+            for received in requests.feed(data):
+                call = decode_request(received, self._node_id, self._addresses)
+                answer = self._answer(call, node)
+                writer.write(encode_answer(answer, self._addresses, last_log=self._last_log()))
+                await writer.drain()
+            data = await reader.read(READ_BYTES)
+
+    def _answer(self, call: RpcCall, node: RunningNode) -> Response | RpcFailure:
+        """Hand a request over, or refuse it."""
+        if not MIN_PROTOCOL_VERSION <= call.protocol_version <= PROTOCOL_VERSION:
+            return RpcFailure(f"protocol version {call.protocol_version} is not supported")
+        m: Message = call.message
+        strangers = _servers_in(m) - self._addresses.keys()
+        if strangers or m.src == self._node_id:
+            return RpcFailure(f"{min(strangers, default=m.src)} is no peer of {self._node_id}")
+        request: Message | SnapshotStream = m
+        if isinstance(m, InstallSnapshotRequest):
+            try:
+                applied = _commands_in(call.data)
+            except (KeyError, TypeError, ValueError, RecursionError):
+                return RpcFailure("the state machine cannot read the snapshot")
+            request = SnapshotStream(replace(m, snapshot=replace(m.snapshot, applied=applied)), call.data)
+        answer: Response | None = node.request_now(request)
+        return RpcFailure("the server cannot take the request now") if answer is None else answer
+
+    # ---- Clients -------------------------------------------------------------------------------------
+
+    async def _serve_client(
+        self, data: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode
+    ) -> None:
+        rest = data
+        while True:
+            line, newline, behind = rest.partition(b"\n")
+            if newline:
+                rest = behind
+                await self._answer_client(line, writer, node)
+                continue
+            if len(rest) > MAX_LINE_BYTES:
+                raise WireError(f"a line is longer than {MAX_LINE_BYTES} bytes")
+            received = await reader.read(READ_BYTES)
+            if not received:
+                return
+            rest += received
+
+    @staticmethod
+    async def _answer_client(line: bytes, writer: asyncio.StreamWriter, node: RunningNode) -> None:
+        try:
+            asked = read_request(line)
+        except WireError as error:
+            writer.write(error_line(str(error)))
+            raise
+        answer = await node.ask(asked.request)
+        writer.write(answer_line(asked, answer, getattr(answer, "leader", None)))
+        await writer.drain()
+
+
+def _servers_in(m: Message) -> frozenset[NodeId]:
+    """Return the servers that a request is from, and about."""
+    configurations: list[Configuration] = []
+    match m:
+        case AppendEntriesRequest():
+            configurations = [entry.configuration for entry in m.entries]
+        case InstallSnapshotRequest():
+            configurations = [m.snapshot.configuration]
+    return frozenset({m.src}).union(*(each.servers for each in configurations))
+
+
+def _commands_in(data: bytes) -> tuple[Log, ...]:
+    """Return what a state machine had applied when its snapshot was taken; raises as `applied_in` does."""
+    applied = applied_in(data)
+    for log in applied:
+        entry = log.entry
+        numbers = type(log.index) is int and type(entry.term) is int
+        if not numbers or entry.type is not EntryType.COMMAND or entry.configuration != NO_CONFIGURATION:
+            raise ValueError("an entry of a snapshot is no command")
+        if not isinstance(entry.value, str | None):
+            raise TypeError("the value of a command is no text")
+    return applied
+
+
+def _name(writer: asyncio.StreamWriter) -> str:
+    host, port = writer.get_extra_info("peername", ("?", 0))[:2]
+    return f"{host}:{port}"

@@ -1,0 +1,142 @@
+"""Groups of hashicorp/raft that run: as processes on this machine, and under faults in simulated time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lockstep.base.verdict import Verdict
+from lockstep.cli.client_command import command as client_command
+from lockstep.cluster.chaos_run import ChaosResult, ChaosRun
+from lockstep.cluster.chaos_verdict import ChaosJudge
+from lockstep.cluster.group_session import GroupOptions, GroupSession
+from lockstep.cluster.node_processes import NodeProcesses, free_addresses
+from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.running_nodes import RunningNodes
+from raftref.hashicorp.runtime.durable_stores import DiskStores
+from raftref.hashicorp.stores import Stores
+from tests.support.programs.processes import running_nodes
+
+SYSTEM = SYSTEMS["HashicorpRaft"]
+
+
+def running() -> RunningNodes:
+    assert SYSTEM.running is not None
+    return SYSTEM.running()
+
+
+# ---- Processes -------------------------------------------------------------------------------------------
+
+
+class Conversation:
+    """Gives a group its commands, each after what the group printed to the one before."""
+
+    def __init__(self, folder: Path) -> None:
+        self.said: list[str] = []
+        self.session = GroupSession(SYSTEM, running(), GroupOptions(3, folder, (), (), 0.3), self.said.append)
+
+    def leader(self) -> str:
+        """The server that was a leader last."""
+        steps = self.session.check.last.values()
+        leaders = [step for step in steps if step.shows.get("role") == "Leader"]
+        return max(leaders, key=lambda step: step.shows["currentTerm"]).node
+
+    async def commands(self) -> AsyncIterator[str]:
+        yield "append a b"
+        yield "wait 1"
+        old = self.leader()
+        yield f"kill {old}"
+        yield "append c"
+        yield f"start {old}"
+        other = next(node for node in self.session.nodes if node != old)
+        yield f"cut {other}"
+        yield "wait 0.3"
+        yield "heal"
+        yield "append d"
+        yield "wait 1"
+        yield "status"
+        to = next(node for node in self.session.nodes if node != self.leader())
+        yield f"transfer {to}"
+        yield "append e"
+        yield "get 3"
+        yield "get 1"
+
+
+def test_a_group_of_processes_loses_its_leader_and_nothing_else_and_what_it_did_holds_in_the_spec(
+    tmp_path: Path,
+) -> None:
+    talk = Conversation(tmp_path / "run")
+    verdict = asyncio.run(talk.session.run(talk.commands()))
+    assert verdict.verdict is Verdict.HOLDS, (verdict, talk.said)
+    appended = [line for line in talk.said if line.startswith("append") and ": index " in line]
+    assert len(appended) >= 4, talk.said
+    assert "get 3: a of term 2" in talk.said
+    assert "get 1: refused, no command at index 1 has been applied" in talk.said
+    assert any(line.startswith("n1 role ") and ", commitIndex " in line for line in talk.said)
+    events = [json.loads(line) for line in talk.session.trace.read_text().splitlines()[1:-1]]
+    taken = {event["action"] for event in events}
+    assert {"Crash", "Restart", "RequestVote", "ApplyFsm", "HandleHeartbeatResponse", "RPCError"} <= taken
+    assert running_nodes(tmp_path) == []
+    logs = "".join(path.read_text() for path in (tmp_path / "run").glob("*.log"))
+    assert "error" not in logs.lower()
+
+
+def test_a_client_asks_servers_that_were_started_by_hand(tmp_path: Path) -> None:
+    names = ("n1", "n2", "n3")
+    peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in zip(names, free_addresses(3), strict=True))
+    words = ["--system", SYSTEM.spec, "--time-scale", "0.2"]
+    commands = {name: [name, peers, *words, "--dir", str(tmp_path / name)] for name in names}
+    with NodeProcesses(commands, tmp_path) as group:
+        for name in names:
+            group.start(name)
+        ask = ["--system", SYSTEM.spec, peers]
+        done = CliRunner().invoke(client_command, [*ask, "append", "x", "y"], standalone_mode=False)
+        assert done.return_value == 0, done.output
+        assert done.output.startswith("append x: index 3, term "), done.output
+        read = CliRunner().invoke(client_command, [*ask, "get", "3", "99"], standalone_mode=False)
+        assert read.output.splitlines()[0].startswith("get 3: x of term ")
+        assert (read.return_value, read.output.splitlines()[1]) == (
+            1,
+            "get 99: refused, no command at index 99 has been applied",
+        )
+        group.kill("n1")
+        group.start("n1")
+        again = CliRunner().invoke(client_command, [*ask, "get", "3"], standalone_mode=False)
+        assert again.return_value == 0, again.output
+    assert running_nodes(tmp_path) == []
+
+
+# ---- Simulated time --------------------------------------------------------------------------------------
+
+
+def chaos(seed: int, flaws: tuple[str, ...] = ()) -> ChaosResult:
+    return ChaosRun(running(), seed, 3, ((), flaws)).run(20.0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
+    result = chaos(seed)
+    assert result.confirmed > 60
+    assert sum(result.faults.values()) > 3
+    verdict = ChaosJudge(SYSTEM, running(), 3, ((), ())).judge(result, tmp_path / "chaos.ndjson", with_spec=False)
+    assert verdict.reasons == []
+
+
+def test_a_disk_that_forgets_entries_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: of the log nothing is durable behind the third entry."""
+    persist = DiskStores.persist
+
+    def forgets(self: DiskStores, before: Stores, after: Stores) -> None:
+        kept = {index: entry for index, entry in after.logs.items() if index <= 3}
+        persist(self, before, replace(after, logs=kept))
+
+    monkeypatch.setattr(DiskStores, "persist", forgets)
+    judge = ChaosJudge(SYSTEM, running(), 3, ((), ()))
+    (reason, *_) = judge.judge(chaos(1), tmp_path / "chaos.ndjson", with_spec=False).reasons
+    assert "in the end" in reason or "log is" in reason
