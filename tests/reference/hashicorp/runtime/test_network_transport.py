@@ -433,7 +433,7 @@ def test_a_client_takes_what_is_no_answer_for_none(answer: bytes) -> None:
 
 
 def test_a_server_whose_disk_fails_does_nothing_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it would have said stands on nothing durable."""
+    """Nothing durable would stand behind its answers."""
 
     def fails(self: DiskStores, before: Stores, after: Stores) -> None:
         raise OSError("the disk is full")
