@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from lockstep.cli.chaos_command import command
 from lockstep.cluster.chaos_run import ChaosResult, ChaosRun
 from lockstep.cluster.chaos_verdict import ChaosJudge
 from lockstep.cluster.client_history import Append, objections
+from lockstep.systems.dledger.hunted_properties import DLedgerWatch
+from lockstep.systems.hunted_group import Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.running_nodes import RunningNodes
 from raftref.runtime.virtual import VirtualGroup
@@ -65,7 +68,23 @@ def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["wrong"] == {"1": reasons}
 
 
-def test_runs_that_acknowledge_nothing_are_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_property_that_the_spec_does_not_see_violated_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted mistake: the properties in Python take every step of n1 for a violation."""
+
+    def planted(watch: DLedgerWatch, move: Move) -> Iterator[Violation]:
+        if move[0] == "n1":
+            yield "LogMatching", "planted"
+
+    result = chaos(1, 5.0)
+    monkeypatch.setattr(DLedgerWatch, "after", planted)
+    reasons = judged(result, tmp_path)
+    assert reasons[0] == "LogMatching: planted"
+    assert reasons[1].endswith("LogMatching: the spec and its words in Python differ")
+
+
+def test_runs_that_confirm_nothing_are_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake: all clients ask in vain."""
     monkeypatch.setattr(VirtualGroup, "ask", lambda *_: None)
     with pytest.raises(GaveUpError, match="nothing was confirmed"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from lockstep.cli.client_command import command as client_command
 from lockstep.cli.cluster_command import command as cluster_command
 from lockstep.cli.node_command import command as node_command
+from lockstep.cluster import group_session
 from lockstep.cluster.node_processes import free_addresses
 from tests.support.programs.processes import running_nodes
 
@@ -83,6 +85,22 @@ def test_ctrl_c_stops_all_nodes_and_the_verdict_is_printed(tmp_path: Path) -> No
     assert process.returncode == 0, out + err
     assert "holds: a behaviour of the spec" in out.splitlines()[-1]
     assert err == ""
+
+
+def test_a_group_in_which_a_node_cannot_start_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: another process listens where n2 is to listen."""
+    places = free_addresses(3)
+    (tmp_path / "commands.txt").write_text("append a\nstatus\n")
+    with socket.socket() as taken:
+        taken.bind(places[1])
+        taken.listen()
+        monkeypatch.setattr(group_session, "free_addresses", lambda _: places)
+        words = ["3", "-o", str(tmp_path / "run"), "--time-scale", "0.15", "--commands", str(tmp_path / "commands.txt")]
+        done = CliRunner().invoke(cluster_command, words, standalone_mode=False)
+    assert done.return_value == 3, done.output
+    assert "append a: index 0" in done.output
+    assert "inconclusive: n2 ended by itself, exit code 3: " in done.output.splitlines()[-1]
+    assert running_nodes(tmp_path) == []
 
 
 def test_a_client_appends_to_nodes_that_were_started_by_hand(tmp_path: Path) -> None:

@@ -72,16 +72,23 @@ class ChaosJudge:
         except RecordedGroupError as error:
             verdict.impossible = str(error)
             return verdict
-        for name in [*verdict.violated]:
-            if name in self._hunted.may_fail_repaired and not self._plan.flaws:
-                del verdict.violated[name]
         if with_spec or verdict.reasons:
             self._write(result, events, trace)
-        if with_spec:
-            found = check(trace)
-            if found.verdict is not Verdict.HOLDS and not verdict.violated:
-                verdict.trace = f"{trace}: {found.reason}"
+        if with_spec or verdict.violated:
+            verdict.trace = self._disagreement(verdict, trace)
+        if not self._plan.flaws:
+            for name in self._hunted.may_fail_repaired:
+                verdict.violated.pop(name, None)
         return verdict
+
+    @staticmethod
+    def _disagreement(verdict: ChaosVerdict, trace: Path) -> str:
+        """Return what the spec says otherwise of a trace than the watch did, "" where they agree."""
+        found = check(trace)
+        if found.verdict not in (Verdict.HOLDS, Verdict.VIOLATED) or found.deviation is not None:
+            return f"{trace}: {found.verdict}: {found.reason}"
+        unsaid = set(verdict.violated) ^ set(found.violations)
+        return f"{trace}: {', '.join(sorted(unsaid))}: the spec and its words in Python differ" if unsaid else ""
 
     def _write(self, result: ChaosResult, events: Sequence[Event], path: Path) -> None:
         header = Header(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.errors import GaveUpError
+from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
@@ -86,10 +87,14 @@ class GroupSession:
                 async for line in commands:
                     if not await prompt.take(line):
                         break
+                died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
         self._say(f"checking: {self.check.checked:,} of {self.check.events:,} events so far")
-        return await asyncio.to_thread(self.check.finish)
+        verdict = await asyncio.to_thread(self.check.finish)
+        if died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
+            verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "; ".join(died)
+        return verdict
 
     def _words(self, node: str, links: Links) -> list[str]:
         options = self._options
@@ -108,11 +113,12 @@ class GroupSession:
     def status(self, group: NodeProcesses) -> list[str]:
         """Return a line about each node."""
         lines: list[str] = []
+        died = group.ended_by_themselves()
         for node in self.nodes:
             step = self.check.last.get(node)
             shows = {} if step is None else {name: step.shows.get(name) for name in self._running.shown}
             shown = ", ".join(f"{name} {value}" for name, value in shows.items()) or "nothing yet"
-            lines.append(f"{node} {'' if group.is_running(node) else '(down) '}{shown}")
+            lines.append(died.get(node) or f"{node} {'' if group.is_running(node) else '(down) '}{shown}")
         lines.append(f"checked {self.check.checked:,} of {self.check.events:,} events")
         return lines
 

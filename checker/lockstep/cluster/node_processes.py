@@ -47,6 +47,7 @@ class NodeProcesses:
         """
         self._commands, self._folder = dict(commands), folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._killed: set[str] = set()
 
     def __enter__(self) -> NodeProcesses:
         """Begin with no process."""
@@ -63,10 +64,20 @@ class NodeProcesses:
         process = self._processes.get(node)
         return process is not None and process.poll() is None
 
+    def ended_by_themselves(self) -> dict[str, str]:
+        """Return the nodes whose processes ended though nobody killed them, each with how it ended."""
+        found = {}
+        for node, process in self._processes.items():
+            if process.poll() is not None and node not in self._killed:
+                lines = (self._folder / f"{node}.log").read_text(encoding="utf-8", errors="replace").splitlines()
+                found[node] = f"{node} ended by itself, exit code {process.returncode}: {lines[-1] if lines else ''}"
+        return found
+
     def start(self, node: str) -> None:
         """Start the process of a node; raises GaveUpError where it runs."""
         if self.is_running(node):
             raise GaveUpError(f"{node} is running")
+        self._killed.discard(node)
         with (self._folder / f"{node}.log").open("ab") as log:
             self._processes[node] = subprocess.Popen(
                 [sys.executable, "-m", "lockstep", "node", *self._commands[node]],
@@ -79,6 +90,7 @@ class NodeProcesses:
     def kill(self, node: str) -> None:
         """Kill the process of a node with SIGKILL."""
         self._signal(node, signal.SIGKILL)
+        self._killed.add(node)
         self._processes[node].wait()
 
     def pause(self, node: str) -> None:

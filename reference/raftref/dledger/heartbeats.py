@@ -71,7 +71,7 @@ class Heartbeats(MessageElections):
         """A round of heartbeats is under way; it may be the last one only where it lacks a quorum."""
         if not self.vote_messages or self.election.round.type is not ElectionType.HEARTBEAT:
             return False
-        return not expired or self._outcome(self.election.round) is HeartBeatOutcome.NO_QUORUM
+        return not expired or self.outcome_of_beats(self.election.round) is HeartBeatOutcome.NO_QUORUM
 
     @action(when=can_parse_heart_beat_responses)
     def parse_heart_beat_responses(self, expired: bool) -> Effects:
@@ -82,7 +82,7 @@ class Heartbeats(MessageElections):
 
         Source: DLedgerLeaderElector.sendHeartbeats, from the wait on.
         """
-        outcome = self._outcome(self.election.round)
+        outcome = self.outcome_of_beats(self.election.round)
         ended = self.end_round()
         sent: tuple[ElectionMessage, ...] = ()
         if outcome is HeartBeatOutcome.HIGHER_TERM:
@@ -91,7 +91,7 @@ class Heartbeats(MessageElections):
             sent = self.become_candidate(self.member_state.curr_term)
         return Effects(sent=sent, abandoned=Abandoned(type=ElectionType.HEARTBEAT))
 
-    def _outcome(self, beats: Round) -> HeartBeatOutcome:
+    def outcome_of_beats(self, beats: Round) -> HeartBeatOutcome:
         """Return the outcome; as published a leader with a quorum ignores a member's higher term (HighTermLaggard)."""
         if not self.has(Flaw.HIGH_TERM_LAGGARD) and beats.max_term > self.member_state.curr_term:
             return HeartBeatOutcome.HIGHER_TERM

@@ -6,7 +6,7 @@ The same drivers run here and on sockets. A run follows from its seed: a minute 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
@@ -219,11 +219,3 @@ class VirtualGroup:
         caller, process, number = key
         if self._processes[caller].number == process and self._arrives(src, caller):
             self._deliver(caller, lambda driver: driver.on_answer(self.now, number, reply.message))
-
-
-def observations(group: VirtualGroup) -> Mapping[str, Mapping[str, Any]]:
-    """Return what each running node shows now."""
-    last: dict[str, Mapping[str, Any]] = {}
-    for step in group.steps:
-        last[step.node] = step.shows
-    return {node: shows for node, shows in last.items() if group.driver(node) is not None}

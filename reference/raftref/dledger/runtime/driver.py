@@ -29,7 +29,7 @@ from raftref.dledger.client_messages import (
     ResponseCode,
 )
 from raftref.dledger.clients import REQUEST_WITH_EMPTY_BODYS
-from raftref.dledger.election_rules import HeartBeatCode, HeartBeatOutcome, VoteCode, heart_beat_outcome
+from raftref.dledger.election_rules import HeartBeatCode, HeartBeatOutcome, VoteCode
 from raftref.dledger.messages import (
     NONE,
     BatchRequest,
@@ -406,7 +406,7 @@ class DLedgerDriver(Driver):
         decided = is_quorum(given.count(HeartBeatCode.SUCCESS), len(beats.answers)) or len(given) == len(beats.answers)
         if not (decided or self._timers.is_due("round", self.now)):
             return False
-        outcome = heart_beat_outcome(self.server.member_state.curr_term, beats.max_term, beats.answers)
+        outcome = self.server.outcome_of_beats(beats)
         if outcome is HeartBeatOutcome.QUORUM:
             self._last_success = self.now
         elif outcome is HeartBeatOutcome.NOT_READY:
