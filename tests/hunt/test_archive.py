@@ -75,7 +75,8 @@ def test_an_example_goes_on_from_a_prefix_in_the_situation_that_the_prefix_leads
     began = [
         each for each in examples(wanted, archive, 30, prefixes, first=6) if each.plan in [p.plan for p in prefixes]
     ]
-    assert known > 500 and len(began) >= 10 and len(archive) > known
+    # The floor is low: Hypothesis also draws constants of all modules that are loaded, and other tests load more.
+    assert known > 200 and len(began) >= 10 and len(archive) > known
     for each in began:
         assert any(
             each.record.moves[: prefix.length] == prefix.moves for prefix in prefixes if prefix.plan == each.plan

@@ -12,11 +12,12 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.cluster.chaos_run import ChaosResult
 from lockstep.systems.file_check import check
 from lockstep.systems.hunted_group import Move, PropertyWatch
-from lockstep.systems.running_nodes import RecordedGroupError, RunningNodes
+from lockstep.systems.running_nodes import RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
-from lockstep.systems.trace_specs import spec_hash
-from lockstep.trace.trace_format import FORMAT, REFERENCE, Event, Header, trace_lines
+from lockstep.systems.trace_specs import reference_header
+from lockstep.trace.trace_format import Event, trace_lines
+from raftref.runtime.replay import ReplayError
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class ChaosJudge:
 
         try:
             events = [event_of(event) for event in self._running.replay(self._plan, result.steps, listen)]
-        except RecordedGroupError as error:
+        except ReplayError as error:
             verdict.impossible = str(error)
             return verdict
         if with_spec or verdict.reasons:
@@ -91,17 +92,8 @@ class ChaosJudge:
         return f"{trace}: {', '.join(sorted(unsaid))}: the spec and its words in Python differ" if unsaid else ""
 
     def _write(self, result: ChaosResult, events: Sequence[Event], path: Path) -> None:
-        header = Header(
-            format=FORMAT,
-            system=REFERENCE,
-            version=_version(),
-            spec=self._system.spec,
-            nodes=tuple(self._plan.node_ids),
-            constants=dict(self._plan.constants()),
-            spec_hash=spec_hash(self._system),
-            origin="lockstep chaos",
-            scenario=f"seed {result.seed}: {', '.join(f'{kind} {n}' for kind, n in sorted(result.faults.items()))}",
-        )
+        faults = ", ".join(f"{kind} {count}" for kind, count in sorted(result.faults.items()))
+        header = reference_header(self._system, self._plan, "lockstep chaos", f"seed {result.seed}: {faults}")
         path.parent.mkdir(parents=True, exist_ok=True)
         with writing_whole(path) as file:
             file.writelines(trace_lines(header, events))
@@ -121,9 +113,3 @@ class _Watched:
         """Note what a step has violated."""
         for name, values in self._watch.after(move):
             self._violated.setdefault(name, values)
-
-
-def _version() -> str:
-    from importlib.metadata import version  # slow to import
-
-    return version("lockstep-raft")

@@ -13,9 +13,9 @@ from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.systems.running_nodes import RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
-from lockstep.systems.trace_specs import compiled, spec_hash
+from lockstep.systems.trace_specs import compiled, reference_header
 from lockstep.tla.state import State
-from lockstep.trace.trace_format import FORMAT, REFERENCE, Event, Header, trace_lines
+from lockstep.trace.trace_format import Event, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.runtime.driver import NodeStep
 
@@ -39,17 +39,7 @@ class LiveCheck:
         """
         self._system, self._running, self._steps, self._path = system, running, steps, trace
         self._plan = running.plan(len(nodes), *chosen)
-        self._header = Header(
-            format=FORMAT,
-            system=REFERENCE,
-            version=_version(),
-            spec=system.spec,
-            nodes=tuple(nodes),
-            constants=dict(self._plan.constants()),
-            spec_hash=spec_hash(system),
-            origin="lockstep cluster",
-            scenario=f"{len(nodes)} nodes that ran",
-        )
+        self._header = reference_header(system, self._plan, "lockstep cluster", f"{len(nodes)} nodes that ran")
         self.events = self.checked = 0
         self.last: dict[str, NodeStep] = {}
         self.verdict: TraceVerdict | None = None
@@ -100,9 +90,3 @@ class LiveCheck:
         for step in merged_steps(self._steps, self._over.is_set):
             self.last[step.node] = step
             yield step
-
-
-def _version() -> str:
-    from importlib.metadata import version  # slow to import
-
-    return version("lockstep-raft")

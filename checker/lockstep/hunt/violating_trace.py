@@ -26,9 +26,9 @@ from lockstep.report.regression_test import regression_test
 from lockstep.systems.hunted_group import AnyGroup, Move
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
-from lockstep.systems.trace_specs import compiled, spec_hash
+from lockstep.systems.trace_specs import compiled, reference_header
 from lockstep.tla.spec import Spec
-from lockstep.trace.trace_format import FORMAT, REFERENCE, Event, Header, trace_lines
+from lockstep.trace.trace_format import Event, Header, trace_lines
 from lockstep.trace.trace_reader import Trace
 
 #: The longest that steps are left out on the spec.
@@ -105,17 +105,7 @@ def confirmed(system: System, wanted: Target, found: FoundRun, scenario: str, sa
     Raises UnconfirmedError where the spec holds.
     """
     name = found.violation[0]
-    header = Header(
-        format=FORMAT,
-        system=REFERENCE,
-        version=_version(),
-        spec=system.spec,
-        nodes=tuple(found.plan.node_ids),
-        constants=dict(found.plan.constants()),
-        spec_hash=spec_hash(system),
-        origin="lockstep hunt",
-        scenario=scenario,
-    )
+    header = reference_header(system, found.plan, "lockstep hunt", scenario)
     say("compiling the spec")
     spec = compiled(system, header, "the trace found")
     run = _shorter_on_spec(system, wanted, found, header, spec, say)
@@ -124,12 +114,6 @@ def confirmed(system: System, wanted: Target, found: FoundRun, scenario: str, sa
     if name not in verdict.violations:
         raise UnconfirmedError(f"the spec does not confirm that {name} is violated: {verdict.reason}")
     return ViolatingTrace(name, run.violation[1], header, events, verdict)
-
-
-def _version() -> str:
-    from importlib.metadata import version  # slow to import
-
-    return version("lockstep-raft")
 
 
 def _events(wanted: Target, run: FoundRun) -> Iterator[Event]:

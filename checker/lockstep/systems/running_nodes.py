@@ -51,17 +51,13 @@ class ClientRefusedError(Exception):
     """The group has not done what a client asked for; the message is the code, or the name of the error."""
 
 
-class RecordedGroupError(Exception):
-    """The nodes recorded no run of a group of the reference: a mistake of a driver, or of a disk."""
-
-
 class Replay(Protocol):
     """Takes recorded steps again in a simulated group."""
 
     def __call__(
         self, plan: Any, steps: Iterable[NodeStep], listen: Callable[[Any], MoveListener] | None = None
     ) -> Iterator[Event]:
-        """Yield the events of the trace; `listen` makes what hears of each step. Raises RecordedGroupError."""
+        """Yield the events of the trace; `listen` makes what hears of each step. Raises ReplayError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,7 @@ class RunningNodes:
 
     `features` and `flaws` are the names that a node may be started with. `node` makes one, given what is called with
     each step. `shown` are the fields of a step's `shows` that a status line has. `plan` is that of a simulated group
-    of these nodes, and `replay` takes recorded steps again in it; it raises RecordedGroupError. `client` makes a client
+    of these nodes, and `replay` takes recorded steps again in it; it raises ReplayError. `client` makes a client
     of a group, given where its members are reached.
 
     `driver` returns what makes the drivers of a group in simulated time, given its members, features and flaws.

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean, nearest
@@ -17,7 +17,7 @@ from lockstep.tla.loading.spec_project import module_texts, parse_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.json_lines import TraceError
-from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_format import FORMAT, REFERENCE, Header
 
 if TYPE_CHECKING:
     from lockstep.conformance.by_tlc.tlc_trace_check import TlcSpec
@@ -215,3 +215,23 @@ def _check_constants(known: Constants, chosen: Mapping[str, object], source: str
                 1,
                 f"field `constants.{name}`: the spec has no such constant{did_you_mean(name, known.allowed)}",
             )
+
+
+def reference_header(system: System, plan: Any, origin: str, scenario: str) -> Header:
+    """Return the header of the trace of a group of a reference.
+
+    Arguments: `system`; `plan`, of the group; `origin`, the command that wrote it; `scenario`, how to find it again.
+    """
+    from importlib.metadata import version  # slow to import
+
+    return Header(
+        format=FORMAT,
+        system=REFERENCE,
+        version=version("lockstep-raft"),
+        spec=system.spec,
+        nodes=tuple(plan.node_ids),
+        constants=dict(plan.constants()),
+        spec_hash=spec_hash(system),
+        origin=origin,
+        scenario=scenario,
+    )

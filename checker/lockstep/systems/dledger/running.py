@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
-from lockstep.systems.hunted_group import MoveListener
 from lockstep.systems.running_nodes import (
     Address,
     AppendOutcome,
     ClientRefusedError,
     NodeOptions,
-    RecordedGroupError,
     RunningNodes,
 )
 from raftref.disks.directory_disk import DirectoryDisk
@@ -22,7 +19,7 @@ from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryRespo
 from raftref.dledger.messages import Index
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
-from raftref.dledger.runtime.replayed_run import ReplayError, replayed
+from raftref.dledger.runtime.replayed_run import replayed
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.runtime.transport import RemotingTransport
 from raftref.dledger.simulation import FaultPlan
@@ -31,7 +28,6 @@ from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
-from raftref.simulation.group import Event
 
 #: Files as small as disks in memory need them: a thousand entries or so.
 SMALL_FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 15)
@@ -60,16 +56,6 @@ def plan_of(nodes: int, features: tuple[str, ...], flaws: tuple[str, ...]) -> Fa
     """Return the plan of a simulated group of such nodes."""
     chosen = RUNNING | set(map(Feature, features))
     return FaultPlan(nodes=nodes, features=chosen, flaws=frozenset(map(Flaw, flaws)), fifo=False)
-
-
-def replay(
-    plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Any], MoveListener] | None = None
-) -> Iterator[Event]:
-    """Yield the events of a trace that recorded steps stand for; raises RecordedGroupError."""
-    try:
-        yield from replayed(plan, steps, listen)
-    except ReplayError as error:
-        raise RecordedGroupError(str(error)) from error
 
 
 def drivers(members: tuple[str, ...], features: tuple[str, ...], flaws: tuple[str, ...]) -> MakeDriver:
@@ -137,7 +123,7 @@ RUNNING_NODES = RunningNodes(
     node=node,
     shown=("role", "currTerm", "leaderId", "ledgerEndIndex", "committedIndex"),
     plan=plan_of,
-    replay=replay,
+    replay=replayed,
     client=_Client,
     driver=drivers,
     append=AppendEntryRequest,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-from lockstep.systems.hunted_group import MoveListener
 from lockstep.systems.running_nodes import (
     Address,
     AppendOutcome,
     ClientRefusedError,
     NodeOptions,
-    RecordedGroupError,
     RunningNodes,
 )
 from raftref.disks.directory_disk import DirectoryDisk
@@ -24,13 +21,12 @@ from raftref.hashicorp.runtime.client_lines import Answer
 from raftref.hashicorp.runtime.driver import DEFAULTS, RaftDriver
 from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
-from raftref.hashicorp.runtime.replayed_run import ReplayError, replayed
+from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.values import Configuration, EntryType, Index
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
-from raftref.simulation.group import Event
 
 
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
@@ -60,16 +56,6 @@ def plan_of(nodes: int, _features: tuple[str, ...], flaws: tuple[str, ...]) -> F
         trailing_logs=DEFAULTS.trailing_logs,
         retain_snapshots=DEFAULTS.retain_snapshots,
     )
-
-
-def replay(
-    plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Any], MoveListener] | None = None
-) -> Iterator[Event]:
-    """Yield the events of a trace that recorded steps stand for; raises RecordedGroupError."""
-    try:
-        yield from replayed(plan, steps, listen)
-    except ReplayError as error:
-        raise RecordedGroupError(str(error)) from error
 
 
 def drivers(members: tuple[str, ...], _features: tuple[str, ...], flaws: tuple[str, ...]) -> MakeDriver:
@@ -142,7 +128,7 @@ RUNNING_NODES = RunningNodes(
     node=node,
     shown=("role", "currentTerm", "leader", "lastIndex", "commitIndex", "lastApplied"),
     plan=plan_of,
-    replay=replay,
+    replay=replayed,
     client=_Client,
     driver=drivers,
     append=append,

@@ -11,10 +11,9 @@ sender has died: in the spec nobody awaits that answer any more, and the request
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from raftref.action import NotEnabled
 from raftref.dledger.messages import CommitRequest, ElectionResponse, Message, Response
@@ -22,6 +21,7 @@ from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
 from raftref.dledger.steps import Effects
 from raftref.runtime.driver import START, NodeStep
+from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, StepQueue, where
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
 
@@ -29,33 +29,12 @@ from raftref.simulation.group import Event
 _NOT_COMPARED = frozenset({"log", "writeRequestMap", "compareOrTruncateRequests", "acknowledged"})
 
 
-class ReplayError(Exception):
-    """A recorded step is none of the group, or the node showed something else after it."""
-
-
-class StepListener(Protocol):
-    """Hears of each step of the group, before it and after it."""
-
-    def before(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
-        """Hear that a node is about to take an action."""
-
-    def after(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
-        """Hear that a node has taken an action."""
-
-
-class _ListenedCluster(Cluster):
+class _ListenedCluster(ListenedSteps, Cluster):
     """A group whose steps are listened to."""
-
-    listener: StepListener | None = None
 
     def step(self, node: str, action: str, *args: Any) -> Effects | None:
         """Take an action, and let the listener hear of it."""
-        if self.listener is None:
-            return super().step(node, action, *args)
-        move = (node, action, args)
-        self.listener.before(move)
-        effects = super().step(node, action, *args)
-        self.listener.after(move)
+        effects: Effects | None = self.take_step(super().step, node, action, args)
         return effects
 
 
@@ -64,30 +43,16 @@ class _Replay:
         self, plan: FaultPlan, steps: Iterable[NodeStep], listen: Callable[[Cluster], StepListener] | None
     ) -> None:
         self._cluster = _ListenedCluster(plan)
-        self._steps = iter(steps)
-        #: Steps that have been looked at, and not taken yet.
-        self._lookahead: deque[NodeStep] = deque()
         if listen is not None:
             self._cluster.listener = listen(self._cluster)
+        self._steps = StepQueue(steps)
         self._started: set[str] = set()
 
     def events(self) -> Iterator[Event]:
         """Take all steps, with those that they stand for; yield their events."""
-        while (step := next(self._later(), None)) is not None:
-            self._lookahead.popleft()
+        while (step := self._steps.first()) is not None:
+            self._steps.pop()
             yield from self._take(step)
-
-    def _later(self) -> Iterator[NodeStep]:
-        """Yield the steps that are not taken yet, as far as they are asked for."""
-        number = 0
-        while True:
-            if number == len(self._lookahead):
-                step = next(self._steps, None)
-                if step is None:
-                    return
-                self._lookahead.append(step)
-            yield self._lookahead[number]
-            number += 1
 
     def _take(self, step: NodeStep) -> Iterator[Event]:
         if step.action == KILLED:
@@ -97,12 +62,12 @@ class _Replay:
             return
         args = self._cluster.arguments(step.action, step.args)
         if args is None:
-            raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
+            raise ReplayError(f"{where(step)}: no such action, or an argument is missing")
         taken = [self._under_way(step, arg) if name == "m" else arg for name, arg in zip(step.args, args, strict=True)]
         try:
             event = self._cluster.take(step.node, step.action, *taken)
         except (NotEnabled, LookupError) as error:
-            raise ReplayError(f"{_where(step)}: {error}") from error
+            raise ReplayError(f"{where(step)}: {error}") from error
         self._compare(step, event["shows"])
         yield event
 
@@ -114,14 +79,14 @@ class _Replay:
         """
         found = [each for each in self._cluster.messages() if _awaited(each) == _awaited(m) and each.dst == m.dst]
         if not found:
-            raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
+            raise ReplayError(f"{where(step)}: no such message is under way: {m}")
         possible = [each for each in found if self._cluster.enabled(step.node, step.action, each)] or found
         comes_again = len(possible) > 1 and self._comes_again(step, m)
         return min(possible, key=lambda each: getattr(each, "awaited", False) is comes_again)
 
     def _comes_again(self, step: NodeStep, m: Message) -> bool:
         """Return whether a node takes the same request once more before its sender takes an answer to it."""
-        for later in self._later():
+        for later in self._steps.upcoming():
             other = later.args.get("m")
             if other is None:
                 continue
@@ -147,14 +112,14 @@ class _Replay:
             yield self._cluster.take(step.node, "Crash")
         event = self._cluster.take(step.node, "Restart", max(0, len(log) - len(server.ledger_store.log)))
         if event["shows"]["log"] != log:
-            raise ReplayError(f"{_where(step)}: the log came back as {log}, and not as {event['shows']['log']}")
+            raise ReplayError(f"{where(step)}: the log came back as {log}, and not as {event['shows']['log']}")
         self._compare(step, event["shows"])
         yield event
 
     def _compare(self, step: NodeStep, shows: Mapping[str, Any]) -> None:
         for name, value in step.shows.items():
             if name not in _NOT_COMPARED and name in shows and not _is_equal(shows[name], value):
-                raise ReplayError(f"{_where(step)}: {name} is {value}, and {shows[name]} in the group")
+                raise ReplayError(f"{where(step)}: {name} is {value}, and {shows[name]} in the group")
 
 
 def _awaited(m: Message) -> Message:
@@ -175,10 +140,6 @@ def _is_equal(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_is_equal(one[name], other[name]) for name in one)
     return bool(one == other)
-
-
-def _where(step: NodeStep) -> str:
-    return f"{step.node} {step.action} at {step.at:.6f} s"
 
 
 def replayed(

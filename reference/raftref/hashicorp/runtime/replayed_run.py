@@ -8,10 +8,9 @@ the group does is a mistake of the server's driver or of its files, and refused.
 from __future__ import annotations
 
 import copy
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from raftref.action import NotEnabled
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
@@ -22,6 +21,7 @@ from raftref.hashicorp.simulation.cluster import HANDLERS
 from raftref.hashicorp.steps import Effects, Outcome, Result
 from raftref.hashicorp.values import NodeId
 from raftref.runtime.driver import START, NodeStep
+from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, StepQueue, where
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
 
@@ -35,33 +35,12 @@ MAX_WRITES = 3
 MAX_CALL = 30.0
 
 
-class ReplayError(Exception):
-    """A recorded step is none of the group, or the server showed something else after it."""
-
-
-class StepListener(Protocol):
-    """Hears of each step of the group, before it and after it."""
-
-    def before(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
-        """Hear that a server is about to take an action."""
-
-    def after(self, move: tuple[str, str, tuple[Any, ...]]) -> None:
-        """Hear that a server has taken an action."""
-
-
-class _ListenedCluster(Cluster):
+class _ListenedCluster(ListenedSteps, Cluster):
     """A group whose steps are listened to."""
 
-    listener: StepListener | None = None
-
     def step(self, node: NodeId, action: str, *args: Any) -> Effects | None:
-        """Take an action, between two calls of the listener."""
-        if self.listener is None:
-            return super().step(node, action, *args)
-        move = (node, action, args)
-        self.listener.before(move)
-        effects = super().step(node, action, *args)
-        self.listener.after(move)
+        """Take an action, and let the listener hear of it."""
+        effects: Effects | None = self.take_step(super().step, node, action, args)
         return effects
 
 
@@ -79,34 +58,20 @@ class _Replay:
         self._cluster = _ListenedCluster(plan)
         if listen is not None:
             self._cluster.listener = listen(self._cluster)
-        self._steps = iter(steps)
-        #: The step that is being taken, and later ones that have been looked at.
-        self._next: deque[NodeStep] = deque()
+        self._steps = StepQueue(steps)
         self._started: set[str] = set()
         #: The last step of a server, if it writes and waits.
         self._waiting: dict[str, NodeStep] = {}
 
     def events(self) -> Iterator[Event]:
         """Take all steps, with those that they stand for; yield their events."""
-        while (step := next(self._later(), None)) is not None:
+        while (step := self._steps.first()) is not None:
             if step.node not in self._cluster.servers:
-                raise ReplayError(f"{_where(step)}: there is no such server")
+                raise ReplayError(f"{where(step)}: there is no such server")
             yield from self._explained(step, self._take)
-            self._next.popleft()
+            self._steps.pop()
         for node in [*self._waiting]:
             yield from self._catch_up(node)
-
-    def _later(self) -> Iterator[NodeStep]:
-        """Yield the step that is being taken, and those after it as far as they are asked for."""
-        number = 0
-        while True:
-            if number == len(self._next):
-                step = next(self._steps, None)
-                if step is None:
-                    return
-                self._next.append(step)
-            yield self._next[number]
-            number += 1
 
     @staticmethod
     def _explained(step: NodeStep, take: Callable[[NodeStep], Iterator[Event]]) -> Iterator[Event]:
@@ -114,7 +79,7 @@ class _Replay:
         try:
             yield from take(step)
         except (NotEnabled, LookupError, TypeError, ValueError) as error:
-            raise ReplayError(f"{_where(step)}: {error}") from error
+            raise ReplayError(f"{where(step)}: {error}") from error
 
     def _take(self, step: NodeStep) -> Iterator[Event]:
         if step.action == KILLED:
@@ -147,7 +112,7 @@ class _Replay:
     def _arguments(self, step: NodeStep) -> list[Any]:
         args = self._cluster.arguments(step.action, step.args)
         if args is None:
-            raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
+            raise ReplayError(f"{where(step)}: no such action, or an argument is missing")
         if "m" in step.args:
             args[0] = self._under_way(step, args)
         return args
@@ -214,7 +179,7 @@ class _Replay:
     def _message(self, step: NodeStep) -> Message:
         args = self._cluster.arguments(step.action, step.args)
         if args is None:
-            raise ReplayError(f"{_where(step)}: no such action, or an argument is missing")
+            raise ReplayError(f"{where(step)}: no such action, or an argument is missing")
         m: Message = args[0]
         return m
 
@@ -232,7 +197,7 @@ class _Replay:
         m: Message = args[0]
         found = self._found(m)
         if not found:
-            raise ReplayError(f"{_where(step)}: no such message is under way: {m}")
+            raise ReplayError(f"{where(step)}: no such message is under way: {m}")
         if len(found) == 1:
             return found[0]
         waited_for = next(each for each in found if isinstance(each, Request) and each.awaited)
@@ -250,7 +215,7 @@ class _Replay:
 
         A caller that does neither for longer than a call lasts is dead, or takes the answer when it goes on.
         """
-        for later in self._later():
+        for later in self._steps.upcoming():
             if later.at > step.at + MAX_CALL:
                 return None
             if later.node != m.src:
@@ -279,11 +244,7 @@ def _durable(server: Server) -> dict[str, Any]:
 def _compare(step: NodeStep, shows: Mapping[str, Any]) -> None:
     for name, value in step.shows.items():
         if name in shows and shows[name] != value:
-            raise ReplayError(f"{_where(step)}: {name} is {value}, and {shows[name]} in the group")
-
-
-def _where(step: NodeStep) -> str:
-    return f"{step.node} {step.action} at {step.at:.6f} s"
+            raise ReplayError(f"{where(step)}: {name} is {value}, and {shows[name]} in the group")
 
 
 def replayed(

@@ -15,8 +15,9 @@ from raftref.dledger.choices import IN_0_2_7, Feature, Flaw
 from raftref.dledger.client_messages import BatchAppendEntryRequest, ResponseCode
 from raftref.dledger.messages import Term
 from raftref.dledger.runtime.driver import DLedgerDriver
-from raftref.dledger.runtime.replayed_run import ReplayError, replayed
+from raftref.dledger.runtime.replayed_run import replayed
 from raftref.dledger.state import Role
+from raftref.runtime.replay import ReplayError
 from raftref.runtime.virtual import NetworkConditions
 from tests.support.systems.running_dledger import DLedgerGroup, entry, leads
 from tests.support.systems.running_groups import ask, checked, clients, disturb, recover

@@ -14,11 +14,12 @@ from raftref.hashicorp.messages import RequestVoteRequest
 from raftref.hashicorp.runtime import replayed_run
 from raftref.hashicorp.runtime.driver import RaftDriver
 from raftref.hashicorp.runtime.durable_stores import MemoryStores
-from raftref.hashicorp.runtime.replayed_run import ReplayError, replayed
+from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.stores import Stores
 from raftref.hashicorp.values import Index, Term
 from raftref.runtime.driver import NodeStep
+from raftref.runtime.replay import ReplayError
 from raftref.runtime.virtual import KILLED, NetworkConditions
 from tests.support.systems.running_groups import clients, disturb
 from tests.support.systems.running_raft import RaftGroup, command, leads
