@@ -40,6 +40,14 @@ class Settings:
     refresh_own_water_mark: Seconds = 1.0
     max_batch_count: int = 100
 
+    @property
+    def max_silence(self) -> Seconds:
+        """The time without a heartbeat, or without a quorum of their answers, after which a role ends.
+
+        Source: DLedgerLeaderElector.maintainAsFollower, maintainAsLeader.
+        """
+        return self.max_heart_beat_leak * self.heart_beat_time_interval
+
     def scaled(self, factor: float) -> Settings:
         """Return the same settings with every time multiplied by a factor; counts stay."""
         times = {name: getattr(self, name) for name in self.__dataclass_fields__ if not name.startswith("max_batch")}

@@ -186,8 +186,8 @@ class ForgetfulOfVotes(DLedgerDriver):
     """A driver that writes its term without the vote: the planted mistake."""
 
     def start(self, now: float) -> None:
-        persist = self._term_file.persist
-        self._term_file.persist = lambda term, vote: persist(term, None)  # type: ignore[method-assign]
+        persist = self.node.term_file.persist
+        self.node.term_file.persist = lambda term, vote: persist(term, None)  # type: ignore[method-assign]
         super().start(now)
 
 
@@ -195,7 +195,7 @@ class ForgetfulOfTerms(DLedgerDriver):
     """A driver that never writes its term: another planted mistake."""
 
     def start(self, now: float) -> None:
-        self._term_file.persist = lambda term, vote: None  # type: ignore[method-assign]
+        self.node.term_file.persist = lambda term, vote: None  # type: ignore[method-assign]
         super().start(now)
 
 
