@@ -1,4 +1,4 @@
-"""The goroutine that hands a leadership over on behalf of a client."""
+"""The goroutine that transfers a leadership on behalf of a client."""
 
 from __future__ import annotations
 
