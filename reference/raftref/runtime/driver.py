@@ -27,15 +27,13 @@ NEVER = float("inf")
 class PeerCall:
     """A request to a peer, whose answer or failure is reported with `number`.
 
-    After `timeout` without an answer the call has failed; None: nobody waits for an answer. `attachment` is what the
-    wire carries beside the message.
+    After `timeout` without an answer the call has failed; None: nobody waits for an answer.
     """
 
     number: int
     peer: str
     message: Any
     timeout: Seconds | None
-    attachment: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from raftref.dledger.messages import (
 from raftref.dledger.runtime.client_requests import ClientRequests
 from raftref.dledger.runtime.dispatcher_thread import DispatcherThread
 from raftref.dledger.runtime.entry_handler_thread import EntryHandlerThread
+from raftref.dledger.runtime.leader_positions import LeaderPositions, PositionedPush
 from raftref.dledger.runtime.node_context import NodeContext, RunningServer
 from raftref.dledger.runtime.peer_calls import PeerCalls
 from raftref.dledger.runtime.quorum_check_thread import QuorumCheckThread
@@ -96,9 +97,12 @@ class DLedgerDriver(Driver):
         """
         super().__init__(node_id, recorded)
         config = replace(config, features=config.features | RUNNING)
-        self.server = RunningServer(
-            node_id, tuple(members), config, lambda choices: FileLedgerStore(disk, choices, storage=storage)
-        )
+        self._positions = LeaderPositions()
+
+        def new_store(choices: Config) -> FileLedgerStore:
+            return FileLedgerStore(disk, choices, storage=storage, leader_position=self._positions.position)
+
+        self.server = RunningServer(node_id, tuple(members), config, new_store)
         self.node = NodeContext(self, self.server, disk, random, settings, self._after_step)
         self._calls = PeerCalls(self.node)
         self._waiting = WaitingClients(self.node)
@@ -117,12 +121,13 @@ class DLedgerDriver(Driver):
         self.node.start()
         self._settle()
 
-    def on_request(self, now: Seconds, key: Hashable, m: Message) -> None:
+    def on_request(self, now: Seconds, key: Hashable, m: Message | PositionedPush) -> None:
         """Take a request of a peer. One that the node cannot take gets no answer.
 
         Source: DLedgerServer.handleVote, handleHeartBeat, handlePush, handleLeadershipTransfer.
         """
         self.now = now
+        m = self._positions.received(m)
         if not isinstance(m, CommitRequest):
             self._calls.expect_answer(key, m)
         if isinstance(m, VoteMessage | HeartBeatMessage | TransferMessage):
@@ -199,7 +204,9 @@ class DLedgerDriver(Driver):
             done = self._quorum_checker.work() or done
             done = self._quorum_checker.apply() or self._store_threads.work() or done
             if not done:
-                return
+                break
+        waiting = [*self.server.compare_or_truncate_requests, *self.server.write_request_map.values()]
+        self._positions.keep(waiting)
 
     def _dispatch(self) -> bool:
         """Let the dispatchers of all peers work."""
