@@ -71,6 +71,8 @@ class NodeStep:
 
 #: Where a process comes up.
 START = "Start"
+#: Where a node hears that its disk is full, and that it has space again. None of the spec.
+DISK_FULL, DISK_HAS_SPACE = "DiskFull", "DiskHasSpace"
 
 
 class Timers:

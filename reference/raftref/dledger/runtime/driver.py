@@ -11,6 +11,7 @@ from dataclasses import replace
 from random import Random
 
 from raftref.disks.disk import Disk
+from raftref.disks.disk_space import DiskSpace
 from raftref.dledger.choices import Config, Feature, Flaw
 from raftref.dledger.client_messages import ClientRequest, ResponseCode
 from raftref.dledger.messages import (
@@ -82,6 +83,7 @@ class DLedgerDriver(Driver):
         recorded: Callable[[NodeStep], None],
         settings: Settings = DEFAULTS,
         storage: StorageConfig = DEFAULT_STORAGE,
+        space: DiskSpace | None = None,
     ) -> None:
         """Make the driver of a node whose process has not come up yet.
 
@@ -92,8 +94,9 @@ class DLedgerDriver(Driver):
             config: Its flaws and its features; those in RUNNING are on in any case.
             random: Draws the intervals between votes.
             recorded: Called with each step, before anything that it asks for leaves the node.
-            settings: Its times.
-            storage: The sizes of its files.
+            settings: Its times and limits.
+            storage: The sizes of its files, and when old ones are deleted.
+            space: The space of that disk; without it nothing expires, and the disk is never found full.
         """
         super().__init__(node_id, recorded)
         config = replace(config, features=config.features | RUNNING)
@@ -111,7 +114,7 @@ class DLedgerDriver(Driver):
         self._dispatchers = {peer: DispatcherThread(self.node, peer) for peer in self.server.peers}
         self._quorum_checker = QuorumCheckThread(self.node, self._waiting)
         self._entry_handler = EntryHandlerThread(self.node)
-        self._store_threads = StoreThreads(self.node)
+        self._store_threads = StoreThreads(self.node, space)
 
     # ---- Events --------------------------------------------------------------------------------------
 
@@ -172,6 +175,12 @@ class DLedgerDriver(Driver):
         """Take a client's request."""
         self.now = now
         self._client_requests.handle(key, request)
+        self._settle()
+
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Append nothing while the disk is full. Source: DLedgerMmapFileStore.CleanSpaceService."""
+        self.now = now
+        self._store_threads.learn_space(is_full=is_full)
         self._settle()
 
     def on_time(self, now: Seconds) -> None:

@@ -1,4 +1,4 @@
-"""The goroutine that hands a leadership over on behalf of a client."""
+"""The goroutine that transfers a leadership on behalf of a client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raftref.hashicorp.values import NodeId
 
 
 class TransferRoutine:
-    """Hands the leadership of one server over, and answers the client that asked for it.
+    """Transfers the leadership of one server, and answers the client that asked for it.
 
     Source: leadershipTransfer; leaderLoop, leadershipTransferCh.
     """
