@@ -106,10 +106,7 @@ def _force_folder(folder: Path) -> None:
 
 
 class DirectorySpace:
-    """The disk of a folder.
-
-    Source: DLedgerUtils.getDiskPartitionSpaceUsedPercent.
-    """
+    """The disk of a folder."""
 
     def __init__(self, folder: Path) -> None:
         """Ask for the disk of this folder, which is made if it is missing."""
