@@ -11,6 +11,7 @@ from dataclasses import replace
 from random import Random
 
 from raftref.disks.disk import Disk
+from raftref.disks.disk_space import DiskSpace
 from raftref.dledger.choices import Config, Feature, Flaw
 from raftref.dledger.client_messages import ClientRequest, ResponseCode
 from raftref.dledger.messages import (
@@ -29,6 +30,7 @@ from raftref.dledger.messages import (
 from raftref.dledger.runtime.client_requests import ClientRequests
 from raftref.dledger.runtime.dispatcher_thread import DispatcherThread
 from raftref.dledger.runtime.entry_handler_thread import EntryHandlerThread
+from raftref.dledger.runtime.leader_positions import LeaderPositions, PositionedPush
 from raftref.dledger.runtime.node_context import NodeContext, RunningServer
 from raftref.dledger.runtime.peer_calls import PeerCalls
 from raftref.dledger.runtime.quorum_check_thread import QuorumCheckThread
@@ -81,6 +83,7 @@ class DLedgerDriver(Driver):
         recorded: Callable[[NodeStep], None],
         settings: Settings = DEFAULTS,
         storage: StorageConfig = DEFAULT_STORAGE,
+        space: DiskSpace | None = None,
     ) -> None:
         """Make the driver of a node whose process has not come up yet.
 
@@ -91,14 +94,18 @@ class DLedgerDriver(Driver):
             config: Its flaws and its features; those in RUNNING are on in any case.
             random: Draws the intervals between votes.
             recorded: Called with each step, before anything that it asks for leaves the node.
-            settings: Its times.
-            storage: The sizes of its files.
+            settings: Its times and limits.
+            storage: The sizes of its files, and when old ones are deleted.
+            space: The space of that disk; without it nothing expires, and the disk is never found full.
         """
         super().__init__(node_id, recorded)
         config = replace(config, features=config.features | RUNNING)
-        self.server = RunningServer(
-            node_id, tuple(members), config, lambda choices: FileLedgerStore(disk, choices, storage=storage)
-        )
+        self._positions = LeaderPositions()
+
+        def new_store(choices: Config) -> FileLedgerStore:
+            return FileLedgerStore(disk, choices, storage=storage, leader_position=self._positions.position)
+
+        self.server = RunningServer(node_id, tuple(members), config, new_store)
         self.node = NodeContext(self, self.server, disk, random, settings, self._after_step)
         self._calls = PeerCalls(self.node)
         self._waiting = WaitingClients(self.node)
@@ -107,7 +114,7 @@ class DLedgerDriver(Driver):
         self._dispatchers = {peer: DispatcherThread(self.node, peer) for peer in self.server.peers}
         self._quorum_checker = QuorumCheckThread(self.node, self._waiting)
         self._entry_handler = EntryHandlerThread(self.node)
-        self._store_threads = StoreThreads(self.node)
+        self._store_threads = StoreThreads(self.node, space)
 
     # ---- Events --------------------------------------------------------------------------------------
 
@@ -117,12 +124,13 @@ class DLedgerDriver(Driver):
         self.node.start()
         self._settle()
 
-    def on_request(self, now: Seconds, key: Hashable, m: Message) -> None:
+    def on_request(self, now: Seconds, key: Hashable, m: Message | PositionedPush) -> None:
         """Take a request of a peer. One that the node cannot take gets no answer.
 
         Source: DLedgerServer.handleVote, handleHeartBeat, handlePush, handleLeadershipTransfer.
         """
         self.now = now
+        m = self._positions.received(m)
         if not isinstance(m, CommitRequest):
             self._calls.expect_answer(key, m)
         if isinstance(m, VoteMessage | HeartBeatMessage | TransferMessage):
@@ -169,6 +177,12 @@ class DLedgerDriver(Driver):
         self._client_requests.handle(key, request)
         self._settle()
 
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Append nothing while the disk is full. Source: DLedgerMmapFileStore.CleanSpaceService."""
+        self.now = now
+        self._store_threads.learn_space(is_full=is_full)
+        self._settle()
+
     def on_time(self, now: Seconds) -> None:
         """Do what is due."""
         self.now = now
@@ -199,7 +213,9 @@ class DLedgerDriver(Driver):
             done = self._quorum_checker.work() or done
             done = self._quorum_checker.apply() or self._store_threads.work() or done
             if not done:
-                return
+                break
+        waiting = [*self.server.compare_or_truncate_requests, *self.server.write_request_map.values()]
+        self._positions.keep(waiting)
 
     def _dispatch(self) -> bool:
         """Let the dispatchers of all peers work."""

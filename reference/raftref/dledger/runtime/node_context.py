@@ -83,6 +83,10 @@ class NodeContext:
         server.restart(server.ledger_store.resurrectable_count())
         self._driver.record_step(START, {}, server.observe())
 
+    def record(self, event: str) -> None:
+        """Record an event of the node that is no action of the spec."""
+        self._driver.record_step(event, {}, self.server.observe(with_log=False))
+
     def take(self, action: str, *args: Any) -> bool:
         """Take a step if the node may: its term and vote are on the disk, and it is recorded, before anything leaves.
 

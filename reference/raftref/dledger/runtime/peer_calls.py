@@ -17,9 +17,9 @@ from raftref.dledger.messages import (
     Request,
     Response,
 )
+from raftref.dledger.runtime.leader_positions import PositionedPush
 from raftref.dledger.runtime.node_context import NodeContext
 from raftref.dledger.steps import Abandoned, Effects
-from raftref.dledger.storage.entry_coder import EntryHeader
 from raftref.runtime.driver import PeerCall, PeerReply
 
 
@@ -59,14 +59,14 @@ class PeerCalls:
         if waits:
             self._calls[number] = m
         timeout = self._node.settings.rpc_timeout if waits else None
-        self._node.put(PeerCall(number, m.dst, m, timeout, self._headers(m)))
+        self._node.put(PeerCall(number, m.dst, self._positioned(m), timeout))
 
-    def _headers(self, m: Message) -> tuple[EntryHeader, ...]:
-        """Return the headers of the entries that a request pushes."""
+    def _positioned(self, m: Message) -> Message | PositionedPush:
+        """Return a request with the headers of the entries that it pushes, if it pushes any."""
         if not isinstance(m, Request | BatchRequest):
-            return ()
+            return m
         files = self._node.server.ledger_store.files
-        return tuple(files.header_at(Index(index)) for index in range(m.index, m.last_index + 1))
+        return PositionedPush(m, tuple(files.header_at(Index(index)) for index in range(m.index, m.last_index + 1)))
 
     def _abandon(self, abandoned: Abandoned) -> None:
         given_up = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from raftref.dledger.client_messages import AppendEntryResponse, LeadershipTransferResponse, ResponseCode
-from raftref.dledger.messages import Index, Term, TransferCall
+from raftref.dledger.messages import NO_TERM, Index, Term, TransferCall
 from raftref.dledger.runtime.node_context import NodeContext
 from raftref.dledger.steps import Effects
 from raftref.runtime.driver import ClientAnswer, Seconds
@@ -43,10 +43,17 @@ class WaitingClients:
         self._since.pop((term, index), None)
         key = self._appends.pop((term, index), None)
         if key is not None:
-            store = self._node.server.ledger_store
-            pos = store.files.header_at(index).pos if store.has_entry(index) else -1
-            leader = self._node.server.member_state.leader_id
-            self._node.put(ClientAnswer(key, AppendEntryResponse(index, pos, term, leader, code)))
+            self._node.put(ClientAnswer(key, self._append_response(term, index, code)))
+
+    def _append_response(self, term: Term, index: Index, code: ResponseCode) -> AppendEntryResponse:
+        """Return the answer to a client: only a success has the position, and one whose term is over has no term.
+
+        Source: QuorumAckChecker.doWork, checkResponseFuturesTimeout, checkResponseFuturesElapsed.
+        """
+        store, leader = self._node.server.ledger_store, self._node.server.member_state.leader_id
+        pos = store.files.header_at(index).pos if code is ResponseCode.SUCCESS and store.has_entry(index) else -1
+        named = NO_TERM if code is ResponseCode.TERM_CHANGED else term
+        return AppendEntryResponse(index, pos, named, leader, code)
 
     def waits_in_another_term(self, term: Term) -> bool:
         """Return whether a client waits for an entry of another term."""

@@ -13,7 +13,11 @@ from raftref.dledger.storage.entry_files import EntryFiles
 from raftref.dledger.storage.property_files import CheckPointFile
 from raftref.dledger.storage.shared_log import SharedLog
 from raftref.dledger.storage.storage_config import DEFAULT_STORAGE, StorageConfig
-from raftref.dledger.store import LedgerStore, Log
+from raftref.dledger.store import EntryRefusedError, LedgerStore, Log
+
+
+class MispositionedEntryError(DiskError, EntryRefusedError):
+    """An entry, or the unit of its index, cannot lie where it should. Source: DLedgerException with DISK_ERROR."""
 
 
 class FileLedgerStore(LedgerStore):
@@ -104,7 +108,8 @@ class FileLedgerStore(LedgerStore):
             Its index.
 
         Raises:
-            DiskError: It does not lie there in these files, and by now it is written; or it fits into no file.
+            MispositionedEntryError: It does not lie there in these files, and by now it is written; or it fits into
+                no file.
 
         Source: DLedgerMmapFileStore.appendAsLeader, appendAsFollower.
         """
@@ -116,9 +121,9 @@ class FileLedgerStore(LedgerStore):
             header = self.files.header(entry, index, pos)
             self.files.append_data(header, entry)
             self.files.append_index(header.unit())
-        except DiskError:
+        except DiskError as error:
             self._moved()
-            raise
+            raise MispositionedEntryError(error) from error
         if not self.log:
             self._begin_index = index
         is_read = index >= self._begin_index  # which it is not where the begin of the first file was written over
@@ -149,8 +154,9 @@ class FileLedgerStore(LedgerStore):
 
         Raises:
             IndexError: `index` is negative.
-            DiskError: The entry does not lie at that position in these files, and by now it is written; or no file can
-                have it; or, since an earlier one did not fit, the log begins too near the end of a file for an index.
+            MispositionedEntryError: The entry does not lie at that position in these files, and by now it is written;
+                or no file can have it; or, since an earlier one did not fit, the log begins too near the end of a file
+                for an index.
 
         Source: DLedgerMmapFileStore.truncate.
         """
@@ -162,9 +168,9 @@ class FileLedgerStore(LedgerStore):
         is_held = self.holds(index, entry) and pos in (None, own_pos)
         try:
             self._write_end(index, entry, own_pos if pos is None else pos, is_held=is_held, rolls=pos is None)
-        except DiskError:
+        except DiskError as error:
             self._read_files(len(self.log))
-            raise
+            raise MispositionedEntryError(error) from error
         if not self.config.has(Flaw.TRUNCATED_TAIL):
             self.files.drop_tail()
         if follows and self._is_regular and self.files.begin_index() == self._begin_index:
@@ -241,7 +247,8 @@ class FileLedgerStore(LedgerStore):
             curr_term: The term the node is in.
 
         Raises:
-            DiskError: No index file has its unit, since a TRUNCATE let them begin behind it. The committed index stays.
+            MispositionedEntryError: No index file has its unit, since a TRUNCATE let them begin behind it. What was
+                committed stays.
 
         Source: DLedgerMmapFileStore.updateCommittedIndex, its getEntryPosAndSize.
         """
@@ -250,9 +257,9 @@ class FileLedgerStore(LedgerStore):
         if self.committed_index != before:
             try:
                 self.files.check_unit(self.committed_index)
-            except DiskError:
+            except DiskError as error:
                 self.committed_index = before
-                raise
+                raise MispositionedEntryError(error) from error
 
     def persist_check_point(self) -> None:
         """Replace the checkpoint file.

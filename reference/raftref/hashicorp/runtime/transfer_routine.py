@@ -12,7 +12,7 @@ from raftref.hashicorp.values import NodeId
 
 
 class TransferRoutine:
-    """Hands the leadership of one server over, and answers the client that asked for it.
+    """Transfers the leadership of one server, and answers the client that asked for it.
 
     Source: leadershipTransfer; leaderLoop, leadershipTransferCh.
     """
