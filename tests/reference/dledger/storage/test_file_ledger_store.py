@@ -93,6 +93,18 @@ class TestKill:
         assert recovered(disk).check_point == 2
         assert recovered(disk).committed_index == 1
 
+    def test_the_committed_position_lies_behind_the_last_entry_that_was_committed(self) -> None:
+        """Source: DLedgerMmapFileStore.updateCommittedIndex, committedPos."""
+        disk = SimulatedDisk()
+        held = store(disk, A1, entry(1, "bbb"), C1)
+        assert held.committed_pos == -1
+        held.update_committed_index(Term(2), Index(1), curr_term=Term(2))
+        assert held.committed_pos == 2 * SIZE + 2
+        held.truncate(Index(0), X2)
+        assert held.committed_pos == 2 * SIZE + 2
+        held.persist_check_point()
+        assert recovered(disk).committed_pos == SIZE
+
     def test_what_truncate_cut_comes_back(self) -> None:
         disk = SimulatedDisk()
         held = store(disk, A1, B1, C1)
