@@ -1,9 +1,11 @@
-"""When the routine of a leader that runs sends something, and when it rests."""
+"""The times of a server of hashicorp/raft that runs: how long it rests, and what it does again and again."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+
+import pytest
 
 from raftref.hashicorp.runtime.client_calls import ApplyRequest
 from tests.support.systems.running_groups import ask
@@ -56,3 +58,30 @@ def test_a_routine_goes_on_at_once_while_its_peer_lacks_entries() -> None:
         assert run.group.now < begin + 60
     sent = [at for _, at in times(run, leader, peer, "ReplicateTo") if at > begin]
     assert any(all(later - at < 0.05 for at, later in pairwise(sent[n : n + 5])) for n in range(len(sent) - 4))
+
+
+@pytest.mark.parametrize(("action", "least"), [("Heartbeat", 0.1), ("ReplicateTo", 0.05)])
+def test_a_leader_with_nothing_to_send_sends_after_once_to_twice_a_time(action: str, least: float) -> None:
+    """Source: replication.go, heartbeat: HeartbeatTimeout/10, and replicate: CommitTimeout, both by randomTimeout."""
+    run = RaftGroup(4, settings=without_snapshots())
+    leader = run.elect()
+    begin = run.group.now
+    run.group.run_until(begin + 10)
+    moments = [at for _, at in times(run, leader, run.followers[0], action) if at > begin]
+    rests = [later - at for at, later in pairwise(moments)]
+    answered = 2 * run.group.conditions.max_delay
+    assert least <= min(rests) < 1.2 * least
+    assert 1.8 * least < max(rests) <= 2 * least + answered
+
+
+def test_a_candidate_without_enough_votes_begins_anew_after_once_to_twice_a_time() -> None:
+    """Source: raft.go, runCandidate: randomTimeout(electionTimeout)."""
+    run = RaftGroup(5)
+    candidate, *others = run.group.nodes
+    for other in others:
+        run.group.kill(other)
+    run.group.run_until(40)
+    moments = [step.at for step in run.group.steps if (step.node, step.action) == (candidate, "ElectionTimeout")]
+    rests = [later - at for at, later in pairwise(moments)]
+    assert 1.0 <= min(rests) < 1.2
+    assert 1.8 < max(rests) <= 2.0
