@@ -577,6 +577,14 @@ LADDER = [
         "LearnsInItsTermProp",
     ),
     Mutant(
+        "dispatcher_counts_an_answer_of_another_term",
+        "Dispatcher",
+        " /\\ m.dst = n /\\ m.term = node[n].currTerm\n",
+        " /\\ m.dst = n\n",
+        "dispatcher_late_answer",
+        "CommittedIsStored",
+    ),
+    Mutant(
         "dispatcher_commits_an_entry_of_an_earlier_term_alone",
         "Dispatcher",
         "IF TermAt(state, quorum) = state.currTerm THEN quorum ELSE -1",

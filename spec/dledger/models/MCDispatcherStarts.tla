@@ -16,6 +16,9 @@
 (* its term, or that one obeyed after that, an entry of the earlier leader *)
 (* would come in between, or one of the later be cut.                      *)
 (*                                                                         *)
+(* LateAnswer: a leader led before, and an answer to a push of that time   *)
+(* is under way; the follower's entry there is none of the leader's now.   *)
+(*                                                                         *)
 (* PriorTerm: a majority stores an entry of an earlier term.  It is not    *)
 (* committed by that, since a node with a better log may lead next: Raft's *)
 (* Figure 8.                                                               *)
@@ -77,6 +80,23 @@ OldLeaderNext ==
     /\ MCNext /\ TalksWith(n5) /\ node'[n2].log = node[n2].log
     /\ \A n \in {n1, n3, n4} : node'[n] = node[n]
 
+\* n1 led term 1 and leads term 3; n4 holds its log.  n2 holds two entries of term 1, and its answer to the push
+\* of the second is under way.  Nobody appends.
+LateAnswer ==
+    LET first  == <<Entry(2)>>
+        second == <<Entry(2), Entry(3)>>
+        leads  == [State(n1, "LEADER", 3, second, -1) EXCEPT !.peerWaterMarks = n1 :> 1 @@ n4 :> 1 @@ NoMarks]
+    IN  /\ node = (n1 :> leads @@ n2 :> State(n2, "FOLLOWER", 1, <<Entry(1), Entry(1)>>, -1)
+                   @@ n3 :> State(n3, "FOLLOWER", 3, first, -1) @@ n4 :> State(n4, "FOLLOWER", 3, second, -1)
+                   @@ n5 :> State(n5, "FOLLOWER", 3, first, -1))
+        /\ messages = {[kind |-> "response", type |-> "APPEND", src |-> n2, dst |-> n1, term |-> 1,
+                        index |-> 1, code |-> "SUCCESS", endIndex |-> 1]}
+        /\ committed = {}
+
+LateAnswerNext ==
+    /\ MCNext /\ TalksWith(n2) /\ node'[n1].log = node[n1].log
+    /\ \A n \in {n3, n4, n5} : node'[n] = node[n]
+
 \* n1 leads term 3, and n2 follows it: both hold an entry of term 1.  n3 has another one, of term 2.  Only n1
 \* appends.
 PriorTerm ==
@@ -99,7 +119,7 @@ NeverCommitsOwnEntry == node[n3].committedIndex < 2
 NeverPushedTwice == ~\E m \in messages :
     m.type = "APPEND" /\ m.kind = "request" /\ m.src = n1 /\ Holds(node[n5], m.index, m.entry)
 
-\* INV NothingCommitted: n2 commits nothing with n5.  Violated in OldLeader.
+\* INV NothingCommitted: no leader commits.  Violated in OldLeader, and in LateAnswer.
 NothingCommitted == committed = {}
 
 \* INV NeverCommitsPriorTerm: no entry is committed in a later term than its own.  Violated in PriorTerm.
