@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from raftref.dledger.client_messages import ClientRequest, RemotingFailure
+from raftref.dledger.client_messages import ClientRequest, Refusal, RemotingFailure, ResponseCode
 from raftref.dledger.messages import CommitRequest, NodeId, PushRequest
 from raftref.dledger.remoting import FrameReader
 from raftref.dledger.runtime.leader_positions import PositionedPush
@@ -134,8 +134,10 @@ class RemotingTransport(Transport):
             node.log(f"a connection from {_name(writer)} is ended: {error}")
 
     async def _handle(self, call: RpcCall, writer: asyncio.StreamWriter, node: RunningNode) -> None:
-        m = call.message
-        if isinstance(m, ClientRequest):
+        m, code = call.message, self._refusal(call, node)
+        if code is not None:
+            answer: Any = Refusal(code)
+        elif isinstance(m, ClientRequest):
             answer = await node.ask(m)
         elif isinstance(m, PushRequest):
             answer = await node.request(PositionedPush(m, call.headers))
@@ -143,6 +145,15 @@ class RemotingTransport(Transport):
             answer = await node.request(m)
         if not writer.is_closing():
             writer.write(encode_answer(answer, call))
+
+    def _refusal(self, call: RpcCall, node: RunningNode) -> ResponseCode | None:
+        """Return the reason for which a request is not this node's, if there is one. No leader is named with it.
+
+        Source: DLedgerServer, the first two tests of each of its handlers.
+        """
+        if call.message.dst != node.driver.node_id:
+            return ResponseCode.UNKNOWN_MEMBER
+        return ResponseCode.UNKNOWN_GROUP if call.group != self._group else None
 
 
 def _parts(message: Any) -> tuple[Any, tuple[EntryHeader, ...]]:

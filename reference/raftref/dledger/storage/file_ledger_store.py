@@ -30,9 +30,8 @@ class FileLedgerStore(LedgerStore):
     The log may begin later than at index 0: `begin_index` is the first index of the first file, and entries below it
     are None in `log`. The TLA+ spec has no counterpart of that: there a log that is not empty begins at 0.
 
-    Simplified: the positions that a leader sends are optional; the reserved channel is not compared; `committedPos` is
-    left out. A body of invalid bytes is a value all the same. A checkpoint that is no number, which keeps DLedger
-    from starting, is none.
+    Simplified: the positions that a leader sends are optional; the reserved channel is not compared. A body of invalid
+    bytes is a value all the same. A checkpoint that is no number, which keeps DLedger from starting, is none.
 
     As published, a log that begins within a file, since no file had the position of a TRUNCATE, is lost with the
     process: the scan begins at the begin of the file.
@@ -64,6 +63,9 @@ class FileLedgerStore(LedgerStore):
         self.storage = storage
         self.log: SharedLog = SharedLog()
         self._begin_index = NONE
+        #: The position behind the entry that was committed last, in bytes; -1 as long as nothing is. A TRUNCATE leaves
+        #: it. Source: DLedgerMmapFileStore.committedPos.
+        self.committed_pos = -1
         #: The first position behind the write position at which an entry ends that the index names: it may be found
         #: once that is passed.
         self._unreached: int | None = None
@@ -256,10 +258,11 @@ class FileLedgerStore(LedgerStore):
         super().update_committed_index(term, new_index, curr_term=curr_term)
         if self.committed_index != before:
             try:
-                self.files.check_unit(self.committed_index)
+                unit = self.files.written_unit(self.committed_index)
             except DiskError as error:
                 self.committed_index = before
                 raise MispositionedEntryError(error) from error
+            self.committed_pos = unit.pos + unit.size
 
     def persist_check_point(self) -> None:
         """Replace the checkpoint file.
@@ -359,7 +362,7 @@ class FileLedgerStore(LedgerStore):
         self.end_term = self.term_at(self.end_index)
         self._force_if_at_once()
         self.check_point = self._check_point_file.load()
-        self.committed_index = NONE
+        self.committed_index, self.committed_pos = NONE, -1
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)
 
     # ---- Reading -------------------------------------------------------------------------------------
