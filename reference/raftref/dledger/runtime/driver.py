@@ -88,6 +88,10 @@ _REQUEST_HANDLERS = {
     ElectionType.HEARTBEAT: "HandleHeartBeat",
     ElectionType.TRANSFER: "WaitToTakeLeadership",
 }
+#: The refusals of a transfer that do not name the term. Source: DLedgerServer.handleLeadershipTransfer.
+_REFUSED_TRANSFERS = frozenset(
+    {ResponseCode.INCONSISTENT_TERM, ResponseCode.NOT_LEADER, ResponseCode.FALL_BEHIND_TOO_MUCH}
+)
 
 
 class RunningServer(Server):
@@ -170,6 +174,9 @@ class DLedgerDriver(Driver):
         Source: DLedgerServer.handleVote, handleHeartBeat, handlePush, handleLeadershipTransfer.
         """
         self.now = now
+        if isinstance(m, VoteMessage | HeartBeatMessage) and m.src not in self._addresses:
+            self.put(PeerReply(key, self._answer_to_stranger(m)))
+            return
         if not isinstance(m, CommitRequest):
             self._unanswered.setdefault(_question(m), deque()).append(key)
         if isinstance(m, VoteMessage | HeartBeatMessage | TransferMessage):
@@ -183,6 +190,11 @@ class DLedgerDriver(Driver):
             store = self.server.ledger_store
             echo = m.type, self.node_id, m.src, m.term, NONE, Code.SUCCESS
             self.put(PeerReply(key, Response(*echo, store.begin_index, store.end_index)))
+
+    def _answer_to_stranger(self, m: VoteMessage | HeartBeatMessage) -> ElectionResponse:
+        """Refuse one who is no member, and name the term: no step, as in the spec every sender is one."""
+        code = VoteCode.REJECT_UNKNOWN_LEADER if isinstance(m, VoteMessage) else HeartBeatCode.UNKNOWN_MEMBER
+        return ElectionResponse(m.type, self.node_id, m.src, self.server.member_state.curr_term, code)
 
     def on_answer(self, now: Seconds, number: int, m: Message) -> None:
         """Take the answer to a call, unless the node has given the call up."""
@@ -470,7 +482,10 @@ class DLedgerDriver(Driver):
             self._transfers[TransferCall(transferee, term)] = key
         else:
             code = ResponseCode[server.transfer_code(transferee, request.term)]
-            self.put(ClientAnswer(key, LeadershipTransferResponse(code, term)))
+            if code in _REFUSED_TRANSFERS:
+                self._refuse(key, code)
+            else:
+                self.put(ClientAnswer(key, LeadershipTransferResponse(code, term)))
 
     def _answer_transfer(self, call: TransferCall, code: str) -> None:
         key = self._transfers.pop(call, None)
