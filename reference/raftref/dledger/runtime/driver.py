@@ -431,10 +431,18 @@ class DLedgerDriver(Driver):
 
     def _maintain_as_follower(self) -> bool:
         """Stand for election once there was no heartbeat for too long. Source: maintainAsFollower."""
+        if self._end_round():
+            return True
         settings = self.settings
         limit = settings.max_heart_beat_leak * settings.heart_beat_time_interval
         self._timers.set("leader", self._last_leader_heart_beat + limit)
         return self._timers.is_due("leader", self.now) and self.take("HeartBeatTimeOut")
+
+    def _end_round(self) -> bool:
+        """End a round that the node began in another role: the wait for its answers is over."""
+        if self.server.election.round.type is ElectionType.VOTE:
+            return self.take("HandleOwnVote") or self.take("ParseVoteResponses")
+        return self.take("ParseHeartBeatResponses", False)
 
     def _take_leadership(self) -> bool:
         """Stand for election on behalf of a leader, or give that up. Source: handleLeadershipTransfer."""
