@@ -27,6 +27,11 @@ from raftref.dledger.runtime.waiting_clients import WaitingClients
 from raftref.dledger.storage.storage_config import MAX_ENTRY_SIZE
 from raftref.runtime.driver import ClientAnswer
 
+#: The refusals of a transfer that do not name the term. Source: DLedgerServer.handleLeadershipTransfer.
+_REFUSED_TRANSFERS = frozenset(
+    {ResponseCode.INCONSISTENT_TERM, ResponseCode.NOT_LEADER, ResponseCode.FALL_BEHIND_TOO_MUCH}
+)
+
 
 class ClientRequests:
     """Takes the requests of clients: answers them at once, or lets the client wait.
@@ -147,4 +152,7 @@ class ClientRequests:
             self._waiting.await_transfer(key, TransferCall(transferee, term))
         else:
             code = ResponseCode[server.transfer_code(transferee, request.term)]
-            self._node.put(ClientAnswer(key, LeadershipTransferResponse(code, term)))
+            if code in _REFUSED_TRANSFERS:
+                self._refuse(key, code)
+            else:
+                self._node.put(ClientAnswer(key, LeadershipTransferResponse(code, term)))

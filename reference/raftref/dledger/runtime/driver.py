@@ -14,6 +14,7 @@ from raftref.disks.disk import Disk
 from raftref.disks.disk_space import DiskSpace
 from raftref.dledger.choices import Config, Feature, Flaw
 from raftref.dledger.client_messages import ClientRequest, ResponseCode
+from raftref.dledger.election_rules import HeartBeatCode, VoteCode
 from raftref.dledger.messages import (
     CommitRequest,
     ElectionResponse,
@@ -42,7 +43,7 @@ from raftref.dledger.state import Role
 from raftref.dledger.steps import Effects
 from raftref.dledger.storage import FileLedgerStore
 from raftref.dledger.storage.storage_config import DEFAULT_STORAGE, StorageConfig
-from raftref.runtime.driver import Driver, NodeStep, Seconds
+from raftref.runtime.driver import Driver, NodeStep, PeerReply, Seconds
 
 #: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
 RUNNING = frozenset({Feature.REQUEST_QUEUES, Feature.PENDING_MAP, Feature.CLIENTS, Feature.VOTE_MESSAGES})
@@ -131,6 +132,9 @@ class DLedgerDriver(Driver):
         """
         self.now = now
         m = self._positions.received(m)
+        if isinstance(m, VoteMessage | HeartBeatMessage) and m.src not in self.node.server.peers:
+            self.node.put(PeerReply(key, self._answer_to_stranger(m)))
+            return
         if not isinstance(m, CommitRequest):
             self._calls.expect_answer(key, m)
         if isinstance(m, VoteMessage | HeartBeatMessage | TransferMessage):
@@ -142,6 +146,12 @@ class DLedgerDriver(Driver):
         self._settle()
         if isinstance(m, CommitRequest):
             self._calls.confirm_commit(key, m)
+
+    def _answer_to_stranger(self, m: VoteMessage | HeartBeatMessage) -> ElectionResponse:
+        """Refuse one who is no member, and name the term: no step, as in the spec every sender is one."""
+        code = VoteCode.REJECT_UNKNOWN_LEADER if isinstance(m, VoteMessage) else HeartBeatCode.UNKNOWN_MEMBER
+        state = self.node.server.member_state
+        return ElectionResponse(m.type, self.node.node_id, m.src, state.curr_term, code)
 
     def on_answer(self, now: Seconds, number: int, m: Message) -> None:
         """Take the answer to a call, unless the node has given the call up."""

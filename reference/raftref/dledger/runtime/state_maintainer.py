@@ -131,9 +131,18 @@ class StateMaintainer:
 
     def _maintain_as_follower(self) -> bool:
         """Stand for election once there was no heartbeat for too long. Source: maintainAsFollower."""
+        if self._end_round_of_another_role():
+            return True
         node = self._node
         node.timers.set("leader", self._last_leader_heart_beat + node.settings.max_silence)
         return node.timers.is_due("leader", node.now) and node.take("HeartBeatTimeOut")
+
+    def _end_round_of_another_role(self) -> bool:
+        """End a round that the node began as a candidate or leader: the wait for its answers is over."""
+        node = self._node
+        if node.server.election.round.type is ElectionType.VOTE:
+            return node.take("HandleOwnVote") or node.take("ParseVoteResponses")
+        return node.take("ParseHeartBeatResponses", False)
 
     # ---- Taking a leadership over --------------------------------------------------------------------
 

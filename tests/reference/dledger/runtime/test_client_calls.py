@@ -17,12 +17,13 @@ from raftref.dledger.client_messages import (
     Refusal,
     ResponseCode,
 )
-from raftref.dledger.messages import Index, Term
+from raftref.dledger.messages import NO_TERM, ElectionResponse, HeartBeatMessage, Index, Term, VoteMessage
 from raftref.dledger.runtime.replayed_run import replayed
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.wire import call_with
 from raftref.dledger.wire_answers import encode_answer
 from raftref.dledger.wire_fields import Version
+from raftref.runtime.driver import PeerReply
 from tests.support.systems.running_dledger import ADDRESSES, DLedgerGroup, entry, handing_over
 from tests.support.systems.running_groups import Answers, ask
 
@@ -195,3 +196,31 @@ def test_a_leadership_is_not_handed_over_to_a_stranger_or_by_a_follower() -> Non
     assert ask(run.group, leader, handing_over(run, leader, "n9")).code == ResponseCode.UNKNOWN_MEMBER
     follower, other = run.followers
     assert ask(run.group, follower, handing_over(run, follower, other)).code == ResponseCode.NOT_LEADER
+
+
+def test_a_command_to_hand_over_in_another_term_is_refused_without_the_term() -> None:
+    """Source: DLedgerServer.handleLeadershipTransfer, whose refusal copies the term of the request."""
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    answer = ask(run.group, leader, LeadershipTransferRequest(leader, leader, run.followers[0], Term(9)))
+    assert answer == Refusal(ResponseCode.INCONSISTENT_TERM, leader)
+
+
+@pytest.mark.parametrize(
+    ("m", "code"),
+    [
+        (HeartBeatMessage("", "n1", NO_TERM), "UNKNOWN_MEMBER"),
+        (HeartBeatMessage("n9", "n1", Term(99)), "UNKNOWN_MEMBER"),
+        (VoteMessage("n9", "n1", Term(99), Term(9), Index(9)), "REJECT_UNKNOWN_LEADER"),
+    ],
+)
+def test_one_who_is_no_member_hears_the_term_and_changes_nothing(m: VoteMessage | HeartBeatMessage, code: str) -> None:
+    """Source: DLedgerLeaderElector.handleHeartBeat, handleVote."""
+    run = DLedgerGroup(1)
+    run.elect()
+    driver = run.driver("n1")
+    term, before = driver.server.member_state.curr_term, driver.server.observe()
+    driver.take_outputs()
+    driver.on_request(run.group.now, "key", m)
+    assert driver.take_outputs() == [PeerReply("key", ElectionResponse(m.type, "n1", m.src, term, code))]
+    assert driver.server.observe() == before

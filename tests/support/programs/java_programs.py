@@ -1,0 +1,63 @@
+"""Java programs of the tests: compiled against jars that Maven fetches, and kept in the checkout's .cache."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+
+#: Why a test that needs a Java compiler and Maven is skipped; None where they are there.
+NO_MAVEN = (
+    None if all(map(shutil.which, ("mvn", "java", "javac"))) else "no mvn, java or javac: no real node of Java runs"
+)
+#: What DLedger needs of Java 17: to map files, and to delete one.
+OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>lockstep.tests</groupId><artifactId>fetched</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies>{}</dependencies></project>"""
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+
+
+def classpath(artifacts: Sequence[str], sources: Sequence[Path]) -> str:
+    """Return the class path of sources, compiled, with the jars of Maven artifacts and all that these need.
+
+    Arguments: `artifacts`, each `group:artifact:version`; `sources`, files of Java. Skips the test where Maven cannot
+    fetch an artifact; raises CalledProcessError where a source cannot be compiled.
+    """
+    folder = ROOT / ".cache" / "java" / _key(artifacts, sources)
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            made = Path(temporary) / "made"
+            _fetch(artifacts, made)
+            words = ["javac", "-cp", f"{made / 'jars'}/*", "-d", str(made / "classes"), *map(str, sources)]
+            subprocess.run(words, check=True, timeout=120)
+            try:
+                made.rename(folder)  # in one step, as tests run in several processes
+            except OSError:
+                if not folder.is_dir():
+                    raise
+    return f"{folder / 'classes'}:{folder / 'jars'}/*"
+
+
+def _key(artifacts: Sequence[str], sources: Sequence[Path]) -> str:
+    parts = [*(each.encode() for each in artifacts), *(each.read_bytes() for each in sources)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def _fetch(artifacts: Sequence[str], folder: Path) -> None:
+    folder.mkdir()
+    dependencies = "".join(_DEPENDENCY.format(*each.split(":")) for each in artifacts)
+    (folder / "pom.xml").write_text(_POM.format(dependencies))
+    words = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.skip(f"Maven cannot fetch {', '.join(artifacts)}: {done.stdout[-300:]}")
