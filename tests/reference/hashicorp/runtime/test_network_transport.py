@@ -394,6 +394,23 @@ def test_a_group_on_sockets_appends_hands_over_and_brings_a_server_up_to_date_by
     in_time(run())
 
 
+def test_a_client_asks_the_leader_to_hand_over_to_the_server_that_it_asks_first() -> None:
+    """A server refuses to hand over to itself even while it follows. Source: LeadershipTransferToServer."""
+
+    async def run() -> None:
+        group = SocketGroup(3)
+        await group.start(*group.plan.node_ids)
+        try:
+            for to in ("n2", "n1"):
+                if await group.leader() != to:
+                    await RaftClient(group.addresses).transfer(to)
+                assert await group.leader() == to
+        finally:
+            await group.stop()
+
+    in_time(run())
+
+
 def test_a_client_is_refused_by_a_follower_and_by_nobody() -> None:
     async def run() -> None:
         async with follower() as group:
