@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from lockstep.cluster.node_processes import free_addresses
+from raftref.hashicorp.choices import IN_V173
 from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.hashicorp.runtime.client_lines import Answer
@@ -34,7 +35,8 @@ class Shape:
     """How the servers of a group are started. Numbers are those of the library's Config.
 
     `voters` are the servers of the first configuration, all if there are none. `time_scales` multiplies all times of a
-    kind: one that is several times as slow as the other does not stand for election first.
+    kind: one that is several times as slow as the other does not stand for election first. `recorded`: all servers
+    record what they do, those of the reference with the flaws of the library.
     """
 
     voters: tuple[str, ...] = ()
@@ -43,6 +45,7 @@ class Shape:
     trailing_logs: int = 10240
     time_scales: Mapping[str, float] = field(default_factory=lambda: {GO: 1.0, PYTHON: 1.0})
     release: str = "1.8.0"
+    recorded: bool = False
 
 
 class MixedGroup:
@@ -111,11 +114,17 @@ class MixedGroup:
         """The steps that a server of the reference has recorded."""
         return [json.loads(line) for line in (self.folder / f"{name}.steps").read_text().splitlines()]
 
+    def records(self) -> list[Path]:
+        """The files of what the servers have recorded."""
+        ends = {GO: "lines", PYTHON: "steps"}
+        return [self.folder / f"{name}.{ends[kind]}" for name, kind in self.kinds.items()]
+
     def _go(self, name: str) -> list[str]:
         shape = self.shape
         words = [f"{self.programs}/server", "-id", name, "-peers", self.peers, "-dir", str(self.folder / name)]
         words += ["-voters", ",".join(shape.voters), f"-prevote={str(shape.prevote).lower()}"]
         words += ["-max-append", str(shape.max_append_entries), "-trailing", str(shape.trailing_logs)]
+        words += ["-record", str(self.folder / f"{name}.lines")] if shape.recorded else []
         return [*words, "-time-scale", str(shape.time_scales[GO])]
 
     def _python(self, name: str) -> list[str]:
@@ -126,6 +135,7 @@ class MixedGroup:
         words += [word for voter in shape.voters for word in ("--voter", voter)]
         bounds = {"max_append_entries": shape.max_append_entries, "trailing_logs": shape.trailing_logs}
         words += [word for bound, value in bounds.items() for word in ("--setting", f"{bound}={value}")]
+        words += [word for flaw in sorted(IN_V173) for word in ("--flaw", flaw)] if shape.recorded else []
         return [*words, "--time-scale", str(shape.time_scales[PYTHON])]
 
     # ---- Clients -------------------------------------------------------------------------------------

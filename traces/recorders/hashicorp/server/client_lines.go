@@ -132,6 +132,21 @@ func (s *server) apply(value string) (answer, error) {
 }
 
 func (s *server) transfer(to string) error {
+	if s.recorded == nil {
+		return s.handOver(to)
+	}
+	number := s.transfers.Add(1)
+	s.recorded.Line("transfer_req", map[string]any{"to": to, "k": number})
+	err := s.handOver(to)
+	line := map[string]any{"to": to, "k": number, "ok": err == nil}
+	if err != nil {
+		line["err"] = err.Error()
+	}
+	s.recorded.Line("transfer_resp", line)
+	return err
+}
+
+func (s *server) handOver(to string) error {
 	if to == "" {
 		return s.raft.LeadershipTransfer().Error()
 	}

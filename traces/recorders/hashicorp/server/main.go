@@ -5,18 +5,20 @@ package main
 import (
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"lockstep/hashicorp/recorder"
 )
 
 type server struct {
@@ -24,11 +26,14 @@ type server struct {
 	machine   *stateMachine
 	addresses map[string]raft.ServerAddress
 	version   string
+	recorded  *recorder.Recorder
+	transfers atomic.Int64
 	ready     chan struct{}
 }
 
 type options struct {
 	id, peers, voters, dir  string
+	record                  string
 	preVote                 bool
 	inFlight, maxAppend     int
 	trailing, threshold     uint64
@@ -42,6 +47,7 @@ func readOptions() options {
 	flag.StringVar(&o.peers, "peers", "", "all servers that there may be: n1=127.0.0.1:12001;n2=...")
 	flag.StringVar(&o.voters, "voters", "", "the servers of the first configuration: n1,n2,n3 (default: all)")
 	flag.StringVar(&o.dir, "dir", "", "the folder of its files")
+	flag.StringVar(&o.record, "record", "", "add what it does to this file; then it has no pipeline")
 	flag.BoolVar(&o.preVote, "prevote", true, "whether it asks for pre-votes")
 	flag.IntVar(&o.inFlight, "in-flight", 0, "MaxRPCsInFlight of the transport; 1 has no pipeline, 0 is the library's default")
 	flag.IntVar(&o.maxAppend, "max-append", 64, "MaxAppendEntries")
@@ -117,41 +123,80 @@ func run(o options) error {
 		return err
 	}
 	s := &server{machine: &stateMachine{}, addresses: addresses, version: libraryVersion(), ready: make(chan struct{})}
-	logger := hclog.New(&hclog.LoggerOptions{Name: o.id, Level: hclog.Debug, Output: os.Stderr})
-	layer, err := listen(string(addresses[o.id]), func(c net.Conn) { s.serveClient(c) })
+	return s.run(o, names)
+}
+
+// run starts the library on its stores, recorded if that was asked for, and waits until it is to stop.
+func (s *server) run(o options, names []string) error {
+	logOptions := &hclog.LoggerOptions{Name: o.id, Level: hclog.Debug, Output: os.Stderr}
+	var recorded *recorder.Recorder
+	logger := hclog.New(logOptions)
+	if o.record != "" {
+		ids := map[raft.ServerAddress]string{}
+		for id, address := range s.addresses {
+			ids[address] = id
+		}
+		var err error
+		if recorded, err = recorder.Open(o.record, o.id, ids); err != nil {
+			return err
+		}
+		logger = recorded.Logger(logOptions)
+	}
+	layer, err := listen(string(s.addresses[o.id]), s.serveClient)
 	if err != nil {
 		return err
 	}
-	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: 10 * time.Second, Logger: logger, MaxRPCsInFlight: o.inFlight})
 	store, err := raftboltdb.NewBoltStore(filepath.Join(o.dir, "raft.db"))
 	if err != nil {
 		return err
 	}
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.dir, 2, logger)
+	files, err := raft.NewFileSnapshotStoreWithLogger(o.dir, 2, logger)
 	if err != nil {
 		return err
 	}
 	config := o.config(logger)
-	first, isMember := o.firstConfiguration(addresses, names)
-	started, err := raft.HasExistingState(store, store, snapshots)
-	if err != nil {
+	if err := s.bootstrap(o, names, config, store, files, network); err != nil {
 		return err
 	}
-	if !started && isMember {
-		if err := raft.BootstrapCluster(config, store, store, snapshots, transport, first); err != nil {
-			return err
-		}
+	var (
+		logs      raft.LogStore      = store
+		stable    raft.StableStore   = store
+		snapshots raft.SnapshotStore = files
+		transport raft.Transport     = network
+		machine   raft.FSM           = s.machine
+	)
+	stop := func() error { return s.raft.Shutdown().Error() }
+	if recorded != nil {
+		logs, stable, snapshots = recorded.LogStore(store), recorded.StableStore(store), recorded.SnapshotStore(files)
+		transport, machine = recorded.Transport(network), recorded.FSM(s.machine)
+		s.recorded, stop = recorded, recorded.Stop
+		recorded.Starting(config, s.version)
 	}
-	if s.raft, err = raft.NewRaft(config, s.machine, store, store, snapshots, transport); err != nil {
+	if s.raft, err = raft.NewRaft(config, machine, logs, stable, snapshots, transport); err != nil {
 		return err
+	}
+	if recorded != nil {
+		recorded.Started(s.raft)
 	}
 	close(s.ready)
-	fmt.Printf("%s listens on %s; hashicorp/raft %s\n", o.id, addresses[o.id], s.version)
+	fmt.Printf("%s listens on %s; hashicorp/raft %s\n", o.id, s.addresses[o.id], s.version)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
 	<-asked
-	return s.raft.Shutdown().Error()
+	return stop()
+}
+
+// bootstrap gives the stores of a server of the first configuration that configuration, if they are empty.
+func (s *server) bootstrap(o options, names []string, config *raft.Config, store *raftboltdb.BoltStore,
+	snapshots raft.SnapshotStore, transport raft.Transport) error {
+	first, isMember := o.firstConfiguration(s.addresses, names)
+	started, err := raft.HasExistingState(store, store, snapshots)
+	if err != nil || started || !isMember {
+		return err
+	}
+	return raft.BootstrapCluster(config, store, store, snapshots, transport, first)
 }
 
 func main() {
