@@ -36,7 +36,8 @@ class Shape:
 
     `voters` are the servers of the first configuration, all if there are none. `time_scales` multiplies all times of a
     kind: one that is several times as slow as the other does not stand for election first. `recorded`: all servers
-    record what they do, those of the reference with the flaws of the library.
+    record what they do, those of the reference with the flaws of the library. `steps`: those of the reference record
+    their steps.
     """
 
     voters: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class Shape:
     time_scales: Mapping[str, float] = field(default_factory=lambda: {GO: 1.0, PYTHON: 1.0})
     release: str = "1.8.0"
     recorded: bool = False
+    steps: bool = True
 
 
 class MixedGroup:
@@ -130,7 +132,8 @@ class MixedGroup:
     def _python(self, name: str) -> list[str]:
         shape = self.shape
         words = [sys.executable, "-m", "lockstep", "node", name, self.peers, "--system", "HashicorpRaft"]
-        words += ["--dir", str(self.folder / name), "--record", str(self.folder / f"{name}.steps")]
+        words += ["--dir", str(self.folder / name)]
+        words += ["--record", str(self.folder / f"{name}.steps")] if shape.steps else []
         words += [] if shape.prevote else ["--without", "PreVote"]
         words += [word for voter in shape.voters for word in ("--voter", voter)]
         bounds = {"max_append_entries": shape.max_append_entries, "trailing_logs": shape.trailing_logs}

@@ -25,7 +25,7 @@ from raftref.hashicorp.messages import (
     TimeoutNowRequest,
 )
 from raftref.hashicorp.runtime.client import NO_ANSWER, NO_CONNECTION, RaftClient, RequestFailedError
-from raftref.hashicorp.runtime.client_calls import RaftError
+from raftref.hashicorp.runtime.client_calls import ApplyRequest, RaftError
 from raftref.hashicorp.runtime.client_lines import CLIENT_BYTE, MAX_LINE_BYTES, MAX_VALUE_BYTES
 from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
@@ -407,6 +407,24 @@ def test_a_client_asks_the_leader_to_hand_over_to_the_server_that_it_asks_first(
                 assert await group.leader() == to
         finally:
             await group.stop()
+
+    in_time(run())
+
+
+def test_commands_that_come_together_are_stored_in_one_write() -> None:
+    """Source: leaderLoop, GROUP_COMMIT_LOOP."""
+
+    async def run() -> None:
+        group = SocketGroup(3)
+        await group.start(*group.plan.node_ids)
+        try:
+            leader = await group.leader()
+            node = group.nodes[leader]
+            answers = await asyncio.gather(*(node.ask(ApplyRequest(f"v{count}")) for count in range(5)))
+            assert [answer.error for answer in answers] == [None] * 5
+        finally:
+            await group.stop()
+        assert [len(step.args["logs"]) for step in group.steps if step.action == "DispatchLogs"] == [5]
 
     in_time(run())
 
