@@ -17,7 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
 from tests.support.systems.go_programs import SOURCES
-from tests.support.systems.mixed_raft import GO, PYTHON, MixedGroup, Shape
+from tests.support.systems.mixed_raft import GO, PYTHON, Appender, MixedGroup, Shape
 
 pytestmark = pytest.mark.nightly
 
@@ -136,3 +136,25 @@ def test_a_step_after_which_a_python_server_showed_something_else_is_refused(tmp
     done = merge(servers.records(), tmp_path / "again.ndjson")
     assert done.returncode == 2
     assert "AppendEntries: lastIndex is" in done.stderr
+
+
+def test_a_mixed_group_whose_servers_are_killed_while_a_client_appends_holds_in_the_spec(tmp_path: Path) -> None:
+    with group(tmp_path, [GO, GO, PYTHON], faster=GO) as servers:
+        servers.start("n1", "n2", "n3")
+        with Appender(servers) as client:
+            client.until_more()
+            for name in ("n3", servers.leader(), "n3"):
+                servers.kill(name)
+                client.until_more()
+                servers.start(name)
+                client.until_more()
+            servers.transfer("n3")
+            client.until_more()
+            servers.kill("n3")
+            client.until_more()
+            servers.start("n3")
+        servers.until_applied(client.acknowledged)
+        path = recording(servers)
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found
+    assert found.events > 1000
