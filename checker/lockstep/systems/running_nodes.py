@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -22,7 +22,8 @@ class NodeOptions:
     """A node as it is started.
 
     `addresses` are where it reaches each member, itself included; it listens on its own. `folder` has its files.
-    `features` and `flaws` are names; `time_scale` multiplies all of its times.
+    `features` and `flaws` are names; `time_scale` multiplies all of its times. `voters` are the members that vote at
+    first, all if there are none; `without` names features that it lacks, and `settings` has other times and bounds.
     """
 
     node_id: str
@@ -32,6 +33,9 @@ class NodeOptions:
     features: tuple[str, ...] = ()
     flaws: tuple[str, ...] = ()
     time_scale: float = 1.0
+    voters: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class GroupClient(Protocol):
@@ -78,6 +82,9 @@ class RunningNodes:
     of these nodes, and `replay` takes recorded steps again in it; it raises ReplayError. `client` makes a client
     of a group, given where its members are reached.
 
+    `settings` are the times and bounds that a node may be started with, each with its default; `removable` the features
+    that a node may lack, and `has_spares` whether a member may be none of the first voters.
+
     `driver` returns what makes the drivers of a group in simulated time, given its members, features and flaws.
     `append` is a client's request to a node, `appended` what its answer says, and `committed` yields index and value
     of what a driver's node has committed.
@@ -95,3 +102,6 @@ class RunningNodes:
     append: Callable[[str, str], Any]
     appended: Callable[[Any], AppendOutcome]
     committed: Callable[[Any], Iterable[tuple[int, str]]]
+    settings: Mapping[str, float] = field(default_factory=dict)
+    removable: tuple[str, ...] = ()
+    has_spares: bool = False

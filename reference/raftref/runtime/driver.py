@@ -11,7 +11,7 @@ part is on the disk and the step is recorded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -151,6 +151,11 @@ class Driver(ABC):
     @abstractmethod
     def on_client(self, now: Seconds, key: Hashable, request: Any) -> None:
         """Take a client's request, whose answer carries `key`."""
+
+    def on_clients(self, now: Seconds, requests: Iterable[tuple[Hashable, Any]]) -> None:
+        """Take requests of clients that came together, each with the key of its answer."""
+        for key, request in requests:
+            self.on_client(now, key, request)
 
     @abstractmethod
     def on_time(self, now: Seconds) -> None:

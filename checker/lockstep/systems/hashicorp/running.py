@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 
 from lockstep.systems.running_nodes import (
     Address,
@@ -14,7 +15,7 @@ from lockstep.systems.running_nodes import (
 )
 from raftref.disks.directory_disk import DirectoryDisk
 from raftref.disks.simulated_disk import SimulatedDisk
-from raftref.hashicorp.choices import IN_V173, Flaw
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.hashicorp.runtime.client_calls import ApplyRequest, FutureResult
 from raftref.hashicorp.runtime.client_lines import Answer
@@ -30,17 +31,19 @@ from raftref.runtime.virtual import MakeDriver
 
 
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
-    """Return a server that is not started; all members of its group vote at first."""
+    """Return a server that is not started; all members of its group vote at first, unless voters are named."""
     members = tuple(options.addresses)
+    without = frozenset(map(Feature, options.without))
     driver = RaftDriver(
         options.node_id,
         members,
-        Configuration(frozenset(members)),
+        Configuration(frozenset(options.voters or members)),
         DiskStores(DirectoryDisk(options.folder, forces_names=True)),
         random.SystemRandom(),
         recorded,
         flaws=frozenset(map(Flaw, options.flaws)),
-        settings=DEFAULTS.scaled(options.time_scale),
+        features=ALL_FEATURES - without,
+        settings=replace(DEFAULTS.scaled(options.time_scale), **options.settings),
     )
     transport = NetworkTransport(options.node_id, options.addresses, lambda: driver.server.last_index, log)
     return RunningNode(driver, transport, log)
@@ -134,4 +137,7 @@ RUNNING_NODES = RunningNodes(
     append=append,
     appended=appended,
     committed=committed,
+    settings=asdict(DEFAULTS),
+    removable=(Feature.PRE_VOTE,),
+    has_spares=True,
 )
