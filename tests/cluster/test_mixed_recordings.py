@@ -1,4 +1,4 @@
-"""What groups of nodes of the reference and of the real DLedger did, recorded and checked against the spec.
+"""Recordings of groups of nodes of the reference and of the real DLedger, checked against the spec.
 
 Sources: DLedger 0.2.7 and 0.3.2, unmodified but for what the agent in traces/recorders/dledger writes into methods as
 they are loaded.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -101,3 +103,21 @@ def _force_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class DirectorySpace:
+    """The disk of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Ask for the disk of this folder, which is made if it is missing."""
+        self._folder = folder
+
+    def used_ratio(self) -> float:
+        """Return how much of the disk is in use, from 0 to 1."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        usage = shutil.disk_usage(self._folder)
+        return usage.used / usage.total
+
+    def time_of_day(self) -> datetime:
+        """Return the local time."""
+        return datetime.now()

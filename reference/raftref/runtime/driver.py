@@ -27,15 +27,13 @@ NEVER = float("inf")
 class PeerCall:
     """A request to a peer, whose answer or failure is reported with `number`.
 
-    After `timeout` without an answer the call has failed; None: nobody waits for an answer. `attachment` is what the
-    wire carries beside the message.
+    After `timeout` without an answer the call has failed; None: nobody waits for an answer.
     """
 
     number: int
     peer: str
     message: Any
     timeout: Seconds | None
-    attachment: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +71,8 @@ class NodeStep:
 
 #: Where a process comes up.
 START = "Start"
+#: Where a node hears that its disk is full, and that it has space again. None of the spec.
+DISK_FULL, DISK_HAS_SPACE = "DiskFull", "DiskHasSpace"
 
 
 class Timers:

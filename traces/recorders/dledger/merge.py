@@ -1,4 +1,4 @@
-"""Merge what the nodes of one DLedger group recorded on one host into one recording, for `lockstep import` and `check`.
+"""Merge the files that nodes of one DLedger group wrote on one host into one recording, for `lockstep import` and `check`.
 
     python traces/recorders/dledger/merge.py OUT --version 0.2.7 n0.rec n1.rec n2.steps.ndjson
 
@@ -44,7 +44,7 @@ Line = dict[str, Any]
 
 
 class MergeError(Exception):
-    """What the nodes recorded does not fit together; the message names the file and the line."""
+    """The files of the nodes do not fit together; the message names the file and the line."""
 
 
 # ---- A node of the reference ----
@@ -319,7 +319,7 @@ class Steps:
 
 
 class Before:
-    """What a node showed before a step."""
+    """A node before a step."""
 
     def __init__(self, server: Server) -> None:
         """Keep it."""

@@ -12,10 +12,10 @@ from lockstep.systems.running_nodes import (
     NodeOptions,
     RunningNodes,
 )
-from raftref.disks.directory_disk import DirectoryDisk
+from raftref.disks.directory_disk import DirectoryDisk, DirectorySpace
 from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
-from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryResponse, Refusal, ResponseCode
+from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryResponse, RemotingFailure, ResponseCode
 from raftref.dledger.messages import Index
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
@@ -48,6 +48,7 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
         random.SystemRandom(),
         recorded,
         Settings().scaled(options.time_scale),
+        space=DirectorySpace(options.folder),
     )
     return RunningNode(driver, RemotingTransport(options.group, options.addresses, Version.V0_3), log)
 
@@ -71,9 +72,11 @@ def drivers(members: tuple[str, ...], features: tuple[str, ...], flaws: tuple[st
     return make
 
 
-def appended(answer: AppendEntryResponse | Refusal) -> AppendOutcome:
+def appended(answer: AppendEntryResponse | RemotingFailure) -> AppendOutcome:
     """Return what an answer says of an append."""
-    index = answer.index if isinstance(answer, AppendEntryResponse) and answer.code is ResponseCode.SUCCESS else None
+    if isinstance(answer, RemotingFailure):
+        return AppendOutcome(answer.remark, None, None)
+    index = answer.index if answer.code is ResponseCode.SUCCESS else None
     return AppendOutcome(answer.code.name, index, answer.leader_id)
 
 

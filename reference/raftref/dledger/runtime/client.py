@@ -18,6 +18,7 @@ from raftref.dledger.client_messages import (
     MetadataRequest,
     MetadataResponse,
     Refusal,
+    RemotingFailure,
     ResponseCode,
 )
 from raftref.dledger.messages import (
@@ -165,6 +166,8 @@ _ELSEWHERE = frozenset({ResponseCode.NOT_LEADER, ResponseCode.NETWORK_ERROR, Res
 
 
 def _expected(answer: Any, kind: type[A]) -> A:
+    if isinstance(answer, RemotingFailure):
+        raise RequestRefusedError(ResponseCode.INTERNAL_ERROR, is_uncertain=True)
     if isinstance(answer, Refusal):
         raise RequestRefusedError(answer.code, answer.leader_id)
     code = getattr(answer, "code", ResponseCode.SUCCESS)

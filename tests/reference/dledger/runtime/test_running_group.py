@@ -206,8 +206,8 @@ class ForgetfulOfVotes(DLedgerDriver):
     """A driver that writes its term without the vote: the planted mistake."""
 
     def start(self, now: float) -> None:
-        persist = self._term_file.persist
-        self._term_file.persist = lambda term, vote: persist(term, None)  # type: ignore[method-assign]
+        persist = self.node.term_file.persist
+        self.node.term_file.persist = lambda term, vote: persist(term, None)  # type: ignore[method-assign]
         super().start(now)
 
 
@@ -215,7 +215,7 @@ class ForgetfulOfTerms(DLedgerDriver):
     """A driver that never writes its term: another planted mistake."""
 
     def start(self, now: float) -> None:
-        self._term_file.persist = lambda term, vote: None  # type: ignore[method-assign]
+        self.node.term_file.persist = lambda term, vote: None  # type: ignore[method-assign]
         super().start(now)
 
 
@@ -263,3 +263,24 @@ def test_of_requests_that_a_paused_node_takes_at_once_the_last_one_is_answered()
     taken = [step.args["m"] for step in run.group.steps if (step.node, step.action) == (paused, "HandleVote")]
     assert max(taken.count(m) for m in taken if m["src"] == other) >= 3
     assert list(replayed(run.plan, run.group.steps))
+
+
+def test_a_follower_whose_files_differ_from_the_leaders_refuses_every_entry_until_it_starts_again() -> None:
+    """The leader compares, finds both logs equal, and pushes the same entry again.
+
+    Source: EntryHandler.handleDoAppend; EntryDispatcher.doCompare, which lets APPEND follow where both logs end alike.
+    """
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    assert ask(run.group, leader, entry(1)).code == ResponseCode.SUCCESS
+    behind = run.followers[0]
+    run.driver(behind).server.ledger_store.files.data.append(b"stray bytes", blank=False)
+    assert ask(run.group, leader, entry(2)).code == ResponseCode.SUCCESS
+    run.group.run_until(run.group.now + 2)
+    assert run.driver(behind).server.ledger_store.end_index == 0
+    refused = [step for step in run.group.steps if (step.node, step.action) == (behind, "HandleDoAppend")]
+    assert len(refused) > 3
+    run.group.kill(behind)
+    run.group.start(behind)
+    run.group.run_until(run.group.now + 8)
+    assert run.committed(behind) == ["v1", "v2"]

@@ -124,7 +124,7 @@ class PythonStore:
         store = self.store
         read = store.log[max(0, store.begin_index) :]
         entries = "".join(f"{'-' if each is None else f'{each.term}:{each.value}'}," for each in read)
-        ends = (store.begin_index, store.end_index, store.end_term, store.committed_index)
+        ends = (store.begin_index, store.end_index, store.end_term, store.committed_index, store.committed_pos)
         lists = [self.listed(store.files.data, "data"), self.listed(store.files.index, "index")]
         return [*map(str, ends), *lists, entries]
 

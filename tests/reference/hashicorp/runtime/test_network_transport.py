@@ -172,7 +172,7 @@ def test_what_the_server_refuses_is_answered_by_an_error_and_changes_nothing(cal
 def test_a_server_that_is_shut_down_answers_by_an_error() -> None:
     async def run() -> None:
         async with follower() as group:
-            group.driver("n1").take("Crash")
+            group.driver("n1").node.take("Crash")
             (answer,) = await asked(group, RpcCall(appends()))
             assert answer == RpcFailure("the server cannot take the request now")
 
