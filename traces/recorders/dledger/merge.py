@@ -1,4 +1,4 @@
-"""Merge the files that nodes of one DLedger group wrote on one host into one recording, for `lockstep import` and `check`.
+"""Merge the files that nodes of one DLedger group wrote on one host into one recording, for `lockstep check`.
 
     python traces/recorders/dledger/merge.py OUT --version 0.2.7 n0.rec n1.rec n2.steps.ndjson
 
