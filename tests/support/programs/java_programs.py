@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,9 @@ NO_MAVEN = (
 #: What DLedger needs of Java 17: to map files, and to delete one.
 OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]
 
+#: The agent that records a node of DLedger, and the script that merges what several have recorded.
+RECORDER = ROOT / "traces" / "recorders" / "dledger"
+
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>lockstep.tests</groupId><artifactId>fetched</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>{}</dependencies></project>"""
@@ -32,20 +35,47 @@ def classpath(artifacts: Sequence[str], sources: Sequence[Path]) -> str:
     Arguments: `artifacts`, each `group:artifact:version`; `sources`, files of Java. Skips the test where Maven cannot
     fetch an artifact; raises CalledProcessError where a source cannot be compiled.
     """
-    folder = ROOT / ".cache" / "java" / _key(artifacts, sources)
+
+    def make(folder: Path) -> None:
+        _fetch(artifacts, folder)
+        words = ["javac", "-cp", f"{folder / 'jars'}/*", "-d", str(folder / "classes"), *map(str, sources)]
+        subprocess.run(words, check=True, timeout=120)
+
+    folder = _cached(_key(artifacts, sources), make)
+    return f"{folder / 'classes'}:{folder / 'jars'}/*"
+
+
+def recorder_jar() -> Path:
+    """Return the jar of the agent; skips the test where Maven cannot fetch what it needs."""
+
+    def make(folder: Path) -> None:
+        shutil.copytree(RECORDER, folder, ignore=shutil.ignore_patterns("target"))
+        done = subprocess.run(
+            ["mvn", "-q", "-B", "package"], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        )
+        if "Could not transfer" in done.stdout or "Could not resolve" in done.stdout:
+            pytest.skip(f"Maven cannot fetch what the recorder needs: {done.stdout[-300:]}")
+        assert done.returncode == 0, done.stdout
+
+    return (
+        _cached(_key([], [*sorted(RECORDER.glob("src/**/*.java")), RECORDER / "pom.xml"]), make) / "target/recorder.jar"
+    )
+
+
+def _cached(key: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder that is made once; in one step, as tests run in several processes."""
+    folder = ROOT / ".cache" / "java" / key
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
             made = Path(temporary) / "made"
-            _fetch(artifacts, made)
-            words = ["javac", "-cp", f"{made / 'jars'}/*", "-d", str(made / "classes"), *map(str, sources)]
-            subprocess.run(words, check=True, timeout=120)
+            make(made)
             try:
-                made.rename(folder)  # in one step, as tests run in several processes
+                made.rename(folder)
             except OSError:
                 if not folder.is_dir():
                     raise
-    return f"{folder / 'classes'}:{folder / 'jars'}/*"
+    return folder
 
 
 def _key(artifacts: Sequence[str], sources: Sequence[Path]) -> str:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.storage import CheckPointFile, DirectoryDisk, FileLedgerStore, TermFile
 from tests.support.places import TESTS
-from tests.support.programs.java_programs import OPENED, classpath
+from tests.support.programs.java_programs import OPENED, RECORDER, classpath, recorder_jar
 from tests.support.programs.processes import wait_until
 
 JAVA, PYTHON = "java", "python"
@@ -29,18 +29,18 @@ NODES = ("n0", "n1", "n2")
 #: The versions of the real DLedger that the tests run.
 VERSIONS = ("0.2.7", "0.3.2")
 _SOURCES = [TESTS / "support" / "dledger_java" / name for name in ("Node.java", "Client.java")]
-#: Small, quick to start, and with one thread that collects garbage: several run beside each other.
-_JVM = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+#: A JVM that is small, quick to start, and collects garbage in one thread: several run beside each other.
+SMALL_JVM = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 #: Times of a node of Java in milliseconds, and by what the reference's are multiplied to be about the same.
 TIMES = {"heartBeatTimeIntervalMs": 500, "minVoteIntervalMs": 100, "maxVoteIntervalMs": 300, "checkPointInterval": 300}
 TIME_SCALE = 0.25
 
 
-def java_words(version: str) -> list[str]:
+def java_words(version: str, options: Sequence[str] = SMALL_JVM) -> list[str]:
     """The words that start a JVM with DLedger of a version, and with Node and Client."""
     path = classpath([f"io.openmessaging.storage:dledger:{version}"], _SOURCES)
-    return ["java", *OPENED, *_JVM, "-cp", path]
+    return ["java", *OPENED, *options, "-cp", path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class GroupSetting:
     """How a mixed group runs.
 
     `batches`: leaders push batches. `preferred`: the node to which a leader of Java hands over. `flaws` and `features`
-    are those of the reference's nodes. `java` are more fields of DLedgerConfig for some nodes.
+    are those of the reference's nodes. `java` are more fields of DLedgerConfig for some nodes; `jvm` are the options of
+    each JVM. `is_recorded`: each node records, in the folder of the group.
     """
 
     version: str
@@ -59,9 +60,12 @@ class GroupSetting:
     java: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     times: Mapping[str, int] = field(default_factory=lambda: TIMES)
     time_scale: float = TIME_SCALE
+    jvm: Sequence[str] = tuple(SMALL_JVM)
+    is_recorded: bool = False
 
 
-class Confirmed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Confirmed:
     """An append that the group confirmed."""
 
     value: str
@@ -77,7 +81,7 @@ class MixedGroup:
         self._logs = folder
         self.store.mkdir(parents=True)
         self.addresses = dict(zip(NODES, free_addresses(len(NODES)), strict=True))
-        self._java = java_words(setting.version)
+        self._java = java_words(setting.version, setting.jvm)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.kinds: dict[str, str] = {}
 
@@ -107,6 +111,19 @@ class MixedGroup:
         """The folder of a node's files, whichever kind runs on it. Source: DLedgerConfig.getDefaultPath."""
         return self.store / f"dledger-{node}"
 
+    def _recording(self, node: str, kind: str) -> Path:
+        return self._logs / (f"{node}.rec" if kind == JAVA else f"{node}.steps.ndjson")
+
+    def merged(self, version: str) -> Path:
+        """Merge what the nodes have recorded, as that of a version of DLedger, and return the recording."""
+        found = sorted(self._logs.glob("n*.rec")) + sorted(self._logs.glob("n*.steps.ndjson"))
+        out = self._logs / "group.ndjson"
+        words = [sys.executable, str(RECORDER / "merge.py"), str(out), *map(str, found), "--version", version]
+        words += ["--batches"] if self.setting.batches else []
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return out
+
     def _words(self, node: str, kind: str) -> list[str]:
         setting = self.setting
         if kind == JAVA:
@@ -115,10 +132,22 @@ class MixedGroup:
             if setting.preferred is not None:
                 fields["preferredLeaderIds"] = setting.preferred
             given = [f"{name}={value}" for name, value in fields.items()]
-            return [*self._java, "Node", GROUP, node, self.java_peers, str(self.store), *given]
+            agent = [f"-javaagent:{recorder_jar()}={self._recording(node, kind)}"] if setting.is_recorded else []
+            return [
+                self._java[0],
+                *agent,
+                *self._java[1:],
+                "Node",
+                GROUP,
+                node,
+                self.java_peers,
+                str(self.store),
+                *given,
+            ]
         features = [*setting.features, *(["Batches"] if setting.batches else [])]
         given = [word for each in features for word in ("--feature", each)]
         given += [word for each in setting.flaws for word in ("--flaw", each)]
+        given += ["--record", str(self._recording(node, kind))] if setting.is_recorded else []
         place = ["--group", GROUP, "--dir", str(self.folder(node)), "--time-scale", str(setting.time_scale)]
         return [sys.executable, "-m", "lockstep", "node", node, self.peers, *place, *given]
 
