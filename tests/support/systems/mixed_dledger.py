@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 import threading
@@ -31,6 +32,9 @@ VERSIONS = ("0.2.7", "0.3.2")
 _SOURCES = [TESTS / "support" / "dledger_java" / name for name in ("Node.java", "Client.java")]
 #: A JVM that is small, quick to start, and collects garbage in one thread: several run beside each other.
 SMALL_JVM = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+#: The words before a command whose process is to be killed when the one that started it is, where the system can do so.
+DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 #: Times of a node of Java in milliseconds, and by what the reference's are multiplied to be about the same.
 TIMES = {"heartBeatTimeIntervalMs": 500, "minVoteIntervalMs": 100, "maxVoteIntervalMs": 300, "checkPointInterval": 300}
@@ -157,7 +161,7 @@ class MixedGroup:
             assert node not in self._processes or self._processes[node].poll() is not None, f"{node} runs"
             with (self._logs / f"{node}.log").open("ab") as log:
                 self._processes[node] = subprocess.Popen(
-                    self._words(node, kind), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                    [*DIE_WITH_PARENT, *self._words(node, kind)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
                 )
             self.kinds[node] = kind
 
@@ -329,7 +333,11 @@ class JavaClient:
 
     def __init__(self, words: list[str]) -> None:
         self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*DIE_WITH_PARENT, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
 
     def ask(self, command: str) -> list[str]:
