@@ -215,6 +215,21 @@ def test_nothing_acknowledged_is_lost_while_servers_of_both_kinds_are_killed_and
             client.check(servers.applied(name))
 
 
+@pytest.mark.parametrize("kind", [GO, PYTHON])
+def test_what_a_majority_of_one_kind_has_acknowledged_outlasts_the_death_of_all(tmp_path: Path, kind: str) -> None:
+    other = PYTHON if kind == GO else GO
+    with MixedGroup({"n1": kind, "n2": kind, "n3": other}, tmp_path) as servers:
+        servers.start("n1", "n2", "n3")
+        appended = servers.append(*values("a", 5))
+        servers.kill("n3")
+        appended |= servers.append(*values("b", 5))
+        servers.kill("n1", "n2")
+        servers.start("n1", "n2")
+        servers.until_applied(appended)
+        servers.start("n3")
+        servers.until_applied(appended)
+
+
 def test_nothing_acknowledged_is_lost_while_a_go_group_is_replaced_by_python_servers_and_back(tmp_path: Path) -> None:
     """The stores of the two kinds differ, so a server that takes another's place joins as a new member."""
     kinds = {f"n{number}": PYTHON if 4 <= number <= 6 else GO for number in range(1, 10)}
