@@ -41,9 +41,11 @@ def values(prefix: str, count: int) -> list[str]:
 # ---- Elections and replication ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prevote", [True, False])
-def test_go_leader_commits_with_the_acknowledgement_of_a_python_follower(tmp_path: Path, prevote: bool) -> None:
-    with group(tmp_path, 2, 1, go_leads(prevote=prevote)) as servers:
+@pytest.mark.parametrize(("prevote", "release"), [(True, "1.8.0"), (False, "1.8.0"), (True, "1.7.3")])
+def test_go_leader_commits_with_the_acknowledgement_of_a_python_follower(
+    tmp_path: Path, prevote: bool, release: str
+) -> None:
+    with group(tmp_path, 2, 1, go_leads(prevote=prevote, release=release)) as servers:
         servers.start("n1", "n2", "n3")
         leader = servers.leader()
         assert servers.kinds[leader] == GO

@@ -342,7 +342,7 @@ class StepLines:
             case "ApplyFsm":
                 for count in range(len(before.fsm.applied), len(server.fsm.applied)):
                     log = server.fsm.applied[count]
-                    place = {"i": log.index, "t": log.entry.term, "v": log.entry.value}
+                    place: Line = {"i": log.index, "t": log.entry.term, "v": log.entry.value}
                     server.add("fsm_apply", **place, count=count + 1, digest=0)
 
     def _restored(self, before: Server) -> None:
