@@ -43,7 +43,7 @@ def line(node: str, at: float, kind: str, **fields: Any) -> Line:
 
 
 def start(node: str, at: float) -> list[Line]:
-    return [{**HEADER, "node": node, "at": at}, line(node, at, "start", persisted={"CurrentTerm": 1})]
+    return [{**HEADER, "node": node, "at": at}, line(node, at, "start", persisted={"CurrentTerm": 1, "log": []})]
 
 
 def test_a_request_belongs_to_the_call_that_says_the_same_and_is_under_way(merging: Any, tmp_path: Path) -> None:
@@ -92,8 +92,15 @@ def test_what_a_dying_process_has_not_finished_is_no_line(merging: Any, tmp_path
             "a request that nobody has sent",
         ),
         (
-            [{"at": 3.0, "node": "n2", "action": "AppendConfigurationEntry", "args": {}, "shows": {}}],
-            "AppendConfigurationEntry: recordings do not have this step",
+            [{"at": 3.0, "node": "n2", "action": "VerifyLeader", "args": {}, "shows": {}}],
+            "VerifyLeader: recordings do not have this step",
+        ),
+        (
+            [
+                *start("n2", 3.0)[:1],
+                line("n2", 3.0, "start", persisted={"log": [{"i": 1, "t": 1, "type": "Configuration", "v": "n2"}]}),
+            ],
+            "n2 vote at first: their names must come first in order",
         ),
         ([{"at": 3.0, "node": "n2", "action": "Sleep", "args": {}, "shows": {}}], "Sleep cannot be taken"),
     ],

@@ -46,6 +46,7 @@ FUNCTIONS = {
     "HandleRequestPreVoteResponse": "runCandidate<run",
     "DispatchNoop": "dispatchLogs<runLeader",
     "DispatchLogs": "dispatchLogs<leaderLoop",
+    "AppendConfigurationEntry": "dispatchLogs<appendConfigurationEntry",
     "StepDown": "leaderLoop<runLeader",
     "CheckLeaderLease": "checkLeaderLease<leaderLoop",
     "AppendEntries": "appendEntries<processRPC",
@@ -57,7 +58,7 @@ FUNCTIONS = {
 COMPACTION = "compactLogsWithTrailing<compactLogs"
 
 #: Steps whose lines no importer of recordings reads.
-NOT_RECORDED = frozenset({"AppendConfigurationEntry", "VerifyLeader", "HandleVerify"})
+NOT_RECORDED = frozenset({"VerifyLeader", "HandleVerify"})
 
 BEGINS_ANEW = "Election timeout reached, restarting election"
 COMPLETE = "snapshot complete up to"
@@ -199,23 +200,25 @@ class _WritingServer(Server):
 class StepLines:
     """Makes lines of the steps of one server."""
 
-    def __init__(self, node: NodeId, nodes: Sequence[NodeId], header: Line) -> None:
+    def __init__(self, node: NodeId, nodes: Sequence[NodeId], voters: int, header: Line) -> None:
         """Begin with a server that was never started.
 
         Args:
             node: The server.
-            nodes: All servers, which all vote.
+            nodes: All servers, first those that vote in the first configuration.
+            voters: How many those are.
             header: The header of a recording, which has the bounds; the flaws are those of v1.7.3.
         """
         config = header["config"]
         plan = FaultPlan(
-            voters=len(nodes),
+            voters=voters,
+            spares=len(nodes) - voters,
             features=ALL_FEATURES - (frozenset() if header["prevote"] else {Feature.PRE_VOTE}),
             flaws=IN_V173,
             max_append_entries=config["max_append_entries"],
             trailing_logs=config["trailing_logs"],
         )
-        self._cluster = Cluster(plan)
+        self._cluster, self._first = Cluster(plan), plan.configuration
         if tuple(nodes) != plan.node_ids:
             raise LinesError(f"the servers are {', '.join(nodes)}, not {', '.join(plan.node_ids)}")
         self._heartbeat_timeout_ms = config["heartbeat_timeout_ms"]
@@ -251,7 +254,7 @@ class StepLines:
         server = self._server
         if not self._lines:
             if step.shows["log"]["#map"]:
-                server.stores = bootstrap_cluster(Configuration(frozenset(server.nodes)))
+                server.stores = bootstrap_cluster(self._first)
             start(server)
         else:
             if self._durable() != self._durable_shown(step):

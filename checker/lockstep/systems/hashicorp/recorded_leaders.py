@@ -293,6 +293,26 @@ class Leaders:
         logs = [{"type": each.type, "value": each.v} for each in line.entries]
         self.replay.take(line.node, "DispatchLogs", {"logs": logs, "outcome": DONE}, entries_shown(line), ())
 
+    def reconfigure(self, line: StoreLogs) -> None:
+        """A leader stores another configuration: it adds a voter, or removes one.
+
+        Raises ValueError where the entry differs from the configuration before it in none or several voters.
+        """
+        node = line.node
+        before, after = latest_voters(self.replay, node), set(filter(None, (line.entries[0].v or "").split(",")))
+        changed = before ^ after
+        if len(line.entries) != 1 or len(changed) != 1:
+            raise ValueError(
+                f"{line.entries[0].v!r} adds no voter to, and removes none from, {','.join(sorted(before))}"
+            )
+        command = "AddVoter" if changed <= after else "RemoveServer"
+        self._hand_over_if_asked(node)
+        self.end_transfer(node)
+        self.servers[node].write(line)
+        args: Tree = {"command": command, "server": changed.pop(), "outcome": DONE}
+        self.build_before_step(node, "AppendConfigurationEntry", args)
+        self.replay.take(node, "AppendConfigurationEntry", args, entries_shown(line), ())
+
     def step_down(self, node: str) -> None:
         """A leader has learnt of a higher term from an answer, and follows.
 
@@ -422,6 +442,11 @@ def entries_shown(line: StoreLogs) -> Tree:
         "lastLog": {"index": last.i, "term": last.t},
         "log": {str(each.i): entry(each) for each in line.entries},
     }
+
+
+def latest_voters(replay: RecordingReplay, node: str) -> set[str]:
+    """Return the voters of a server's latest configuration."""
+    return set(fields(fields(replay.server(node)["configurations"])["latest"])["voters"])
 
 
 def last_index(replay: RecordingReplay, node: str) -> int:
