@@ -184,3 +184,19 @@ def test_members_that_leaders_of_either_kind_add_and_remove_hold_in_the_spec(tmp
     assert found.verdict is Verdict.HOLDS, found
     stored = [line for line in lines(path) if line.get("by") == "dispatchLogs<appendConfigurationEntry"]
     assert [line["node"] for line in stored] == ["n1", "n1", "n3", "n3"]
+
+
+@pytest.mark.parametrize("leader", ["n1", "n3"], ids=[GO, PYTHON])
+def test_a_leader_of_either_kind_that_removes_itself_holds_in_the_spec(tmp_path: Path, leader: str) -> None:
+    with group(tmp_path, [GO, GO, PYTHON, PYTHON], faster=GO) as servers:
+        servers.start("n1", "n2", "n3", "n4")
+        servers.transfer(leader)
+        appended = servers.append("a")
+        servers.until_applied(appended)
+        servers.change(ChangeCommand.REMOVE_SERVER, leader)
+        servers.until(lambda: servers.leader() != leader)
+        appended |= servers.append("b")
+        servers.until_applied(appended, *{*servers.kinds} - {leader})
+        path = recording(servers)
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found

@@ -332,6 +332,9 @@ class StepLines:
     def _after_step(self, step: NodeStep, before: Server) -> None:
         """Add the lines that a step leads to besides its writes and messages."""
         server = self._server
+        if not server.is_up:
+            self._goes_down(before)
+            return
         if server.leader != before.leader:
             server.add("leader_obs", server.function or "?", leader=server.leader or "")
         match step.action:
@@ -347,6 +350,12 @@ class StepLines:
                     log = server.fsm.applied[count]
                     place: Line = {"i": log.index, "t": log.entry.term, "v": log.entry.value}
                     server.add("fsm_apply", **place, count=count + 1, digest=0)
+
+    def _goes_down(self, before: Server) -> None:
+        """Add the line of a leader that has committed its own removal, which its atomics outlast."""
+        role = {"role": "Shutdown", "term": before.current_term, "commit": before.commitment.commit_index}
+        obs = {**role, "last": before.last_index, "applied": before.last_applied}
+        self._server.lines.append({"kind": "state", "state": "Shutdown", "by": "Shutdown", "obs": obs})
 
     def _restored(self, before: Server) -> None:
         """Add the line of a state machine that begins anew: behind the saving, before the log is compacted."""

@@ -234,7 +234,14 @@ class Leaders:
             self._build_earlier(node, partial(_knows_less, to))
             self._find_committed(node, to)
             self.build_before_step(node, "ProcessLogs", {})
-            self.replay.take(node, "ProcessLogs", shows={"commitIndex": to}, hidden=True)
+            # A leader that commits its own removal goes down in this step, and with it the index.
+            shows = None if self._goes_down(node) else {"commitIndex": to}
+            self.replay.take(node, "ProcessLogs", shows=shows, hidden=True)
+
+    def _goes_down(self, node: str) -> bool:
+        """Return whether a leader goes down as it commits what was found committed."""
+        after = self.replay.trial(node, "ProcessLogs", {})
+        return after is not None and self.replay.server(node, after)["role"] == "Shutdown"
 
     def _find_committed(self, node: str, index: int) -> None:
         """Act on answers until the entries up to an index are committed, starting with those for the fewest entries.
