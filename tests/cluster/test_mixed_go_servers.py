@@ -41,9 +41,11 @@ def values(prefix: str, count: int) -> list[str]:
 # ---- Elections and replication ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prevote", [True, False])
-def test_go_leader_commits_with_the_acknowledgement_of_a_python_follower(tmp_path: Path, prevote: bool) -> None:
-    with group(tmp_path, 2, 1, go_leads(prevote=prevote)) as servers:
+@pytest.mark.parametrize(("prevote", "release"), [(True, "1.8.0"), (False, "1.8.0"), (True, "1.7.3")])
+def test_go_leader_commits_with_the_acknowledgement_of_a_python_follower(
+    tmp_path: Path, prevote: bool, release: str
+) -> None:
+    with group(tmp_path, 2, 1, go_leads(prevote=prevote, release=release)) as servers:
         servers.start("n1", "n2", "n3")
         leader = servers.leader()
         assert servers.kinds[leader] == GO
@@ -213,6 +215,21 @@ def test_nothing_acknowledged_is_lost_while_servers_of_both_kinds_are_killed_and
         servers.until_applied(client.acknowledged)
         for name in servers.running():
             client.check(servers.applied(name))
+
+
+@pytest.mark.parametrize("kind", [GO, PYTHON])
+def test_what_a_majority_of_one_kind_has_acknowledged_outlasts_the_death_of_all(tmp_path: Path, kind: str) -> None:
+    other = PYTHON if kind == GO else GO
+    with MixedGroup({"n1": kind, "n2": kind, "n3": other}, tmp_path) as servers:
+        servers.start("n1", "n2", "n3")
+        appended = servers.append(*values("a", 5))
+        servers.kill("n3")
+        appended |= servers.append(*values("b", 5))
+        servers.kill("n1", "n2")
+        servers.start("n1", "n2")
+        servers.until_applied(appended)
+        servers.start("n3")
+        servers.until_applied(appended)
 
 
 def test_nothing_acknowledged_is_lost_while_a_go_group_is_replaced_by_python_servers_and_back(tmp_path: Path) -> None:

@@ -16,16 +16,19 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
+from raftref.hashicorp.membership import ChangeCommand
 from tests.support.systems.go_programs import SOURCES
 from tests.support.systems.mixed_raft import GO, PYTHON, Appender, MixedGroup, Shape
 
 pytestmark = pytest.mark.nightly
 
 
-def group(folder: Path, kinds: Sequence[str], *, faster: str, trailing_logs: int = 10240) -> MixedGroup:
+def group(
+    folder: Path, kinds: Sequence[str], *, faster: str, trailing_logs: int = 10240, voters: tuple[str, ...] = ()
+) -> MixedGroup:
     """Return a group that is not started, in which servers of one kind stand for election first."""
     scales = {kind: 1.0 if kind == faster else 4.0 for kind in (GO, PYTHON)}
-    shape = Shape(release="1.7.3", recorded=True, time_scales=scales, trailing_logs=trailing_logs)
+    shape = Shape(voters, release="1.7.3", recorded=True, time_scales=scales, trailing_logs=trailing_logs)
     return MixedGroup({f"n{number}": kind for number, kind in enumerate(kinds, start=1)}, folder, shape)
 
 
@@ -158,3 +161,42 @@ def test_a_mixed_group_whose_servers_are_killed_while_a_client_appends_holds_in_
     found = verdict(path)
     assert found.verdict is Verdict.HOLDS, found
     assert found.events > 1000
+
+
+def test_members_that_leaders_of_either_kind_add_and_remove_hold_in_the_spec(tmp_path: Path) -> None:
+    """A Go leader adds and removes a Python server, and a Python leader a Go server."""
+    kinds = [GO, GO, PYTHON, PYTHON, GO]
+    with group(tmp_path, kinds, faster=GO, voters=("n1", "n2", "n3")) as servers:
+        servers.start("n1", "n2", "n3")
+        appended = servers.append("a")
+        for leader, other in (("n1", "n4"), ("n3", "n5")):
+            servers.transfer(leader)
+            servers.start(other)
+            servers.change(ChangeCommand.ADD_VOTER, other)
+            appended |= servers.append(f"with-{other}")
+            servers.until_applied(appended)
+            servers.change(ChangeCommand.REMOVE_SERVER, other)
+            appended |= servers.append(f"without-{other}")
+            servers.stop(other)
+        servers.until_applied(appended)
+        path = recording(servers)
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found
+    stored = [line for line in lines(path) if line.get("by") == "dispatchLogs<appendConfigurationEntry"]
+    assert [line["node"] for line in stored] == ["n1", "n1", "n3", "n3"]
+
+
+@pytest.mark.parametrize("leader", ["n1", "n3"], ids=[GO, PYTHON])
+def test_a_leader_of_either_kind_that_removes_itself_holds_in_the_spec(tmp_path: Path, leader: str) -> None:
+    with group(tmp_path, [GO, GO, PYTHON, PYTHON], faster=GO) as servers:
+        servers.start("n1", "n2", "n3", "n4")
+        servers.transfer(leader)
+        appended = servers.append("a")
+        servers.until_applied(appended)
+        servers.change(ChangeCommand.REMOVE_SERVER, leader)
+        servers.until(lambda: servers.leader() != leader)
+        appended |= servers.append("b")
+        servers.until_applied(appended, *{*servers.kinds} - {leader})
+        path = recording(servers)
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found

@@ -75,19 +75,24 @@ class MixedGroup:
     # ---- Processes -----------------------------------------------------------------------------------
 
     def start(self, *names: str) -> None:
-        """Start the processes of servers, and wait until they answer."""
-        for name in names:
-            assert not self.is_running(name)
-            with self.log(name).open("ab") as log:
-                self._processes[name] = subprocess.Popen(
-                    self._go(name) if self.kinds[name] == GO else self._python(name),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-        for name in names:
-            self.until(lambda name=name: self.status(name))  # type: ignore[misc]
+        """Start the processes of servers, and wait until they answer: first those that take longer to come up."""
+        for kind in (PYTHON, GO):
+            starting = [name for name in names if self.kinds[name] == kind]
+            for name in starting:
+                self._start(name)
+            for name in starting:
+                self.until(lambda name=name: self.status(name))  # type: ignore[misc]
+
+    def _start(self, name: str) -> None:
+        assert not self.is_running(name)
+        with self.log(name).open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                self._go(name) if self.kinds[name] == GO else self._python(name),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def kill(self, *names: str) -> None:
         """Kill the processes of servers with SIGKILL."""

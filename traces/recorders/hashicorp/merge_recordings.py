@@ -127,16 +127,30 @@ def merged(paths: Sequence[Path]) -> list[Line]:
     nodes = sorted(names)
     if len(set(nodes)) != len(nodes):
         raise LinesError("two files are of the same server")
+    voters = _first_voters(files, nodes)
     servers: list[list[Line]] = []
     for name, file in zip(names, files, strict=True):
         if "action" in file[0]:
-            lines = StepLines(name, nodes, header).lines(NodeStep(**line) for line in file)
+            lines = StepLines(name, nodes, voters, header).lines(NodeStep(**line) for line in file)
         else:
             lines = [line for line in file if line["kind"] != "header"]
         servers.append(list(_lives(lines)))
     _number_calls(servers)
     body = list(heapq.merge(*servers, key=lambda line: line["at"]))
     return [_header(header, nodes), *body]
+
+
+def _first_voters(files: Sequence[Sequence[Line]], nodes: Sequence[str]) -> int:
+    """Return how many servers vote in the first configuration; all if the Go recorder wrote of none that has one."""
+    for file in files:
+        for line in file:
+            log = line["persisted"]["log"] if line.get("kind") == "start" else []
+            if log and (log[0]["i"], log[0]["type"]) == (1, "Configuration"):
+                voters = sorted(log[0]["v"].split(","))
+                if voters != list(nodes[: len(voters)]):
+                    raise LinesError(f"{', '.join(voters)} vote at first: their names must come first in order")
+                return len(voters)
+    return len(nodes)
 
 
 def _header(recorded: Line, nodes: Sequence[str]) -> Line:

@@ -46,6 +46,7 @@ FUNCTIONS = {
     "HandleRequestPreVoteResponse": "runCandidate<run",
     "DispatchNoop": "dispatchLogs<runLeader",
     "DispatchLogs": "dispatchLogs<leaderLoop",
+    "AppendConfigurationEntry": "dispatchLogs<appendConfigurationEntry",
     "StepDown": "leaderLoop<runLeader",
     "CheckLeaderLease": "checkLeaderLease<leaderLoop",
     "AppendEntries": "appendEntries<processRPC",
@@ -57,7 +58,7 @@ FUNCTIONS = {
 COMPACTION = "compactLogsWithTrailing<compactLogs"
 
 #: Steps whose lines no importer of recordings reads.
-NOT_RECORDED = frozenset({"AppendConfigurationEntry", "VerifyLeader", "HandleVerify"})
+NOT_RECORDED = frozenset({"VerifyLeader", "HandleVerify"})
 
 BEGINS_ANEW = "Election timeout reached, restarting election"
 COMPLETE = "snapshot complete up to"
@@ -199,23 +200,25 @@ class _WritingServer(Server):
 class StepLines:
     """Makes lines of the steps of one server."""
 
-    def __init__(self, node: NodeId, nodes: Sequence[NodeId], header: Line) -> None:
+    def __init__(self, node: NodeId, nodes: Sequence[NodeId], voters: int, header: Line) -> None:
         """Begin with a server that was never started.
 
         Args:
             node: The server.
-            nodes: All servers, which all vote.
+            nodes: All servers, first those that vote in the first configuration.
+            voters: How many those are.
             header: The header of a recording, which has the bounds; the flaws are those of v1.7.3.
         """
         config = header["config"]
         plan = FaultPlan(
-            voters=len(nodes),
+            voters=voters,
+            spares=len(nodes) - voters,
             features=ALL_FEATURES - (frozenset() if header["prevote"] else {Feature.PRE_VOTE}),
             flaws=IN_V173,
             max_append_entries=config["max_append_entries"],
             trailing_logs=config["trailing_logs"],
         )
-        self._cluster = Cluster(plan)
+        self._cluster, self._first = Cluster(plan), plan.configuration
         if tuple(nodes) != plan.node_ids:
             raise LinesError(f"the servers are {', '.join(nodes)}, not {', '.join(plan.node_ids)}")
         self._heartbeat_timeout_ms = config["heartbeat_timeout_ms"]
@@ -251,7 +254,7 @@ class StepLines:
         server = self._server
         if not self._lines:
             if step.shows["log"]["#map"]:
-                server.stores = bootstrap_cluster(Configuration(frozenset(server.nodes)))
+                server.stores = bootstrap_cluster(self._first)
             start(server)
         else:
             if self._durable() != self._durable_shown(step):
@@ -329,6 +332,9 @@ class StepLines:
     def _after_step(self, step: NodeStep, before: Server) -> None:
         """Add the lines that a step leads to besides its writes and messages."""
         server = self._server
+        if not server.is_up:
+            self._goes_down(before)
+            return
         if server.leader != before.leader:
             server.add("leader_obs", server.function or "?", leader=server.leader or "")
         match step.action:
@@ -342,8 +348,14 @@ class StepLines:
             case "ApplyFsm":
                 for count in range(len(before.fsm.applied), len(server.fsm.applied)):
                     log = server.fsm.applied[count]
-                    place = {"i": log.index, "t": log.entry.term, "v": log.entry.value}
+                    place: Line = {"i": log.index, "t": log.entry.term, "v": log.entry.value}
                     server.add("fsm_apply", **place, count=count + 1, digest=0)
+
+    def _goes_down(self, before: Server) -> None:
+        """Add the line of a leader that has committed its own removal, which its atomics outlast."""
+        role = {"role": "Shutdown", "term": before.current_term, "commit": before.commitment.commit_index}
+        obs = {**role, "last": before.last_index, "applied": before.last_applied}
+        self._server.lines.append({"kind": "state", "state": "Shutdown", "by": "Shutdown", "obs": obs})
 
     def _restored(self, before: Server) -> None:
         """Add the line of a state machine that begins anew: behind the saving, before the log is compacted."""
