@@ -16,7 +16,6 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
         "draw": frozenset({"jinja2"}),
         "hunt": frozenset({"hypothesis"}),
         "tables": frozenset({"numpy"}),
-        "gpu": frozenset({"numba"}),
     }
 )
 

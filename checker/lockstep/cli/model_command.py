@@ -80,8 +80,8 @@ if TYPE_CHECKING:
     "--device",
     type=click.Choice(["cpu", "cuda"]),
     default="cpu",
-    help="With --engine tables: where states are expanded, on the processor or on a graphics card of NVIDIA. That needs "
-    "the extra `gpu`, and finds the same.",
+    help="With --engine tables: where states are expanded, on the processor or on a graphics card of NVIDIA, which "
+    "needs the extra `gpu` and finds the same.",
 )
 @click.option(
     "--deadlock/--no-deadlock",

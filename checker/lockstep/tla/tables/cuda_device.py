@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.extras import MissingExtraError, extra
 
 #: The share of the free memory of a card that a search takes.
 _MEMORY_SHARE = 0.9
@@ -27,10 +26,10 @@ def require_cuda() -> None:
         BadInputError: if Numba is missing, or there is no card; the message says in one line what is missing.
     """
     try:
-        with extra("gpu"):
-            from numba import cuda
-    except MissingExtraError as error:
-        raise BadInputError(f"--device cuda: {error}") from error
+        from numba import cuda
+    except ModuleNotFoundError as error:
+        needed = "this needs the Python package numba, which is missing; pip install 'lockstep-raft[gpu]'"
+        raise BadInputError(f"--device cuda: {needed}") from error
     try:
         found, why = bool(cuda.is_available()), ""
         if found:

@@ -25,7 +25,7 @@ from lockstep.tla.tables.evaluator import LeakError
 from lockstep.tla.tables.expander import Expander, Level
 from lockstep.tla.tables.fingerprints import Hashes
 from lockstep.tla.tables.frontier import NewStates
-from lockstep.tla.tables.state_layout import Rows, UnsuitedError
+from lockstep.tla.tables.state_layout import Rows
 
 #: The most states that are expanded at once, and with constraints or a VIEW, where each successor is made.
 MAX_STATES, MAX_STATES_WITH_SUCCESSORS = 1 << 20, 1 << 17
@@ -41,7 +41,13 @@ class CudaFrontier:
     """A level of states in pieces, and the pieces of the next, as they are expanded on a card."""
 
     def __init__(
-        self, expander: Expander, seen: CudaFingerprintSet, device: Device, *, counts_orbits: bool, max_states: int | None
+        self,
+        expander: Expander,
+        seen: CudaFingerprintSet,
+        device: Device,
+        *,
+        counts_orbits: bool,
+        max_states: int | None,
     ) -> None:
         """Begin without states.
 
@@ -83,8 +89,9 @@ class CudaFrontier:
     def device_bytes(self) -> int:
         """The bytes that everything but the fingerprints takes in the memory of the card."""
         staged = () if self._staged is None else (self._staged[1],)
-        pieces = sum(each.nbytes for each in (*self._level, *self._next, *self._spare, *staged) if each.on_device)
-        return pieces + self._scratch.nbytes + self._tables.nbytes
+        pieces = (*self._level, *self._next, *self._spare, *staged)
+        of_states: int = sum(each.nbytes for each in pieces if each.on_device)
+        return of_states + self._scratch.nbytes + self._tables.nbytes
 
     def start(self, parts: Iterable[Rows]) -> int:
         """Take the states of a level; return their number."""
@@ -107,9 +114,7 @@ class CudaFrontier:
             piece = self._level[-1]
             end = min(count, begin + piece.free)
             rows = np.where(level.full[begin:end] == UNKNOWN, self._shape.unknown, level.full[begin:end])
-            piece.put(
-                piece.count, [rows, level.results[begin:end], level.hashes[begin:end], level.patterns[begin:end]]
-            )
+            piece.put(piece.count, [rows, level.results[begin:end], level.hashes[begin:end], level.patterns[begin:end]])
             piece.count += end - begin
             begin = end
 
@@ -121,7 +126,8 @@ class CudaFrontier:
     def sample(self, size: int) -> list[list[int]]:
         """Return some of the states of the level."""
         rows = next(self.parts())
-        return rows[:: max(1, len(rows) // size)][:size].tolist()
+        found: list[list[int]] = rows[:: max(1, len(rows) // size)][:size].tolist()
+        return found
 
     def chunks(self, count: int) -> Iterator[tuple[int, int]]:
         """Yield the places of states that are expanded together, where the level has a number of them."""
@@ -357,7 +363,9 @@ class CudaFrontier:
                 self._next.append(self._piece())
             into = self._next[-1]
             more, to = min(new - first, into.free), into.count
-            launch(kernels.copy_rows, more * shape.wide, more, shape.wide, scratch.sources, first, rows, into.arrays[0], to)
+            launch(
+                kernels.copy_rows, more * shape.wide, more, shape.wide, scratch.sources, first, rows, into.arrays[0], to
+            )
             launch(
                 kernels.copy_rows, more * shape.trees, more, shape.trees, scratch.sources, first, results,
                 into.arrays[1], to,
@@ -463,15 +471,24 @@ class CudaFrontier:
 
 
 class _Scratch:
-    """What belongs to the states that are expanded together: their steps, and the new states of these."""
+    """The arrays of the states that are expanded together: their steps, and the new states of these."""
 
     def __init__(self, device: Device, needs_successors: bool) -> None:
         self._device, self._needs_successors = device, needs_successors
         self._room: tuple[int, int, Shape | None] = (0, 0, None)
         self._new_room = 0
         self._parts: dict[int, tuple[int, Any, Any]] = {}
-        self.steps = self.places = self.found = self.after = self.counts = self.new = self.starts = None
-        self.sources = self.new_steps = self.new_found = self.new_places = None
+        self.steps: Any = None
+        self.places: Any = None
+        self.found: Any = None
+        self.after: Any = None
+        self.counts: Any = None
+        self.new: Any = None
+        self.starts: Any = None
+        self.sources: Any = None
+        self.new_steps: Any = None
+        self.new_found: Any = None
+        self.new_places: Any = None
         self.reserve_new(1)
 
     def state_bytes(self, shape: Shape, most: int) -> int:

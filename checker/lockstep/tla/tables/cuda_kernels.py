@@ -33,8 +33,8 @@ TABLE_COUNT = 32
 
 # What a node asks for, beside columns, and what stands for a value that is not there.
 LEAF, OPEN, AUX = -1, -2, 1 << 24
-#: The result of a walk that met something missing; an evaluation without a value has the result -1.
-MISS = -3
+#: The result of an evaluation that has no value, and of a walk that met something missing.
+NO_VALUE, MISS = -1, -3
 #: Definitions that may wait for one another.
 MAX_NESTED = 16
 
@@ -69,7 +69,7 @@ def device(function: Callable[..., Any]) -> Any:
 
 
 @device
-def note_miss(node: int, value: int, state: int, misses: Any, owners: Any, status: Any) -> int:
+def note_miss(node: int, value: int, state: int, misses: Any, owners: Any, status: Any) -> Any:
     """Note that a node has no branch for a value, -1 if it is not evaluated at all."""
     cuda.atomic.add(status, MISSED, 1)
     key = np.int64((np.int64(node) + 1) << 32 | (np.int64(value) + 1))
@@ -89,7 +89,7 @@ def note_miss(node: int, value: int, state: int, misses: Any, owners: Any, statu
 def walk(
     root: int, aux: int, ints: Any, at: Any, rows: Any, base: int, unknown: int, state: int, misses: Any, owners: Any,
     status: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """Go down a tree for the row at a place; a definition that is not known yet is looked up in its own tree first."""
     waiting = cuda.local.array(MAX_NESTED, int32)
     nodes, branches, derived = at[NODES], at[BRANCHES], at[DERIVED]
@@ -130,7 +130,7 @@ def walk(
 def walk_step(
     root: int, kind: int, step: int, ints: Any, at: Any, rows: Any, base: int, span: int, state: int, misses: Any,
     owners: Any, status: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """Go down a tree of a step: columns from `span` on are those of the next state."""
     nodes, branches = at[NODES], at[BRANCHES]
     pattern = ints[at[STEP_PATTERN] + step]
@@ -178,13 +178,57 @@ def look_up(
 
 
 @device
-def list_steps(number: int, ints: Any, at: Any, steps: Any, state: int, count: int, most: int, known: int) -> int:
+def list_steps(number: int, ints: Any, at: Any, steps: Any, state: int, count: int, most: int, known: int) -> Any:
     """Add a list of steps to those of a state; return how many these are, also where there is no place for them."""
     first = at[LIST_FIRST] + number
     for place in range(np.int64(ints[first]), np.int64(ints[first + 1])):
         if known < most:
             steps[known * count + state] = ints[at[LIST_STEPS] + place]
         known += 1
+    return known
+
+
+@device
+def list_inner(
+    group: int, elements: int, ints: Any, at: Any, rows: Any, base: int, unknown: int, steps: Any, state: int,
+    count: int, most: int, known: int, misses: Any, owners: Any, status: Any,
+) -> Any:  # fmt: skip
+    """Add the steps below a choice below another, given the number of its list of elements, to those of a state."""
+    of_list, of_group = at[ELEMENT_FIRST] + elements, at[BELOW_FIRST] + group
+    for place in range(np.int64(ints[of_list]), np.int64(ints[of_list + 1])):
+        arguments = np.int64(ints[at[ELEMENTS] + place])
+        for each in range(np.int64(ints[of_group]), np.int64(ints[of_group + 1])):
+            root = ints[at[GROUP_ROOTS] + ints[at[BELOW] + each]]
+            found = walk(root, arguments, ints, at, rows, base, unknown, state, misses, owners, status)
+            if found > 0:
+                known = list_steps(found, ints, at, steps, state, count, most, known)
+            elif found == NO_VALUE:
+                cuda.atomic.min(status, WRONG, np.int64(state))
+    return known
+
+
+@device
+def list_chosen(
+    group: int, elements: int, ints: Any, at: Any, rows: Any, base: int, unknown: int, steps: Any, state: int,
+    count: int, most: int, known: int, misses: Any, owners: Any, status: Any,
+) -> Any:  # fmt: skip
+    """Add the steps below a choice, given the number of its list of elements, to those of a state."""
+    of_list, of_group = at[ELEMENT_FIRST] + elements, at[BELOW_FIRST] + group
+    for place in range(np.int64(ints[of_list]), np.int64(ints[of_list + 1])):
+        arguments = np.int64(ints[at[ELEMENTS] + place])
+        for each in range(np.int64(ints[of_group]), np.int64(ints[of_group + 1])):
+            below = np.int64(ints[at[BELOW] + each])
+            root = ints[at[GROUP_ROOTS] + below]
+            found = walk(root, arguments, ints, at, rows, base, unknown, state, misses, owners, status)
+            if found == NO_VALUE:
+                cuda.atomic.min(status, WRONG, np.int64(state))
+            elif found > 0 and ints[at[BELOW_FIRST] + below] == ints[at[BELOW_FIRST] + below + 1]:
+                known = list_steps(found, ints, at, steps, state, count, most, known)
+            elif found > 0:
+                known = list_inner(
+                    below, found, ints, at, rows, base, unknown, steps, state, count, most, known, misses, owners,
+                    status,
+                )  # fmt: skip
     return known
 
 
@@ -199,49 +243,21 @@ def generate(
     """
     generated, longest = np.int64(0), np.int64(0)
     for state in range(cuda.grid(1), count, cuda.gridsize(1)):
-        known, base, wrong = np.int64(0), state * wide, False
+        known = np.int64(0)
         for group in range(groups):
             found = np.int64(results[state * trees + ints[at[GROUP_TREES] + group]])
             if found < 0:
-                wrong = True
-            first, end = np.int64(ints[at[BELOW_FIRST] + group]), np.int64(ints[at[BELOW_FIRST] + group + 1])
-            if found > 0 and first == end:
+                cuda.atomic.min(status, WRONG, np.int64(state))
+            elif found > 0 and ints[at[BELOW_FIRST] + group] == ints[at[BELOW_FIRST] + group + 1]:
                 known = list_steps(found, ints, at, steps, state, count, most, known)
             elif found > 0:
-                elements = at[ELEMENT_FIRST] + found
-                for element in range(np.int64(ints[elements]), np.int64(ints[elements + 1])):
-                    arguments = np.int64(ints[at[ELEMENTS] + element])
-                    for each in range(first, end):
-                        below = np.int64(ints[at[BELOW] + each])
-                        root = ints[at[GROUP_ROOTS] + below]
-                        inner = walk(root, arguments, ints, at, rows, base, unknown, state, misses, owners, status)
-                        if inner < 0:
-                            wrong |= inner != MISS
-                        elif inner > 0:
-                            deep = np.int64(ints[at[BELOW_FIRST] + below])
-                            deep_end = np.int64(ints[at[BELOW_FIRST] + below + 1])
-                            if deep == deep_end:
-                                known = list_steps(inner, ints, at, steps, state, count, most, known)
-                                continue
-                            inner_elements = at[ELEMENT_FIRST] + inner
-                            for place in range(
-                                np.int64(ints[inner_elements]), np.int64(ints[inner_elements + 1])
-                            ):
-                                argument = np.int64(ints[at[ELEMENTS] + place])
-                                for which in range(deep, deep_end):
-                                    root = ints[at[GROUP_ROOTS] + ints[at[BELOW] + which]]
-                                    last = walk(
-                                        root, argument, ints, at, rows, base, unknown, state, misses, owners, status
-                                    )  # fmt: skip
-                                    if last < 0:
-                                        wrong |= last != MISS
-                                    elif last > 0:
-                                        known = list_steps(last, ints, at, steps, state, count, most, known)
+                known = list_chosen(
+                    group, found, ints, at, rows, state * wide, unknown, steps, state, count, most, known, misses,
+                    owners, status,
+                )  # fmt: skip
         counts[state] = min(known, most)
         generated += known
         longest = max(longest, known)
-        if wrong:
-            cuda.atomic.min(status, WRONG, np.int64(state))
     cuda.atomic.add(status, GENERATED, generated)
     cuda.atomic.max(status, LONGEST, longest)
 
@@ -322,9 +338,9 @@ def constrain(
                 verdict = walk_step(
                     root, kind, step, ints, at, rows, state * wide, span, state, misses, owners, status
                 )  # fmt: skip
-        if verdict == -1:
+        if verdict == NO_VALUE:
             cuda.atomic.min(status, WRONG, np.int64(state))
-        if verdict == 0 or verdict == -1:
+        if verdict == 0 or verdict == NO_VALUE:
             places[item] = OUTSIDE
             for each in range(invariants):
                 root = ints[at[INVARIANT_ROOTS] + each]
@@ -404,7 +420,7 @@ def fill(count: int, value: Any, array: Any) -> None:
 
 
 @device
-def take_place(wanted: Any, keys: Any) -> int:
+def take_place(wanted: Any, keys: Any) -> Any:
     """Return the place of a fingerprint in the table; it is put there if it is new."""
     if wanted == _FREE:
         wanted = _INSTEAD_OF_FREE
@@ -414,7 +430,9 @@ def take_place(wanted: Any, keys: Any) -> int:
         there = keys[place]
         if there == _FREE:
             there = cuda.atomic.cas(keys, place, _FREE, wanted)
-        if there == _FREE or there == wanted:
+            if there == _FREE:
+                return place
+        if there == wanted:
             return place
         place = (place + 1) & (keys.size - 1)
 
@@ -576,7 +594,7 @@ def check(
 
 
 @device
-def orbit_size(images: int, hashes: Any, base: int) -> int:
+def orbit_size(images: int, hashes: Any, base: int) -> Any:
     """Count the different images of a state."""
     different = 0
     for image in range(images):

@@ -119,7 +119,9 @@ class CudaTables:
             kernels.CHECK_ROOTS: invariants.roots[checked],
             kernels.INVARIANT_ROOTS: invariants.roots,
             kernels.CONSTRAINT_ROOTS: expander.constraints.roots,
-            **dict(zip((kernels.PROPERTY_FIRST, kernels.PROPERTY_ROOTS, kernels.PROPERTY_KINDS), properties, strict=True)),
+            **dict(
+                zip((kernels.PROPERTY_FIRST, kernels.PROPERTY_ROOTS, kernels.PROPERTY_KINDS), properties, strict=True)
+            ),
             **dict(zip((kernels.LIMIT_FIRST, kernels.LIMIT_ROOTS, kernels.LIMIT_KINDS), limits, strict=True)),
         }
 

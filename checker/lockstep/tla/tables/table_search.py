@@ -255,16 +255,16 @@ class _TableSearch:
             self.frontier.start([rows])
 
     def made_frontier(self) -> Frontier | CudaFrontier:
-        """Make the frontier, and the set of fingerprints, where states are expanded."""
-        if self.options.device == "cpu":
+        """Make the frontier, and for a card the set of fingerprints."""
+        if isinstance(self.seen, FingerprintSet) and self.options.device == "cpu":
             return Frontier(self.expander, self.seen)
         from lockstep.tla.tables.cuda_fingerprint_set import CudaFingerprintSet
         from lockstep.tla.tables.cuda_frontier import CudaFrontier
 
         device = Device(self.options.device_memory)
-        self.seen = CudaFingerprintSet(device)
+        self.seen = seen = CudaFingerprintSet(device)
         counts_orbits, most = self.options.count_orbits, self.options.device_states
-        return CudaFrontier(self.expander, self.seen, device, counts_orbits=counts_orbits, max_states=most)
+        return CudaFrontier(self.expander, seen, device, counts_orbits=counts_orbits, max_states=most)
 
     def expand_levels(self) -> None:
         """Expand one level after the other."""
