@@ -118,9 +118,11 @@ def test_a_search_ends_after_the_state_whose_successors_are_enough(service: Spec
 @pytest.mark.nightly
 def test_pieces_that_the_card_has_no_memory_for_are_kept_by_the_processor(service: Spec, card: SimpleNamespace) -> None:
     moved = []
-    leave = card.cuda_pieces.Piece.leave_device
+    leave = card.cuda_pieces.CudaPiece.leave_device
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(card.cuda_pieces.Piece, "leave_device", lambda piece: (moved.append(piece.count), leave(piece)))
+        patch.setattr(
+            card.cuda_pieces.CudaPiece, "leave_device", lambda piece: (moved.append(piece.count), leave(piece))
+        )
         assert differences(service, states=5, device_memory=70_000) == []
     assert len(moved) > 5
 

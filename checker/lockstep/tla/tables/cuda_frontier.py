@@ -17,7 +17,7 @@ import numpy.typing as npt
 from lockstep.tla.tables import cuda_kernels as kernels
 from lockstep.tla.tables.cuda_device import Device
 from lockstep.tla.tables.cuda_fingerprint_set import CudaFingerprintSet
-from lockstep.tla.tables.cuda_pieces import ROW_KINDS, Piece, Shape
+from lockstep.tla.tables.cuda_pieces import ROW_KINDS, CudaPiece, Shape
 from lockstep.tla.tables.cuda_tables import CudaTables
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.definition_columns import UNKNOWN
@@ -68,10 +68,10 @@ class CudaFrontier:
         self._misses = device.empty(kernels.MISS_PLACES, np.int64)
         self._owners = device.empty(kernels.MISS_PLACES, np.int64)
         self._forget_misses()
-        self._level: list[Piece] = []
-        self._next: list[Piece] = []
-        self._spare: list[Piece] = []
-        self._staged: tuple[int, Piece] | None = None
+        self._level: list[CudaPiece] = []
+        self._next: list[CudaPiece] = []
+        self._spare: list[CudaPiece] = []
+        self._staged: tuple[int, CudaPiece] | None = None
         self._begin = 0
         self._counts: Any = None
         self._expanded = 0
@@ -187,16 +187,16 @@ class CudaFrontier:
 
     # ---- Pieces ----
 
-    def _piece(self) -> Piece:
+    def _piece(self) -> CudaPiece:
         """Return an empty piece in the memory of the card."""
         while self._spare:
             piece = self._spare.pop()
             if piece.shape == self._shape:
                 piece.count = 0
                 return piece
-        return Piece(self._shape, self._device)
+        return CudaPiece(self._shape, self._device)
 
-    def _piece_at(self, begin: int) -> tuple[Piece, int]:
+    def _piece_at(self, begin: int) -> tuple[CudaPiece, int]:
         """Return the piece with the state at a place, in the memory of the card, and the place in the piece."""
         for number, piece in enumerate(self._level):
             if begin < piece.count:
@@ -235,7 +235,7 @@ class CudaFrontier:
 
     # ---- Expanding ----
 
-    def _attempt(self, piece: Piece, place: int, count: int) -> tuple[Ints, Hashes, int] | int:
+    def _attempt(self, piece: CudaPiece, place: int, count: int) -> tuple[Ints, Hashes, int] | int:
         """Expand states; return the new successors, their fingerprints, the number of all; or the first wrong state."""
         if not count:
             return np.zeros(0, np.int32), np.zeros(0, np.uint64), 0
@@ -261,7 +261,7 @@ class CudaFrontier:
         if self._next:
             self._next[-1].count = count
 
-    def _generate_all(self, piece: Piece, place: int, count: int) -> npt.NDArray[np.int64]:
+    def _generate_all(self, piece: CudaPiece, place: int, count: int) -> npt.NDArray[np.int64]:
         """Generate the successors of states, and their fingerprints, until nothing is missing; return the status."""
         for _ in range(_MAX_ROUNDS):
             self._scratch.reserve(self._shape, count, self._most)
@@ -277,7 +277,7 @@ class CudaFrontier:
                 self._evaluate(piece, place, count)
         raise LeakError(f"after {_MAX_ROUNDS:,} evaluations something is missing in tables all the same")
 
-    def _generate(self, piece: Piece, place: int, count: int) -> None:
+    def _generate(self, piece: CudaPiece, place: int, count: int) -> None:
         tables, shape, most, scratch = self._tables, self._shape, self._most, self._scratch
         rows, results, hashes, patterns = piece.part(place, place + count)
         wide, unknown, missing = shape.wide, shape.unknown, (self._misses, self._owners, self._status)
@@ -351,7 +351,7 @@ class CudaFrontier:
         self._start(sums, parts, firsts, depth + 1)
         self._device.launch(kernels.start_parts, parts, count, numbers, firsts, starts)
 
-    def _accept(self, piece: Piece, place: int, count: int, new: int) -> int:
+    def _accept(self, piece: CudaPiece, place: int, count: int, new: int) -> int:
         """Add new states to the next level; return the first state with a wrong one, or else `count`."""
         rows, results, hashes, _ = piece.part(place, place + count)
         shape, tables, scratch, launch = self._shape, self._tables, self._scratch, self._device.launch
@@ -385,7 +385,7 @@ class CudaFrontier:
             first += more
         return count
 
-    def _check(self, into: Piece, first: int, to: int, count: int) -> int:
+    def _check(self, into: CudaPiece, first: int, to: int, count: int) -> int:
         """Check the invariants of new states; return the first state with a wrong one, or a large number."""
         lanes, tables = self._device.lanes, self._tables
         if not len(self._expander.invariants):
@@ -420,7 +420,7 @@ class CudaFrontier:
 
     # ---- What is missing in the tables ----
 
-    def _evaluate(self, piece: Piece, place: int, count: int) -> None:
+    def _evaluate(self, piece: CudaPiece, place: int, count: int) -> None:
         """Expand some of the states in which something is missing on the processor, which evaluates it."""
         states = self._missing_states()
         size, width = self._expander.size, self._expander.layout.width
@@ -438,7 +438,7 @@ class CudaFrontier:
             raise LeakError("something is missing in tables, and no state has met it")
         return states
 
-    def _fetch(self, piece: Piece, place: int, states: Ints) -> tuple[Rows, Ints, Hashes, Ints]:
+    def _fetch(self, piece: CudaPiece, place: int, states: Ints) -> tuple[Rows, Ints, Hashes, Ints]:
         """Return the rows, results, fingerprints and patterns of some states, as the expander has them."""
         count, sources = len(states), self._device.put(states.astype(np.int32))
         found: list[Any] = []

@@ -44,7 +44,7 @@ class Shape:
         return self.wide * np.dtype(self.row_kind).itemsize + 4 * self.trees + 8 * self.images + 4
 
 
-class Piece:
+class CudaPiece:
     """Some states of a level, one after the other.
 
     Attributes:
@@ -96,13 +96,13 @@ class Piece:
         if self.on_device:
             self.arrays, self.on_device = [each.reshape(-1) for each in self.fetch()], False
 
-    def enter_device(self, into: Piece) -> Piece:
+    def enter_device(self, into: CudaPiece) -> CudaPiece:
         """Return the states in the memory of the card, in the arrays of another piece."""
         into.count = self.count
         into.put(0, self.fetch())
         return into
 
-    def widened(self, shape: Shape) -> Piece:
+    def widened(self, shape: Shape) -> CudaPiece:
         """Return the same states with rows of wider numbers."""
         if not self.on_device:
             rows = self.arrays[0]
