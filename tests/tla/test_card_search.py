@@ -149,6 +149,14 @@ def test_rows_become_wider_where_a_column_has_many_values(tmp_path: Path, card: 
 
 
 @pytest.mark.nightly
+def test_a_state_without_any_action_is_the_only_one(tmp_path: Path, card: SimpleNamespace) -> None:
+    module, cfg = tmp_path / "Still.tla", tmp_path / "Still.cfg"
+    module.write_text("---- MODULE Still ----\nVARIABLE x\nInit == x = 0\nNext == FALSE /\\ x' = x\n====\n")
+    cfg.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
+    assert differences(load_spec(module, cfg, cache_dir=tmp_path)) == []
+
+
+@pytest.mark.nightly
 def test_a_count_is_confirmed_by_another_function_and_by_orbits(tmp_path: Path, card: SimpleNamespace) -> None:
     spec = post(tmp_path, "SYMMETRY Symmetry", "INVARIANT TypeOK")
     found = explore_until_confirmed(spec, SearchOptions(device="cuda", device_states=9))

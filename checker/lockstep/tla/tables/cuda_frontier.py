@@ -61,7 +61,9 @@ class CudaFrontier:
         self._tables = CudaTables(expander, device)
         most = MAX_STATES_WITH_SUCCESSORS if self._needs_successors else MAX_STATES
         states = most if max_states is None else min(most, max_states)
-        self._shape = Shape(states, expander.evaluator.span, len(expander.groups), expander.images, ROW_KINDS[0])
+        self._shape = Shape(
+            states, expander.evaluator.span, max(1, len(expander.groups)), expander.images, ROW_KINDS[0]
+        )
         self._most = _SUCCESSORS
         self._scratch = _Scratch(device, self._needs_successors)
         self._status = device.empty(kernels.STATUS_COUNT, np.int64)
@@ -357,7 +359,7 @@ class CudaFrontier:
         shape, tables, scratch, launch = self._shape, self._tables, self._scratch, self._device.launch
         first = 0
         if self._counts_orbits:
-            self._count_orbits(hashes, count, scratch.counts, 0, kernels.ORBITS_GENERATED)
+            self._count_orbits(hashes, count, 0, kernels.ORBITS_GENERATED)
         while first < new:
             if not self._next or not self._next[-1].free:
                 self._next.append(self._piece())
@@ -379,7 +381,7 @@ class CudaFrontier:
             if (wrong := self._check(into, first, to, more)) < count:
                 return wrong
             if self._counts_orbits:
-                self._count_orbits(into.arrays[2], more, None, to, kernels.ORBITS_NEW)
+                self._count_orbits(into.arrays[2], more, to, kernels.ORBITS_NEW)
             shape, tables = self._shape, self._tables  # an evaluation may have made rows wider
             rows = piece.part(place, place + count)[0]
             first += more
@@ -405,18 +407,19 @@ class CudaFrontier:
             self._refresh()
         raise LeakError(f"after {_MAX_ROUNDS:,} evaluations something is missing in invariants all the same")
 
-    def _count_orbits(self, hashes: Any, count: int, factors: Any, first: int, place: int) -> None:
-        """Count the images of states, those from `first` on; each as often as `factors` say, where there are any."""
+    def _count_orbits(self, hashes: Any, count: int, first: int, place: int) -> None:
+        """Count the images of states, those from `first` on: of new ones, or of the expanded for each successor."""
         self._reset()
-        factors = self._device.empty(0, np.int32)[:0] if factors is None else factors
+        weighted, counts = place == kernels.ORBITS_GENERATED, self._scratch.counts
+        images = self._shape.images
         self._device.launch(
-            kernels.count_orbits, count, count, first, self._shape.images, hashes, factors, place, self._status
+            kernels.count_orbits, count, count, first, images, hashes, weighted, counts, place, self._status
         )  # fmt: skip
         found = int(self._read_status()[place])
-        if place == kernels.ORBITS_NEW:
-            self._new_orbits += found
-        else:
+        if weighted:
             self._generated_orbits = found
+        else:
+            self._new_orbits += found
 
     # ---- What is missing in the tables ----
 
@@ -449,7 +452,8 @@ class CudaFrontier:
             found.append(into.copy_to_host().reshape(count, wide))
         rows = found[0].astype(np.int32)
         rows[found[0] == self._shape.unknown] = UNKNOWN
-        return self._expander.layout.narrow(rows), found[1], found[2], found[3].reshape(-1).astype(np.int64)
+        results = found[1][:, : len(self._expander.groups)]
+        return self._expander.layout.narrow(rows), results, found[2], found[3].reshape(-1).astype(np.int64)
 
     def _refresh(self) -> None:
         self._tables.refresh()
@@ -508,6 +512,7 @@ class _Scratch:
         known, known_most, known_shape = self._room
         if known >= states and known_most == most and known_shape == shape:
             return
+        states = min(shape.states, 1 << (states - 1).bit_length())
         self._room, empty = (states, most, shape), self._device.empty
         self.steps = self.places = self.found = self.after = None  # so that their memory is free
         self.steps, self.places = empty(states * most, np.int32), empty(states * most, np.int64)

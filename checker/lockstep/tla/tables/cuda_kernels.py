@@ -606,12 +606,14 @@ def orbit_size(images: int, hashes: Any, base: int) -> Any:
 
 
 @kernel
-def count_orbits(count: int, first: int, images: int, hashes: Any, factors: Any, place: int, status: Any) -> None:
-    """Add up the different images of states, those from `first` on; where there are factors, so often each."""
+def count_orbits(
+    count: int, first: int, images: int, hashes: Any, weighted: bool, factors: Any, place: int, status: Any
+) -> None:
+    """Add up the different images of states, those from `first` on; if `weighted`, each as often as its factor says."""
     total = np.int64(0)
     for state in range(cuda.grid(1), count, cuda.gridsize(1)):
         size = orbit_size(images, hashes, (first + state) * images)
-        total += size * factors[state] if factors.size else size
+        total += size * factors[state] if weighted else size
     cuda.atomic.add(status, place, total)
 
 

@@ -79,8 +79,8 @@ class CudaPiece:
     def put(self, begin: int, arrays: list[npt.NDArray[Any]]) -> None:
         """Copy states from the memory of the processor to places from `begin` on."""
         for array, more, (wide, kind) in zip(self.arrays, arrays, self._parts(), strict=True):
-            if len(more):
-                flat = np.ascontiguousarray(more, kind).reshape(-1)
+            flat = np.ascontiguousarray(more, kind).reshape(-1)
+            if len(flat):
                 array[begin * wide : begin * wide + len(flat)].copy_to_device(flat)
 
     def fetch(self) -> list[npt.NDArray[Any]]:
