@@ -1,4 +1,4 @@
-"""A search on a card that Numba simulates, whose threads interfere, in a process of its own."""
+"""A search on a card that Numba simulates, whose threads interfere, in a process of its own; and compiled kernels."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+from lockstep.models.pinned_models import files_of
+from lockstep.systems.registry import model_named
+from lockstep.tla.search_options import SearchOptions
+from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.places import ROOT
+from tests.support.tla.card_on_processor import card_on_processor
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="it needs Numba (the extra gpu)")
 pytestmark = [pytest.mark.nightly, needs_numba]
@@ -90,6 +96,63 @@ def test_a_bug_that_is_planted_in_a_simulated_card_is_noticed(bug: str) -> None:
 
 def test_threads_that_meet_at_few_places_of_the_set_lose_nothing() -> None:
     assert simulated("transfer_again", 1000, "crowd")["differing"] == []
+
+
+@pytest.mark.parametrize(("model", "states"), [("lossy", 1 << 20), ("crash", 700)])
+def test_kernels_compiled_for_the_processor_find_what_its_own_engine_finds(model: str, states: int) -> None:
+    manifest, entry = model_named(model)
+    spec = files_of(manifest, entry).load()
+    options = SearchOptions(check_deadlock=False)
+    expected = explore_by_tables(spec, options)
+    assert (expected.distinct, expected.generated, expected.depth) == (entry.distinct, entry.generated, entry.depth)
+    with card_on_processor(compiled=True):
+        found = explore_by_tables(spec, replace(options, device="cuda", device_states=states))
+    compared = ("distinct", "generated", "depth", "levels", "complete", "violation", "evaluations")
+    assert [getattr(found, name) for name in compared] == [getattr(expected, name) for name in compared]
+
+
+#: It compiles every kernel for a card that is not there, and prints the names of those with floating-point arithmetic.
+COMPILER = """
+import inspect, json
+from types import SimpleNamespace
+from numba import cuda, types
+from numba.cuda import dispatcher
+from lockstep.tla.tables import cuda_kernels
+
+dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
+kinds = {
+    "misses at owners status places new_places starts sums": types.int64,
+    "ints results patterns steps counts new new_steps sources factors numbers": types.int32,
+    "hashes new_hashes views keys": types.uint64,
+    "rows after before": types.uint8,
+    "firsts": types.uint32,
+}
+arrays = {name: kind for names, kind in kinds.items() for name in names.split()}
+arrays |= {"found": types.uint64, "new_found": types.uint64, "array": types.int64}
+compiled, floats = 0, []
+for name, kernel in vars(cuda_kernels).items():
+    if hasattr(kernel, "py_func") and not kernel.targetoptions.get("device"):
+        names = inspect.signature(kernel.py_func).parameters
+        mine = dict(arrays)
+        if name == "fingerprint" or name == "write_new" or name == "image_hash":
+            mine["sums"] = types.uint64
+        if name == "start_parts":
+            mine["firsts"] = types.int64
+        signature = [types.Array(mine[each], 1, "C") if each in mine else types.int64 for each in names]
+        text, _ = cuda.compile_ptx(kernel.py_func, tuple(signature), cc=(9, 0))
+        compiled += 1
+        if ".f64" in text or ".f32" in text:
+            floats.append(name)
+print(json.dumps({"compiled": compiled, "floats": floats}))
+"""
+
+
+def test_every_kernel_compiles_for_a_card_without_floating_point_arithmetic() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILER], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"compiled": 23, "floats": []}
 
 
 def test_the_command_explores_on_a_simulated_card() -> None:

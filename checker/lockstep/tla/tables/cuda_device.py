@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.base.errors import BadInputError
+from lockstep.tla.tables.fingerprint_set import DeviceFullError
 
 #: The share of the free memory of a card that a search takes.
 _MEMORY_SHARE = 0.9
@@ -60,9 +61,7 @@ class Device:
             warnings.filterwarnings("ignore", "overflow encountered")  # of sums of fingerprints, as on a card
         else:
             self._threads, self._max_blocks = _THREADS, _MAX_BLOCKS
-            from numba.core.errors import NumbaPerformanceWarning
-
-            warnings.simplefilter("ignore", NumbaPerformanceWarning)  # the first levels are small
+            warnings.filterwarnings("ignore", "Grid size")  # the first levels are small
         free = float(cuda.current_context().get_memory_info()[0])
         most = int(_MEMORY_SHARE * free) if math.isfinite(free) else 1 << 40
         self.budget = most if budget is None else min(budget, most)
@@ -74,10 +73,19 @@ class Device:
             kernel[blocks, self._threads](*arguments)
 
     def empty(self, count: int, dtype: npt.DTypeLike) -> Any:
-        """Make an array in the card's memory, which may hold anything."""
-        return self._cuda.device_array(max(1, count), dtype)
+        """Make an array in the card's memory, which may hold anything; raises DeviceFullError if there is no more."""
+        try:
+            return self._cuda.device_array(max(1, count), dtype)
+        except Exception as error:  # CUDA's own, by a name that depends on the version of Numba
+            if "OUT_OF_MEMORY" not in str(error) and not isinstance(error, MemoryError):
+                raise
+            size = max(1, count) * np.dtype(dtype).itemsize
+            raise DeviceFullError(f"the card has no {size:,} bytes of memory left") from error
 
     def put(self, array: npt.NDArray[Any]) -> Any:
         """Copy an array into the card's memory."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        return self._cuda.to_device(flat if len(flat) else np.zeros(1, flat.dtype))
+        copied = self.empty(len(flat), flat.dtype)
+        if len(flat):
+            copied.copy_to_device(flat)
+        return copied

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.tla.exploration import SearchOutcome, SearchStep
 from lockstep.tla.liveness.temporal_check import refuse_symmetry_and_view
 from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchProgress
@@ -128,7 +128,7 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
     The search state by state has confirmed the violation. `confirm` of the options is for the caller.
 
     Raises:
-        GaveUpError: if the initial states alone take more memory than the search may use.
+        GaveUpError: if the initial states alone take more memory than the search may use, or than a card has.
         UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
         LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         FalseAssumptionError: if an ASSUME is false.
@@ -155,6 +155,8 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
             try:
                 with _rare_garbage_collection():
                     return search.run(saved)
+            except DeviceFullError as error:
+                raise GaveUpError(str(error)) from error
             except ShapeChangedError as error:
                 whole.add(error.path)
                 saved = None  # its columns are others
