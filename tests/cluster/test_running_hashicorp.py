@@ -68,6 +68,7 @@ class Conversation:
         yield "get 1"
 
 
+@pytest.mark.nightly
 def test_a_group_of_processes_loses_its_leader_and_nothing_else_and_what_it_did_holds_in_the_spec(
     tmp_path: Path,
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_group_of_processes_loses_its_leader_and_nothing_else_and_what_it_did_
     assert "error" not in logs.lower()
 
 
+@pytest.mark.nightly
 def test_a_client_asks_servers_that_were_started_by_hand(tmp_path: Path) -> None:
     names = ("n1", "n2", "n3")
     peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in zip(names, free_addresses(3), strict=True))
