@@ -43,8 +43,8 @@ class Conversation:
 
     def leader(self) -> str:
         """The server that was a leader last."""
-        steps = self.session.check.last.values()
-        leaders = [step for step in steps if step.shows.get("role") == "Leader"]
+        steps = self.session.newest().values()
+        leaders = [step for step in steps if step is not None and step.shows.get("role") == "Leader"]
         return max(leaders, key=lambda step: step.shows["currentTerm"]).node
 
     async def commands(self) -> AsyncIterator[str]:

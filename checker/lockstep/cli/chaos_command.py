@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SYSTEM, chosen, running_system
+from lockstep.cli.node_command import SYSTEM, chosen, group_size, running_system
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @SYSTEM
-@click.option("--nodes", type=click.IntRange(1, 7), default=3, show_default=True, help="The number of nodes.")
+@click.option("--nodes", type=int, default=3, show_default=True, help="The number of nodes.")
 @click.option("--runs", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="The number of runs.")
 @click.option(
     "--seconds",
@@ -79,6 +79,7 @@ def command(
     from lockstep.cluster.chaos_verdict import ChaosJudge
 
     system, running = running_system(spec)
+    group_size(nodes, system, running, "--nodes")
     wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
     kinds = chosen(features, running.features, "--feature"), wanted
     judge = ChaosJudge(system, running, nodes, kinds)

@@ -48,6 +48,7 @@ class NodeProcesses:
         self._commands, self._folder = dict(commands), folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._killed: set[str] = set()
+        self._ended: dict[str, str] = {}
 
     def __enter__(self) -> NodeProcesses:
         """Begin with no process."""
@@ -65,18 +66,22 @@ class NodeProcesses:
         return process is not None and process.poll() is None
 
     def ended_by_themselves(self) -> dict[str, str]:
-        """Return the nodes whose processes ended though nobody killed them, each with how it ended."""
-        found = {}
+        """Return the nodes with a process that ended though nobody killed it, each with how the last of these ended.
+
+        A node is among them even if it was started again.
+        """
         for node, process in self._processes.items():
             if process.poll() is not None and node not in self._killed:
                 lines = (self._folder / f"{node}.log").read_text(encoding="utf-8", errors="replace").splitlines()
-                found[node] = f"{node} ended by itself, exit code {process.returncode}: {lines[-1] if lines else ''}"
-        return found
+                how = f"exit code {process.returncode}: {lines[-1] if lines else ''}"
+                self._ended[node] = f"{node} ended by itself, {how}"
+        return dict(self._ended)
 
     def start(self, node: str) -> None:
         """Start the process of a node; raises GaveUpError where it runs."""
         if self.is_running(node):
             raise GaveUpError(f"{node} is running")
+        self.ended_by_themselves()  # notes how the last process ended
         self._killed.discard(node)
         with (self._folder / f"{node}.log").open("ab") as log:
             self._processes[node] = subprocess.Popen(

@@ -80,7 +80,8 @@ class RunningNodes:
     `features` and `flaws` are the names that a node may be started with. `node` makes one, given what is called with
     each step. `shown` are the fields of a step's `shows` that a status line has. `plan` is that of a simulated group
     of these nodes, and `replay` takes recorded steps again in it; it raises ReplayError. `client` makes a client
-    of a group, given where its members are reached.
+    of a group, given where its members are reached. `sizes` are the numbers of nodes that a group may have, and `leads`
+    says whether a node that shows these fields is a leader.
 
     `settings` are the times and bounds that a node may be started with, each with its default; `removable` the features
     that a node may lack, and `has_spares` whether a member may be none of the first voters.
@@ -102,6 +103,8 @@ class RunningNodes:
     append: Callable[[str, str], Any]
     appended: Callable[[Any], AppendOutcome]
     committed: Callable[[Any], Iterable[tuple[int, str]]]
+    sizes: range
+    leads: Callable[[Mapping[str, Any]], bool]
     settings: Mapping[str, float] = field(default_factory=dict)
     removable: tuple[str, ...] = ()
     has_spares: bool = False

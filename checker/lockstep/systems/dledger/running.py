@@ -23,6 +23,7 @@ from raftref.dledger.runtime.replayed_run import replayed
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.runtime.transport import RemotingTransport
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.simulation.fault_plan import MAX_NODES, MIN_NODES
 from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import NodeStep
@@ -132,4 +133,6 @@ RUNNING_NODES = RunningNodes(
     append=AppendEntryRequest,
     appended=appended,
     committed=committed,
+    sizes=range(MIN_NODES, MAX_NODES + 1),
+    leads=lambda shows: shows.get("role") == "LEADER",
 )

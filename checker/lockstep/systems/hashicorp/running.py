@@ -24,6 +24,7 @@ from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
 from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.simulation import FaultPlan
+from raftref.hashicorp.simulation.fault_plan import MAX_NODES
 from raftref.hashicorp.values import Configuration, EntryType, Index
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
@@ -137,6 +138,8 @@ RUNNING_NODES = RunningNodes(
     append=append,
     appended=appended,
     committed=committed,
+    sizes=range(1, MAX_NODES + 1),
+    leads=lambda shows: shows.get("role") == "Leader",
     settings=asdict(DEFAULTS),
     removable=(Feature.PRE_VOTE,),
     has_spares=True,
