@@ -102,7 +102,7 @@ class GroupSession:
         finally:
             links.close()
         self.check.end()
-        self._say(self.check.status())
+        self._say(f"checking: {self.check.checked:,} events so far")
         await _unless(interrupts, self._checked())
         verdict = self.check.verdict or self.check.give_up()
         if died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
