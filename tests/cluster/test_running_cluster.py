@@ -160,7 +160,7 @@ def test_a_group_in_which_a_node_cannot_start_is_no_pass(tmp_path: Path, monkeyp
 def test_a_process_that_ended_by_itself_is_not_forgotten_when_its_node_starts_again(tmp_path: Path) -> None:
     with NodeProcesses({"n1": ["--no-such-option"]}, tmp_path) as group:
         group.start("n1")
-        assert wait_until(group.ended_by_themselves)
+        assert wait_until(lambda: not group.is_running("n1"))
         group.start("n1")
         group.kill("n1")
         group.start("n1")

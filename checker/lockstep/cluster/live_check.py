@@ -23,6 +23,9 @@ from lockstep.trace.trace_format import Event, trace_lines
 from lockstep.trace.trace_reader import Trace
 from raftref.runtime.driver import NodeStep
 
+#: The time for the check of one event when the check is given up, in seconds.
+PATIENCE = 0.5
+
 
 class LiveCheck:
     """Checks a group while it runs, in a thread; `checked` counts its events.
@@ -72,8 +75,11 @@ class LiveCheck:
     def give_up(self) -> TraceVerdict:
         """Check no more events; return the verdict on a group that was not checked to its end."""
         self._given_up.set()
-        reason = f"{SAID} when {self.checked:,} events had been checked, and not all that the nodes recorded"
-        return TraceVerdict(str(self._path), Verdict.INCONCLUSIVE, reason, events=self.checked)
+        self._thread.join(PATIENCE)
+        return self.verdict or TraceVerdict(str(self._path), Verdict.INCONCLUSIVE, self._unchecked())
+
+    def _unchecked(self) -> str:
+        return f"{SAID} when {self.checked:,} events had been checked, and not all that the nodes recorded"
 
     @property
     def is_done(self) -> bool:
@@ -107,7 +113,7 @@ class LiveCheck:
     def _count(self, check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
         self.checked += 1
         if self._given_up.is_set():
-            raise GaveUpError(SAID)
+            raise GaveUpError(self._unchecked())
 
     def _written(self, file: IO[bytes], steps: Iterable[NodeStep]) -> Iterator[bytes]:
         events = map(event_of, self._running.replay(self._plan, steps))

@@ -57,7 +57,7 @@ def decode_step(line: bytes) -> NodeStep:
 def _as_utf8(value: Any) -> Any:
     match value:
         case str() if value.startswith(BYTES) or not _is_utf8(value):
-            return BYTES + value.encode("utf-8", "surrogatepass").hex()
+            return BYTES + value.encode("utf-8", "surrogateescape").hex()
         case dict():
             return {_as_utf8(name): _as_utf8(each) for name, each in value.items()}
         case list():
