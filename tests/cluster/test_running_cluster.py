@@ -114,7 +114,7 @@ def session(folder: Path, say: Callable[[str], None] = lambda _: None) -> GroupS
 def test_ctrl_c_during_the_check_of_what_is_left_ends_it_without_a_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The nodes are of no concern here, and do not start; the check never ends by itself."""
+    """The nodes do not start, and the check never ends by itself."""
     goes_on = threading.Event()
     monkeypatch.setattr(live_check, "compiled", lambda *_: goes_on.wait())
     monkeypatch.setattr(NodeProcesses, "start", lambda *_: None)
