@@ -51,7 +51,19 @@ def kill_in_turn(group: MixedGroup) -> None:
         group.start(**{node: kind})
 
 
-@pytest.mark.parametrize("scenario", [lead_in_turn, kill_in_turn], ids=["lead", "kill"])
+def replace_in_turn(group: MixedGroup) -> None:
+    """Let the other kind go on with the files of each node."""
+    for node in NODES:
+        other = JAVA if group.kinds[node] == PYTHON else PYTHON
+        group.await_leader()
+        group.append(*(f"{node}-{number}" for number in range(4)))
+        group.stop(node)
+        group.await_leader()
+        group.append(*(f"without {node}-{number}" for number in range(4)))
+        group.start(**{node: other})
+
+
+@pytest.mark.parametrize("scenario", [lead_in_turn, kill_in_turn, replace_in_turn], ids=["lead", "kill", "replace"])
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_a_mixed_group_did_holds_in_the_spec(setting: str, scenario: object, tmp_path: Path) -> None:
     chosen, version = SETTINGS[setting]

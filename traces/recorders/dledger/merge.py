@@ -267,6 +267,8 @@ class Steps:
         if new["type"] != old["type"]:
             at = {"COMPARE": -1, "TRUNCATE": before.truncate_index(self._server, peer), "APPEND": new["writeIndex"] - 1}
             self._change(peer, old["type"], new["type"], at[new["type"]], old, by)
+        elif m.type is PushType.COMPARE and m.code not in ("SUCCESS", "INCONSISTENT_STATE"):
+            self._change(peer, old["type"], "COMPARE", -1, old, by)  # an error, after which it begins again
         self._mark(before, peer, by)
 
     def push_times_out(self, before: Before, args: list[Any], _: tuple[Any, ...]) -> None:
