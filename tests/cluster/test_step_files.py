@@ -13,6 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.step_files import SETTLED, merged_steps
 from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.running_nodes import NodeKind
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import StepFile
 from tests.support.systems.running_dledger import DLedgerGroup, entry
@@ -94,7 +95,7 @@ def test_a_step_that_comes_too_late_is_refused(tmp_path: Path) -> None:
 def live(folder: Path, steps: list[Any]) -> LiveCheck:
     """The check of a group whose steps are there already."""
     assert DLEDGER.running is not None
-    check = LiveCheck(DLEDGER, DLEDGER.running(), NODES, ((), ()), written(folder, steps), folder / "group.ndjson")
+    check = LiveCheck(DLEDGER, DLEDGER.running(), NODES, NodeKind(), written(folder, steps), folder / "group.ndjson")
     check.start()
     return check
 

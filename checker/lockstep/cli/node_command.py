@@ -63,6 +63,28 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
     return names
 
 
+SETTINGS = click.option(
+    "--setting",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A time in seconds, or a bound, that is not the system's default; by its name in the system's Settings.",
+)
+
+
+def settings_of(words: tuple[str, ...], known: tuple[str, ...]) -> dict[str, float]:
+    """Read settings; raises a usage error."""
+    found: dict[str, float] = {}
+    for word in words:
+        match = re.fullmatch(r"(\w+)=(\d{1,9}(?:\.\d{1,9})?)", word)
+        if match is None:
+            raise click.BadParameter(f"{word!r} is no NAME=VALUE with a number", param_hint="--setting")
+        if match[1] not in known:
+            raise click.BadParameter(f"{match[1]!r} is none of {', '.join(known)}", param_hint="--setting")
+        found[match[1]] = float(match[2]) if "." in match[2] else int(match[2])
+    return found
+
+
 @click.command()
 @click.argument("name")
 @click.argument("peers")
@@ -87,6 +109,7 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
     show_default=True,
     help="Multiply all times of the node by this.",
 )
+@SETTINGS
 def command(
     name: str,
     peers: str,
@@ -97,6 +120,7 @@ def command(
     flaws: tuple[str, ...],
     features: tuple[str, ...],
     time_scale: float,
+    settings: tuple[str, ...],
 ) -> int:
     """Run a node of the reference on sockets and files, in a group with nodes like it or with real ones.
 
@@ -110,20 +134,17 @@ def command(
     Exit codes: 0 stopped; 2 wrong usage; 3 its address is taken; 4 an internal error.
     """
     from lockstep.cluster.node_process import run_node
-    from lockstep.systems.running_nodes import NodeOptions
+    from lockstep.systems.running_nodes import NodeKind, NodeOptions
 
     _, running = running_system(spec)
     members = addresses(peers)
     if name not in members:
         raise click.BadParameter(f"{name} is none of the members: {', '.join(members)}", param_hint="NAME")
-    options = NodeOptions(
-        name,
-        group,
-        members,
-        folder,
+    kind = NodeKind(
         chosen(features, running.features, "--feature"),
         chosen(flaws, running.flaws, "--flaw"),
-        time_scale,
+        settings_of(settings, running.settings),
     )
+    options = NodeOptions(name, group, members, folder, kind, time_scale)
     run_node(running, options, record, lambda line: click.echo(line))
     return 0

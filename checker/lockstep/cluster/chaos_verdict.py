@@ -12,7 +12,7 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.cluster.chaos_run import ChaosResult
 from lockstep.systems.file_check import check
 from lockstep.systems.hunted_group import Move, PropertyWatch
-from lockstep.systems.running_nodes import RunningNodes
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
 from lockstep.systems.trace_specs import reference_header
@@ -45,15 +45,12 @@ class ChaosJudge:
         system: System,
         running: RunningNodes,
         nodes: int,
-        chosen: tuple[tuple[str, ...], tuple[str, ...]],
+        kind: NodeKind,
     ) -> None:
-        """Prepare to judge groups.
-
-        Arguments: `system` and `running`; `nodes`, how many; `chosen`, their features and flaws.
-        """
+        """Prepare to judge groups. Arguments: `system` and `running`; `nodes`, how many; `kind`, theirs."""
         assert system.hunted is not None
         self._system, self._running, self._hunted = system, running, system.hunted()
-        self._plan = running.plan(nodes, *chosen)
+        self._plan = running.plan(nodes, kind)
 
     def judge(self, result: ChaosResult, trace: Path, *, with_spec: bool) -> ChaosVerdict:
         """Judge a run, and write its trace if something is wrong, or the spec is asked.
@@ -75,7 +72,7 @@ class ChaosJudge:
             return verdict
         if with_spec or verdict.reasons:
             self._write(result, events, trace)
-        if with_spec or verdict.violated:
+        if with_spec or (verdict.violated and self._running.outside_spec.isdisjoint(result.faults)):
             verdict.trace = self._disagreement(verdict, trace)
         if not self._plan.flaws:
             for name in self._hunted.may_fail_repaired:

@@ -14,7 +14,7 @@ from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, RunningNodes
+from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes
 from lockstep.systems.system import System
 
 #: The commands, each with what it does.
@@ -42,12 +42,11 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """A group as it is started: the number of its nodes, its folder, its features and flaws, the scale of its times."""
+    """A group as it is started: the number of its nodes, their kind, its folder, the scale of its times."""
 
     nodes: int
     folder: Path
-    features: tuple[str, ...]
-    flaws: tuple[str, ...]
+    kind: NodeKind
     time_scale: float
 
 
@@ -69,8 +68,7 @@ class GroupSession:
             raise GaveUpError(f"{folder} is not empty; name another folder with -o")
         self.trace = folder / "group.trace.ndjson"
         self._steps = {node: folder / f"{node}.steps.ndjson" for node in self.nodes}
-        chosen = (options.features, options.flaws)
-        self.check = LiveCheck(system, running, self.nodes, chosen, list(self._steps.values()), self.trace)
+        self.check = LiveCheck(system, running, self.nodes, options.kind, list(self._steps.values()), self.trace)
         self._spec = system.spec
         self._addresses: dict[str, Address] = dict(zip(self.nodes, free_addresses(options.nodes), strict=True))
 
@@ -101,8 +99,10 @@ class GroupSession:
         peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in links.seen_from(node).items())
         words = [node, peers, "--system", self._spec, "--dir", str(options.folder / node), "--group", "lockstep"]
         words += ["--record", str(self._steps[node]), "--time-scale", str(options.time_scale)]
-        words += [word for flaw in options.flaws for word in ("--flaw", flaw)]
-        return words + [word for feature in options.features for word in ("--feature", feature)]
+        kind = options.kind
+        words += [word for flaw in kind.flaws for word in ("--flaw", flaw)]
+        words += [word for feature in kind.features for word in ("--feature", feature)]
+        return words + [word for name, value in kind.settings.items() for word in ("--setting", f"{name}={value}")]
 
     # ---- What commands need --------------------------------------------------------------------------
 

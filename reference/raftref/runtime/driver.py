@@ -73,6 +73,8 @@ class NodeStep:
 
 #: Where a process comes up.
 START = "Start"
+#: Where a node hears that its disk is full, and that it has space again. None of the spec.
+DISK_FULL, DISK_HAS_SPACE = "DiskFull", "DiskHasSpace"
 
 
 class Timers:
@@ -130,6 +132,11 @@ class Driver(ABC):
         self._outputs: list[Output] = []
         self._call_count = 0
 
+    @property
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Whether the node runs. One that has gone down by itself does nothing until its process is started again."""
+
     # ---- Events --------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -151,6 +158,10 @@ class Driver(ABC):
     @abstractmethod
     def on_client(self, now: Seconds, key: Hashable, request: Any) -> None:
         """Take a client's request, whose answer carries `key`."""
+
+    @abstractmethod
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Hear that the disk is full from now on, or has space again; a disk that was never heard of has space."""
 
     @abstractmethod
     def on_time(self, now: Seconds) -> None:

@@ -58,7 +58,18 @@ from raftref.dledger.steps import Abandoned, Effects
 from raftref.dledger.storage import FileLedgerStore, TermFile
 from raftref.dledger.storage.entry_coder import EntryHeader
 from raftref.dledger.storage.storage_config import DEFAULT_STORAGE, StorageConfig
-from raftref.runtime.driver import START, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds, Timers
+from raftref.runtime.driver import (
+    DISK_FULL,
+    DISK_HAS_SPACE,
+    START,
+    ClientAnswer,
+    Driver,
+    NodeStep,
+    PeerCall,
+    PeerReply,
+    Seconds,
+    Timers,
+)
 
 #: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
 RUNNING = frozenset({Feature.REQUEST_QUEUES, Feature.PENDING_MAP, Feature.CLIENTS, Feature.VOTE_MESSAGES})
@@ -147,6 +158,11 @@ class DLedgerDriver(Driver):
         self._appended: dict[tuple[Term, Index], Seconds] = {}
         self._last_leader_heart_beat: Seconds = 0.0
         self._last_success: Seconds | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the node runs."""
+        return self.server.is_up
 
     # ---- Events --------------------------------------------------------------------------------------
 
@@ -239,6 +255,13 @@ class DLedgerDriver(Driver):
 
     def _refuse(self, key: Hashable, code: ResponseCode) -> None:
         self.put(ClientAnswer(key, Refusal(code, self.server.member_state.leader_id)))
+
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Append nothing while the disk is full. Source: DLedgerMmapFileStore.CleanSpaceService."""
+        self.now = now
+        self.server.ledger_store.is_disk_full = is_full
+        self.record_step(DISK_FULL if is_full else DISK_HAS_SPACE, {}, {})
+        self._settle()
 
     def on_time(self, now: Seconds) -> None:
         """Do what is due."""

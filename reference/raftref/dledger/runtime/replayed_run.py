@@ -7,6 +7,9 @@ does is a mistake of the node's driver or of its files, and refused.
 Two things that a published node does are no steps of the spec, and refused as well. A loss of power may take the files
 of term and vote, and of the checkpoint, which are never forced. And a follower deals with an APPEND after a gap whose
 sender has died: in the spec nobody awaits that answer any more, and the request stays (RepeatedPush).
+
+The spec has no full disks either. The group of the reference has, and takes such steps; but a trace with one that was
+refused for it is none of the spec's.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from raftref.dledger.messages import CommitRequest, ElectionResponse, Message, R
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
 from raftref.dledger.steps import Effects
-from raftref.runtime.driver import START, NodeStep
+from raftref.runtime.driver import DISK_FULL, DISK_HAS_SPACE, START, NodeStep
 from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, StepQueue, where
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
@@ -57,7 +60,11 @@ class _Replay:
     def _take(self, step: NodeStep) -> Iterator[Event]:
         if step.action == KILLED:
             return
+        if step.action in (DISK_FULL, DISK_HAS_SPACE):
+            self._cluster.servers[step.node].ledger_store.is_disk_full = step.action == DISK_FULL
+            return
         if step.action == START:
+            self._cluster.servers[step.node].ledger_store.is_disk_full = False
             yield from self._start(step)
             return
         args = self._cluster.arguments(step.action, step.args)

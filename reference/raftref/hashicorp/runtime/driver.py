@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from raftref.action import Action
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
 from raftref.hashicorp.failures import start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
@@ -48,7 +49,7 @@ from raftref.hashicorp.runtime.settings import Settings
 from raftref.hashicorp.runtime.state_machine import RecordingStateMachine, SnapshotStream, StateMachine
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.state import CampaignPhase, Loop, Role, SnapshotPhase
-from raftref.hashicorp.steps import DONE, Effects
+from raftref.hashicorp.steps import DONE, MAX_WRITES, Effects, Outcome, Result
 from raftref.hashicorp.stores import Stores, bootstrap_cluster
 from raftref.hashicorp.values import (
     NO_INDEX,
@@ -184,6 +185,12 @@ class RaftDriver(Driver):
         self._changes: list[tuple[Hashable, ConfigurationChangeRequest, Seconds]] = []
         self._transfer_client: Hashable = None
         self._timeout_now_call: int | None = None
+        self._disk_is_full = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the node runs."""
+        return self.server.is_up
 
     # ---- Events --------------------------------------------------------------------------------------
 
@@ -261,6 +268,11 @@ class RaftDriver(Driver):
             self._take_client(key, request)
         self._settle()
 
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Let a write of each step fail while the disk is full: any of them, since a small one may still fit."""
+        self.now, self._disk_is_full = now, is_full
+        self._settle()
+
     def on_time(self, now: Seconds) -> None:
         """Do what is due."""
         self.now = now
@@ -289,6 +301,8 @@ class RaftDriver(Driver):
         known = ACTIONS[action]
         if not known.enabled(self.server, *args):
             return None
+        if self._disk_is_full:
+            args = self._with_failing_write(known, args)
         before = copy.copy(self.server)
         effects: Effects = known.perform(self.server, *args)
         self.record_step(action, dict(zip(known.parameters, args, strict=True)), observe(self.server, omitted=_GROWING))
@@ -302,6 +316,13 @@ class RaftDriver(Driver):
         self._run_machine(action, before, data)
         self._carry_out(effects, key)
         return effects
+
+    def _with_failing_write(self, action: Action, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments of a step with one of its writes failing, if it has any."""
+        tried = [Outcome(Result.FAIL, write) for write in range(1, MAX_WRITES + 1)]
+        failing = [tuple(outcome if each is DONE else each for each in args) for outcome in tried]
+        possible = [each for each in failing if each != args and action.enabled(self.server, *each)]
+        return self._random.choice(possible) if possible else args
 
     def _carry_out(self, effects: Effects, key: Hashable) -> None:
         for abandoned in effects.abandoned:

@@ -1,0 +1,69 @@
+"""A series of runs of chaos, and what must have happened in it for the series to say anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockstep.cluster.chaos_run import ChaosResult
+from lockstep.cluster.chaos_verdict import ChaosVerdict
+
+#: An outcome that may be missing: a leader of an older term is mostly not asked.
+STALE_READS = "stale reads of older leaders"
+
+
+@dataclass(slots=True)
+class ChaosSeries:
+    """The counts of a series, and the runs with something wrong. `kinds` are the faults that each run may have."""
+
+    kinds: Sequence[str]
+    runs: int = 0
+    steps: int = 0
+    appends: int = 0
+    confirmed: int = 0
+    reads: int = 0
+    answered_reads: int = 0
+    checked: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    orders: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    wrong: list[ChaosVerdict] = field(default_factory=list)
+
+    def add(self, verdict: ChaosVerdict, *, checked: bool) -> None:
+        """Count a run; `checked`: its trace was checked against the spec."""
+        result: ChaosResult = verdict.result
+        self.runs += 1
+        self.steps += len(result.steps)
+        self.appends += len(result.appends)
+        self.confirmed += result.confirmed
+        self.reads += len(result.reads)
+        self.answered_reads += result.answered_reads
+        self.checked += checked
+        for total, counts in (
+            (self.faults, result.faults),
+            (self.orders, result.orders),
+            (self.outcomes, result.outcomes),
+        ):
+            total.update(counts)
+        if verdict.reasons:
+            self.wrong.append(verdict)
+
+    def missing(self) -> list[str]:
+        """Return what never happened: a kind of faults, an outcome, an append that was confirmed, a read."""
+        found = [kind for kind in self.kinds if not self.faults[kind]]
+        found += [f"{kind} carried out" for kind in self.orders if not self.orders[kind]]
+        found += [name for name, count in self.outcomes.items() if not count and name != STALE_READS]
+        for name, count in (("append confirmed", self.confirmed), ("read answered", self.answered_reads)):
+            found += [] if count else [name]
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """Return all counts as JSON, with the reasons of wrong runs by their seeds."""
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        named = {name: dict(sorted(getattr(self, name).items())) for name in ("faults", "orders", "outcomes")}
+        return {**counts, **named, "wrong": {each.result.seed: each.reasons for each in self.wrong}}
+
+
+_COUNTS = ("runs", "steps", "appends", "confirmed", "reads", "answered_reads", "checked")
