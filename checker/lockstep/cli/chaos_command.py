@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
     from lockstep.cluster.chaos_series import ChaosSeries
+    from lockstep.cluster.chaos_verdict import ChaosVerdict
+    from lockstep.systems.running_nodes import NodeKind, RunningNodes
+    from lockstep.systems.system import System
 
 
 @click.command()
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Check the trace of one run of this many against the spec; 0 for none. It takes longer than the run.",
 )
+@click.option("--real", is_flag=True, help="Let groups of processes fail on this machine, in real time.")
 @click.option(
     "-o",
     "--output",
@@ -58,6 +63,7 @@ def command(
     features: tuple[str, ...],
     no_power: bool,
     spec_every: int,
+    real: bool,
     output: Path,
     form: str,
     settings: tuple[str, ...],
@@ -69,12 +75,14 @@ def command(
     are killed and paused, links are cut, slow and lossy, machines lose power, clocks jump, disks are slow and fill up,
     and an operator hands the leadership over, changes the members and takes snapshots, where the system can. Each run
     is judged by its clients' history, which the log must explain; by the properties of the spec, after each step; and,
-    every now and then, by the spec. A series in which some fault, or what should come of faults, never happened is no
-    pass.
+    every now and then, by the spec. With --real the nodes are processes on this machine: they are killed and stopped,
+    links are cut and slow, and the leadership is handed over, while clients ask from outside. A series in which some
+    fault, or what should come of faults, never happened is no pass.
 
     \b
     lockstep chaos --runs 1000
     lockstep chaos --flaw published --no-power --runs 50
+    lockstep chaos --real --runs 5
 
     Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing is wrong, and something
     never happened, which is named; 4 an internal error.
@@ -83,6 +91,7 @@ def command(
     from lockstep.cluster.chaos_run import ChaosRun, kinds_of_faults
     from lockstep.cluster.chaos_series import ChaosSeries
     from lockstep.cluster.chaos_verdict import ChaosJudge
+    from lockstep.cluster.real_chaos import REAL_FAULTS, REAL_FLOORS
     from lockstep.systems.running_nodes import NodeKind
 
     system, running = running_system(spec)
@@ -91,21 +100,24 @@ def command(
         running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw"),
         {**running.chaos_settings, **settings_of(settings, running.settings)},
     )
-    judge = ChaosJudge(system, running, nodes, kind)
     series = ChaosSeries(kinds_of_faults(running, power_fails=not no_power))
-    due = spec_every - 1
-    for number in range(runs):
-        progress(f"run {number + 1} of {runs}, {series.confirmed:,} appends confirmed, {len(series.wrong)} runs wrong")
-        result = ChaosRun(running, seed + number, nodes, kind, power_fails=not no_power).run(seconds)
-        due += 1
-        with_spec = 0 < spec_every <= due and running.outside_spec.isdisjoint(result.faults)
-        due -= spec_every * with_spec
-        verdict = judge.judge(result, output / f"chaos_{seed + number}.trace.ndjson", with_spec=with_spec)
-        series.add(verdict, checked=with_spec)
+    if real:
+        series = ChaosSeries(REAL_FAULTS, REAL_FLOORS)
+        verdicts = _in_real_time(system, running, range(seed, seed + runs), seconds, nodes, kind, output)
+    else:
+        judge = ChaosJudge(system, running, nodes, kind)
+        chaos = (
+            ChaosRun(running, each, nodes, kind, power_fails=not no_power).run(seconds)
+            for each in range(seed, seed + runs)
+        )
+        verdicts = judge.judge_all(chaos, output, spec_every)
+    for verdict, checked in verdicts:
+        series.add(verdict, checked=checked)
+        progress(f"run {series.runs} of {runs}, {series.confirmed:,} appends confirmed, {len(series.wrong)} runs wrong")
         if verdict.reasons:
             progress_end()
             if form == "text":
-                click.echo("\n  ".join((f"seed {seed + number}:", *verdict.reasons)))
+                click.echo("\n  ".join((f"seed {verdict.result.seed}:", *verdict.reasons)))
     progress_end()
     record = {**series.record(), "settings": dict(kind.settings)}
     click.echo(json.dumps(record, indent=2) if form == "json" else _text(series, seconds, nodes, kind.settings))
@@ -113,6 +125,29 @@ def command(
     if missing and not series.wrong:
         raise GaveUpError(f"no pass: in {series.runs} runs there was no {', no '.join(missing)}")
     return 1 if series.wrong else 0
+
+
+def _in_real_time(
+    system: System,
+    running: RunningNodes,
+    seeds: Iterable[int],
+    seconds: float,
+    nodes: int,
+    kind: NodeKind,
+    output: Path,
+) -> Iterator[tuple[ChaosVerdict, bool]]:
+    """Yield the verdicts of groups of processes, each with whether its trace was checked against the spec."""
+    from lockstep.base.errors import GaveUpError
+    from lockstep.cluster.group_session import GroupOptions
+    from lockstep.cluster.real_chaos import REAL_TIME_SCALE, RealChaosRun
+
+    for seed in seeds:
+        options = GroupOptions(nodes, output / f"real_{seed}", kind, REAL_TIME_SCALE)
+        try:
+            run = RealChaosRun(system, running, seed, options)
+        except GaveUpError as error:
+            raise click.BadParameter(str(error), param_hint="--output") from error
+        yield asyncio.run(run.run(seconds)), True
 
 
 def _text(series: ChaosSeries, seconds: float, nodes: int, settings: Mapping[str, float]) -> str:

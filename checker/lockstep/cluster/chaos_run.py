@@ -5,15 +5,15 @@ Everything follows from the seed. In the end all faults stop, every node runs, a
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any
 
 from lockstep.cluster.client_history import Append, Read, objections, stale_reads
+from lockstep.cluster.leaders import Leaders
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.virtual import VirtualGroup
@@ -35,6 +35,9 @@ CALM = 20.0
 #: The share of runs in which no fault is one that the spec has not.
 WITHIN_SPEC = 0.5
 
+#: The outcome that is counted, and is no fault: a leader of an older term showed something else than was confirmed.
+STALE_READS = "stale reads of older leaders"
+
 #: The faults of every system, in the order in which they are drawn.
 FAULTS = ("kill", "pause", "cut", "loss", "slow network", "clock", "slow disk", "full disk")
 POWER = "power"
@@ -53,6 +56,13 @@ class ChaosResult:
     orders: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     objections: list[str] = field(default_factory=list)
+
+    def conclude(self, running: RunningNodes, log: Mapping[int, str]) -> None:
+        """Judge what clients saw by the log in the end, and count what came of the faults."""
+        self.objections += objections(self.appends, log, self.reads)
+        self.outcomes = running.outcomes(self.steps)
+        self.outcomes["leader changes"] = Leaders(self.steps, running.led_term).changes()
+        self.outcomes[STALE_READS] = stale_reads(self.appends, self.reads)
 
     @property
     def confirmed(self) -> int:
@@ -87,7 +97,7 @@ class ChaosRun:
         self._group = VirtualGroup(names, running.driver(names, kind), seed)
         self.result = ChaosResult(seed, self._group.steps)
         self._faults_until = 0.0
-        self._newest = _NewestTerm(self._group.steps, running.led_term)
+        self._leaders = Leaders(self._group.steps, running.led_term)
         within_spec = self._random.random() < WITHIN_SPEC
         self._kinds = [
             each
@@ -108,10 +118,7 @@ class ChaosRun:
         group.run_until(seconds)
         self._calm()
         group.run_until(seconds + CALM)
-        result.objections += objections(result.appends, self._log(), result.reads)
-        result.outcomes = self._running.outcomes(result.steps)
-        result.outcomes["leader changes"] = self._newest.changes()
-        result.outcomes["stale reads of older leaders"] = stale_reads(result.appends, result.reads)
+        result.conclude(self._running, self._log())
         return result
 
     def _calm(self) -> None:
@@ -156,7 +163,7 @@ class ChaosRun:
         group.at(group.now + random.uniform(*FAULT_EVERY), self._fault)
 
     def _victim(self) -> str:
-        leader = self._newest.leader()
+        leader = self._leaders.newest()
         if leader is not None and self._random.random() < AT_LEADER:
             return leader
         return self._random.choice(self._group.nodes)
@@ -215,7 +222,7 @@ class ChaosRun:
 
     def _give(self, order: Callable[[Any, Random], Any], kind: str) -> bool:
         """Give an order to the newest leader that runs; return whether there is one, and the order makes sense."""
-        node = self._newest.leader()
+        node = self._leaders.newest()
         driver = None if node is None else self._group.driver(node)
         request = None if driver is None else order(driver, self._random)
         if node is None or request is None:
@@ -246,46 +253,12 @@ class ChaosRun:
 
     def leads_newest(self, node: str) -> bool:
         """Return whether a node leads, and nobody has led a newer term."""
-        return self._newest.leader() == node
+        return self._leaders.newest() == node
 
     def some_index(self) -> int:
         """Return an index to be read: the last one that was confirmed, or any before it."""
         last = max((each.index for each in self.result.appends if each.index is not None), default=0)
         return last if self._random.random() < 0.5 else self._random.randint(0, last)
-
-
-class _NewestTerm:
-    """The leaders by their terms, learnt from steps as they are taken."""
-
-    def __init__(self, steps: list[NodeStep], led_term: Callable[[NodeStep], int | None]) -> None:
-        self._steps, self._led_term = steps, led_term
-        self._seen = 0
-        self._leaders: dict[int, str] = {}
-        #: The newest term that a node leads, as it showed last.
-        self._leading: dict[str, int | None] = {}
-
-    def leader(self) -> str | None:
-        """Return the node that leads the newest term that anybody has led; None where it leads no more."""
-        self._learn()
-        if not self._leaders:
-            return None
-        newest = max(self._leaders)
-        node = self._leaders[newest]
-        return node if self._leading.get(node) == newest else None
-
-    def changes(self) -> int:
-        """Return how often the leader was another node than the one before."""
-        self._learn()
-        nodes = [self._leaders[term] for term in sorted(self._leaders)]
-        return sum(one != other for one, other in itertools.pairwise(nodes))
-
-    def _learn(self) -> None:
-        for step in self._steps[self._seen :]:
-            term = self._led_term(step)
-            self._leading[step.node] = term
-            if term is not None:
-                self._leaders[term] = step.node
-        self._seen = len(self._steps)
 
 
 class _ChaosClient:

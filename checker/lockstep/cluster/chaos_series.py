@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.cluster.chaos_run import ChaosResult
+from lockstep.cluster.chaos_run import STALE_READS, ChaosResult
 from lockstep.cluster.chaos_verdict import ChaosVerdict
-
-#: An outcome that may be missing: a leader of an older term is mostly not asked.
-STALE_READS = "stale reads of older leaders"
 
 
 @dataclass(slots=True)
 class ChaosSeries:
-    """The counts of a series, and the runs with something wrong. `kinds` are the faults that each run may have."""
+    """The counts of a series, and the runs with something wrong.
+
+    `kinds` are the faults that a run may have, and `floors` the outcomes that must come of them, None for all.
+    """
 
     kinds: Sequence[str]
+    floors: frozenset[str] | None = None
     runs: int = 0
     steps: int = 0
     appends: int = 0
@@ -54,7 +55,8 @@ class ChaosSeries:
         """Return what never happened: a kind of faults, an outcome, an append that was confirmed, a read."""
         found = [kind for kind in self.kinds if not self.faults[kind]]
         found += [f"{kind} carried out" for kind in self.orders if not self.orders[kind]]
-        found += [name for name, count in self.outcomes.items() if not count and name != STALE_READS]
+        floors = self.outcomes.keys() - {STALE_READS} if self.floors is None else self.floors
+        found += [name for name in sorted(floors) if not self.outcomes[name]]
         for name, count in (("append confirmed", self.confirmed), ("read answered", self.answered_reads)):
             found += [] if count else [name]
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,21 @@ class ChaosJudge:
         assert system.hunted is not None
         self._system, self._running, self._hunted = system, running, system.hunted()
         self._plan = running.plan(nodes, kind)
+
+    def judge_all(
+        self, results: Iterable[ChaosResult], folder: Path, spec_every: int
+    ) -> Iterator[tuple[ChaosVerdict, bool]]:
+        """Yield the verdicts on runs, each with whether its trace was checked against the spec.
+
+        Arguments: `results`, of the runs; `folder`, for the traces; `spec_every`, how many runs there are to one that
+        is checked, 0 for none. A run with a fault that the spec has not is passed over for the next one without.
+        """
+        due = spec_every - 1
+        for result in results:
+            due += 1
+            with_spec = 0 < spec_every <= due and self._running.outside_spec.isdisjoint(result.faults)
+            due -= spec_every * with_spec
+            yield self.judge(result, folder / f"chaos_{result.seed}.trace.ndjson", with_spec=with_spec), with_spec
 
     def judge(self, result: ChaosResult, trace: Path, *, with_spec: bool) -> ChaosVerdict:
         """Judge a run, and write its trace if something is wrong, or the spec is asked.

@@ -9,9 +9,10 @@ after an operation ended has a higher index than it; a read that began then cove
 log has up to its last index, and nothing else; and no value stands in the log twice. An append without an answer may
 stand in the log, or not.
 
-A read of one index (DLedger) takes no part in that order: a leader answers it from its own log, committed or not, and
-asks nobody whether it still leads. It is checked that its value was appended by somebody, and that the leader of the
-newest term shows what was confirmed before the read began. What an older leader shows otherwise is counted.
+A read of one index, where a system has no other, takes no part in that order: a leader answers it from its own log,
+committed or not, and asks nobody whether it still leads. It is checked that its value was appended by somebody, and
+that the leader of the newest term shows what was confirmed before the read began. What an older leader shows otherwise
+is counted.
 """
 
 from __future__ import annotations

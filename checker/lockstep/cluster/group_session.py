@@ -13,9 +13,11 @@ from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
+from lockstep.cluster.step_files import merged_steps
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes
 from lockstep.systems.system import System
+from raftref.runtime.driver import NodeStep
 
 #: The commands, each with what it does.
 COMMANDS: Mapping[str, str] = {
@@ -74,6 +76,17 @@ class GroupSession:
 
     async def run(self, commands: AsyncIterator[str]) -> TraceVerdict:
         """Run the group until the commands are over, and return the verdict on what it did."""
+
+        async def take(links: Links, group: NodeProcesses) -> None:
+            prompt = _Prompt(self, links, group)
+            async for line in commands:
+                if not await prompt.take(line):
+                    return
+
+        return await self.run_with(take)
+
+    async def run_with(self, work: Callable[[Links, NodeProcesses], Awaitable[None]]) -> TraceVerdict:
+        """Run the group until some work with its links and processes is done; return the verdict on what it did."""
         links = Links(self._addresses)
         await links.open()
         try:
@@ -81,10 +94,7 @@ class GroupSession:
                 for node in self.nodes:
                     group.start(node)
                 self.check.start()
-                prompt = _Prompt(self, links, group)
-                async for line in commands:
-                    if not await prompt.take(line):
-                        break
+                await work(links, group)
                 died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
@@ -109,6 +119,15 @@ class GroupSession:
     def client(self) -> GroupClient:
         """Return a client that reaches the nodes where they listen, whatever links are cut."""
         return self._running.client("lockstep", self._addresses)
+
+    def steps(self) -> list[NodeStep]:
+        """Return the steps that all nodes have taken, in their order, once none of them runs."""
+        return list(merged_steps(list(self._steps.values()), lambda: True))
+
+    @property
+    def addresses(self) -> Mapping[str, Address]:
+        """Where each node listens."""
+        return self._addresses
 
     def status(self, group: NodeProcesses) -> list[str]:
         """Return a line about each node."""

@@ -60,6 +60,19 @@ class GroupClient(Protocol):
         """Let the leader hand over to a node, and return how that went."""
 
 
+class HistoryClient(Protocol):
+    """A client of a group, whose answers are those of a history; what comes to nothing has a code other than SUCCESS.
+
+    An append is asked once, unless it is certain that nothing came of it.
+    """
+
+    async def append(self, value: str) -> AppendOutcome:
+        """Append a value."""
+
+    async def read(self, index: int) -> ReadOutcome:
+        """Read what stands at an index."""
+
+
 class ClientRefusedError(Exception):
     """The group has not done what a client asked for; the message is the code, or the name of the error."""
 
@@ -115,7 +128,8 @@ class RunningNodes:
     `features` and `flaws` are the names that a node may be started with, and `settings` the names of what may be set.
     `node` makes one, given what is called with each step. `shown` are the fields of a step's `shows` that a status line
     has. `plan` is that of a simulated group of these nodes, and `replay` takes recorded steps again in it; it raises
-    ReplayError. `client` makes a client of a group, given where its members are reached.
+    ReplayError. `client` and `history_client` make clients of a group, given its name and where its members
+    are reached.
 
     `driver` returns what makes the drivers of a group in simulated time, given its members and their kind.
     `append` is a client's request to a node, `appended` what its answer says, and `committed` yields index and value
@@ -137,6 +151,7 @@ class RunningNodes:
     plan: Callable[[int, NodeKind], Any]
     replay: Replay
     client: Callable[[str, Mapping[str, Address]], GroupClient]
+    history_client: Callable[[str, Mapping[str, Address]], HistoryClient]
     driver: Callable[[Sequence[str], NodeKind], MakeDriver]
     append: Callable[[str, str], Any]
     appended: Callable[[Any], AppendOutcome]

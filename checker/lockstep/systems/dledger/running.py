@@ -181,6 +181,30 @@ class _Client:
         return f"{found.code.name}, term {found.term}"
 
 
+class _HistoryClient:
+    """A client whose answers are those of a history."""
+
+    def __init__(self, group: str, addresses: Mapping[str, Address]) -> None:
+        self._client = Client(group, addresses)
+
+    async def append(self, value: str) -> AppendOutcome:
+        """Append a value."""
+        try:
+            found = await self._client.append(value)
+        except RequestRefusedError as error:
+            return AppendOutcome(error.code.name, None, error.leader)
+        return AppendOutcome("SUCCESS", found.index, found.leader_id)
+
+    async def read(self, index: int) -> ReadOutcome:
+        """Read what stands at an index."""
+        try:
+            found = await self._client.get(Index(index))
+        except RequestRefusedError as error:
+            is_nothing = error.code is ResponseCode.INDEX_OUT_OF_RANGE
+            return ReadOutcome(error.code.name, {} if is_nothing else None)
+        return ReadOutcome("SUCCESS", {index: found.value}, index)
+
+
 RUNNING_NODES = RunningNodes(
     features=tuple(map(str, OPTIONAL)),
     flaws=tuple(map(str, Flaw)),
@@ -191,6 +215,7 @@ RUNNING_NODES = RunningNodes(
     plan=plan_of,
     replay=replayed,
     client=_Client,
+    history_client=_HistoryClient,
     driver=drivers,
     append=AppendEntryRequest,
     appended=appended,

@@ -207,6 +207,29 @@ class _Client:
         return "SUCCESS"
 
 
+class _HistoryClient:
+    """A client whose answers are those of a history."""
+
+    def __init__(self, _group: str, addresses: Mapping[str, Address]) -> None:
+        self._client = RaftClient(addresses)
+
+    async def append(self, value: str) -> AppendOutcome:
+        """Append a value."""
+        try:
+            found = await self._client.apply(value)
+        except RequestFailedError as error:
+            return AppendOutcome(error.error, None, error.leader)
+        return AppendOutcome("SUCCESS", found["index"], self._client.leader)
+
+    async def read(self, index: int) -> ReadOutcome:
+        """Read what stands at an index."""
+        try:
+            found = await self._client.read(Index(index))
+        except RequestFailedError as error:
+            return ReadOutcome(error.error)
+        return ReadOutcome("SUCCESS", {index: found["value"]}, index)
+
+
 async def _asked(answer: Awaitable[Answer]) -> Answer:
     try:
         return await answer
@@ -224,6 +247,7 @@ RUNNING_NODES = RunningNodes(
     plan=plan_of,
     replay=replayed,
     client=_Client,
+    history_client=_HistoryClient,
     driver=drivers,
     append=append,
     appended=appended,
