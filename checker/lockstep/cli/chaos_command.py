@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Check the trace of one run of this many against the spec; 0 for none. It takes longer than the run.",
 )
+@click.option(
+    "--each-flaw",
+    is_flag=True,
+    help="Print a table: for each flaw alone the first seed, up to --runs, that shows it, and what is violated there.",
+)
 @click.option("--real", is_flag=True, help="Let groups of processes fail on this machine, in real time.")
 @click.option(
     "-o",
@@ -63,6 +68,7 @@ def command(
     features: tuple[str, ...],
     no_power: bool,
     spec_every: int,
+    each_flaw: bool,
     real: bool,
     output: Path,
     form: str,
@@ -82,6 +88,7 @@ def command(
     \b
     lockstep chaos --runs 1000
     lockstep chaos --flaw published --no-power --runs 50
+    lockstep chaos --each-flaw --runs 30
     lockstep chaos --real --runs 5
 
     Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing is wrong, and something
@@ -89,15 +96,22 @@ def command(
     """
     from lockstep.base.errors import GaveUpError
     from lockstep.cluster.chaos_run import ChaosRun, kinds_of_faults
-    from lockstep.cluster.chaos_series import ChaosSeries
+    from lockstep.cluster.chaos_series import ChaosSeries, collected_between
     from lockstep.cluster.chaos_verdict import ChaosJudge
+    from lockstep.cluster.flaw_table import TABLE_HEAD, FlawSearch
     from lockstep.cluster.real_chaos import REAL_FAULTS, REAL_FLOORS
     from lockstep.systems.running_nodes import NodeKind
 
     system, running = running_system(spec)
+    wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
+    if each_flaw:
+        click.echo(TABLE_HEAD)
+        for row in FlawSearch(system, running, seconds, output).rows(wanted or running.flaws, runs):
+            click.echo(row.line())
+        return 0
     kind = NodeKind(
         chosen(features, running.features, "--feature"),
-        running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw"),
+        wanted,
         {**running.chaos_settings, **settings_of(settings, running.settings)},
     )
     series = ChaosSeries(kinds_of_faults(running, power_fails=not no_power))
@@ -111,7 +125,7 @@ def command(
             for each in range(seed, seed + runs)
         )
         verdicts = judge.judge_all(chaos, output, spec_every)
-    for verdict, checked in verdicts:
+    for verdict, checked in collected_between(verdicts):
         series.add(verdict, checked=checked)
         progress(f"run {series.runs} of {runs}, {series.confirmed:,} appends confirmed, {len(series.wrong)} runs wrong")
         if verdict.reasons:
