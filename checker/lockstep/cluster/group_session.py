@@ -85,19 +85,28 @@ class GroupSession:
 
         return await self.run_with(take)
 
-    async def run_with(self, work: Callable[[Links, NodeProcesses], Awaitable[None]]) -> TraceVerdict:
-        """Run the group until some work with its links and processes is done; return the verdict on what it did."""
+    async def run_with(
+        self, work: Callable[[Links, NodeProcesses], Awaitable[None]], *, live: bool = True
+    ) -> TraceVerdict:
+        """Run the group until some work with its links and processes is done; return the verdict on what it did.
+
+        Arguments: `work`; `live`, whether the check begins with the group. One that begins after it waits for nobody: a
+        process that is stopped may write a step of long ago once it goes on.
+        """
         links = Links(self._addresses)
         await links.open()
         try:
             with NodeProcesses({node: self._words(node, links) for node in self.nodes}, self._options.folder) as group:
                 for node in self.nodes:
                     group.start(node)
-                self.check.start()
+                if live:
+                    self.check.start()
                 await work(links, group)
                 died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
+        if not live:
+            self.check.start()
         self._say(f"checking: {self.check.checked:,} of {self.check.events:,} events so far")
         verdict = await asyncio.to_thread(self.check.finish)
         if died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
