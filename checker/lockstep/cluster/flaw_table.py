@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.cluster.chaos_run import ChaosRun
+from lockstep.cluster.chaos_series import collected_between
 from lockstep.cluster.chaos_verdict import ChaosJudge, ChaosVerdict
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from lockstep.systems.system import System
@@ -68,7 +69,8 @@ class FlawSearch:
         """Yield a row for each flaw, with the seeds from 1 to `runs` tried until one shows it."""
         for flaw in flaws:
             row = FlawRow(flaw, self._hunted.together.get(flaw, ()), self._hunted.nodes_for(flaw), runs)
-            yield next((shown for seed in range(1, runs + 1) if (shown := self.shown(row, seed)).violated), row)
+            tried = collected_between(self.shown(row, seed) for seed in range(1, runs + 1))
+            yield next((each for each in tried if each.violated), row)
 
     def shown(self, row: FlawRow, seed: int) -> FlawRow:
         """Return a row with what a seed violates, nothing if it does not show the flaw."""
