@@ -97,6 +97,7 @@ class GroupSession:
         await links.open()
         try:
             with NodeProcesses({node: self._words(node, links) for node in self.nodes}, self._options.folder) as group:
+                self.check.stopped_since = group.stopped_since
                 for node in self.nodes:
                     group.start(node)
                 if live:

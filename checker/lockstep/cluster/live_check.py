@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import IO
 
@@ -43,6 +44,8 @@ class LiveCheck:
         self.events = self.checked = 0
         self.last: dict[str, NodeStep] = {}
         self.verdict: TraceVerdict | None = None
+        #: Since when a process is stopped, for whoever runs the processes to set.
+        self.stopped_since: Callable[[], float] = lambda: inf
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="check", daemon=True)
 
@@ -87,6 +90,6 @@ class LiveCheck:
             yield event_of(event)
 
     def _watched(self) -> Iterator[NodeStep]:
-        for step in merged_steps(self._steps, self._over.is_set):
+        for step in merged_steps(self._steps, self._over.is_set, stopped_since=lambda: self.stopped_since()):
             self.last[step.node] = step
             yield step
