@@ -107,13 +107,18 @@ def check(
     `mapping` as for `lockstep.check`; `strict`, with a mapping, allows no explanation that violates a property;
     `timeout`, the seconds that one trace may take, where it is to be inconclusive and not to be waited for; `isolated`,
     whether each trace is checked in a process of its own, so that one that crashes it is inconclusive and does not end
-    the job.
+    the job. A `timeout` isolates as well.
     Raises BadInputError where `lines` lack a column, or a spec cannot be used.
     """
     against = _spec_choice(switches, spec, cfg, mapping, strict)
     _refuse_unfit(lines)
-    verdicts = checked(lines, survey(lines), against, Isolation(timeout, isolated))
+    verdicts = checked(lines, survey(lines), against, _isolation(timeout, isolated))
     return verdicts.select("trace", *(name for name in verdicts.columns if name != "trace"))
+
+
+def _isolation(timeout: float | None, isolated: bool) -> Isolation:
+    """Isolate also what may take too long: `local[2]` retries no task, so a worker that is killed ends the job."""
+    return Isolation(timeout, is_always=isolated or timeout is not None)
 
 
 def _spec_choice(
@@ -162,7 +167,7 @@ def reached(
     _refuse_unfit(lines)
     traces = survey(lines)
     counter = counters(lines.sparkSession, against)((trace, each.header) for trace, each in traces.items())
-    return reached_lines(lines, traces, counter, Isolation(timeout, isolated))
+    return reached_lines(lines, traces, counter, _isolation(timeout, isolated))
 
 
 def _refuse_unfit(lines: DataFrame) -> None:

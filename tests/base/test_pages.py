@@ -15,7 +15,8 @@ from tests.support.places import ROOT
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "reference/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "reference").glob("*.md")),
     *sorted(DOCS.rglob("*.md")),
     *sorted((ROOT / "spec").rglob("*.md")),
     *sorted((ROOT / "traces").rglob("*.md")),

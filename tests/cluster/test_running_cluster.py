@@ -137,6 +137,10 @@ def test_a_group_without_nodes_refuses_a_client(tmp_path: Path) -> None:
     assert done.output == "append x: refused, NOT_LEADER\n"
 
 
+#: A server of hashicorp/raft, which has choices that a node of DLedger has not.
+RAFT_NODE = ("n1", "n1=127.0.0.1:1", "--dir", "x", "--system", "HashicorpRaft")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -146,6 +150,12 @@ def test_a_group_without_nodes_refuses_a_client(tmp_path: Path) -> None:
         (("n1", "n1=127.0.0.1:1", "--dir", "x", "--flaw", "LateTruncat"), "'LateTruncat' is none of"),
         (("n1", "n1=127.0.0.1:1", "--dir", "x", "--system", "Paxos"), "'Paxos' is none of"),
         (("n1", "n1=127.0.0.1:1"), "--dir"),
+        (("n1", "n1=127.0.0.1:1", "--dir", "x", "--voter", "n1"), "this system, which has no such choice"),
+        ((*RAFT_NODE, "--voter", "n2"), "'n2' is none of n1"),
+        ((*RAFT_NODE, "--without", "Snapshots"), "'Snapshots' is none of PreVote"),
+        ((*RAFT_NODE, "--setting", "trailing=1"), "'trailing' is none of heartbeat_timeout"),
+        ((*RAFT_NODE, "--setting", "trailing_logs=0.5"), "no whole number from 1 to"),
+        ((*RAFT_NODE, "--setting", "rpc_timeout=nan"), "no number from 0 to"),
     ],
 )
 def test_wrong_words_for_a_node_are_refused(words: tuple[str, ...], said: str) -> None:

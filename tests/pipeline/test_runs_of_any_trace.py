@@ -36,16 +36,8 @@ COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjso
 
 EXAMPLE = ROOT / "docs" / "own_logs"
 
-#: One of each kind.
-RECORDED = (
-    "captured/dledger/dledger-0.2.7-figure8.log",
-    "captured/dledger/dledger-0.2.7-figure8.ndjson",
-    "captured/hashicorp/raft-1.7.3-torn_vote.ndjson",
-)
-BY_REFERENCE = (
-    "counterexamples/dledger/commit/prior_term_commit.trace.ndjson",
-    "counterexamples/hashicorp/snapshots/snapshot_regress.trace.ndjson",
-)
+RECORDED = "captured/dledger/dledger-0.2.7-figure8.log"
+BY_REFERENCE = "counterexamples/hashicorp/snapshots/snapshot_regress.trace.ndjson"
 
 
 @pytest.fixture(scope="module")
@@ -77,20 +69,20 @@ def test_logs_without_a_gap_are_read_as_those_with_one() -> None:
     assert reached(compacted)["log", "entries cut"] == 1
 
 
-def test_a_run_of_recordings_logs_and_counterexamples_has_the_verdict_of_their_checks(
+def test_a_run_of_a_log_and_a_counterexample_has_the_verdict_of_their_checks(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    found = ran(spark, tmp_path, [str(traces_dir() / name) for name in (*RECORDED, *BY_REFERENCE)])
+    paths = [traces_dir() / name for name in (RECORDED, BY_REFERENCE)]
+    found = ran(spark, tmp_path, [str(path) for path in paths])
     judge = KnownTraceCheck(switches_of(()))
-    paths = [traces_dir() / name for name in (*RECORDED, *BY_REFERENCE)]
     assert found.verdict == worst([judge(path).verdict for path in paths]) == Verdict.VIOLATED
     assert found.gaps == []
-    assert found.traces == len(RECORDED) + len(BY_REFERENCE)
+    assert found.traces == len(paths)
     assert not [each for each in found.coverage if each["kind"] == NOT_COUNTED]
     traces = {(each["kind"], each["name"]): each["traces"] for each in found.coverage}
     assert traces["log", "snapshot saved"] == 1
     assert traces["trace", "events"] == len(paths)
-    assert traces["log", "another leader"] >= len(RECORDED), "recordings are counted like traces of the reference"
+    assert traces["log", "another leader"] >= 1, "recordings are counted like traces of the reference"
 
 
 @pytest.mark.nightly

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import FrameType
 
 import pytest
@@ -22,6 +22,8 @@ NOT_REACHED = "not reached: the sample's time is up"
 CUT_OFF = "cut off: the sample's time is up"
 
 _END = pytest.StashKey[float]()
+#: Set for a test that was cut off.
+_IS_CUT_OFF = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +58,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if left <= 0:
         item.add_marker(pytest.mark.skip(reason=NOT_REACHED))
         return (yield)
-    before = signal.signal(signal.SIGALRM, _cut_off)
+
+    def cut_off(_number: int, _frame: FrameType | None) -> None:
+        item.stash[_IS_CUT_OFF] = True
+        pytest.skip(CUT_OFF)
+
+    before = signal.signal(signal.SIGALRM, cut_off)
     signal.setitimer(signal.ITIMER_REAL, left)
     try:
         return (yield)
@@ -65,8 +72,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _cut_off(_number: int, _frame: FrameType | None) -> None:
-    pytest.skip(CUT_OFF)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report a test that was cut off as skipped, whatever that made it raise: Hypothesis calls it flaky, for one."""
+    report = yield
+    if report.failed and item.stash.get(_IS_CUT_OFF, False):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {CUT_OFF}")
+    return report
 
 
 @pytest.hookimpl(trylast=True)

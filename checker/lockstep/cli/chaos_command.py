@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SETTINGS, SYSTEM, chosen, running_system, settings_of
+from lockstep.cli.node_command import SETTING, SYSTEM, chosen, running_system, settings
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     help="The folder for the traces that were checked, or have something wrong.",
 )
 @FORMAT
-@SETTINGS
+@SETTING
 def command(
     spec: str | None,
     nodes: int,
@@ -72,7 +72,7 @@ def command(
     real: bool,
     output: Path,
     form: str,
-    settings: tuple[str, ...],
+    set_to: tuple[str, ...],
 ) -> int:
     """Let groups of running nodes fail in every way in simulated time, and judge what their clients saw.
 
@@ -112,7 +112,7 @@ def command(
     kind = NodeKind(
         chosen(features, running.features, "--feature"),
         wanted,
-        {**running.chaos_settings, **settings_of(settings, running.settings)},
+        {**running.chaos_settings, **settings(set_to, running.settings)},
     )
     series = ChaosSeries(kinds_of_faults(running, power_fails=not no_power))
     if real:
@@ -164,13 +164,13 @@ def _in_real_time(
         yield asyncio.run(run.run(seconds)), True
 
 
-def _text(series: ChaosSeries, seconds: float, nodes: int, settings: Mapping[str, float]) -> str:
+def _text(series: ChaosSeries, seconds: float, nodes: int, set_to: Mapping[str, float]) -> str:
     lines = [
         f"{series.runs:,} runs of {seconds:g} s, {nodes} nodes: {series.steps:,} steps, {series.confirmed:,} of "
         f"{series.appends:,} appends confirmed, {series.answered_reads:,} of {series.reads:,} reads answered"
     ]
-    if settings:
-        lines.append(f"settings: {', '.join(f'{name} {value:g}' for name, value in settings.items())}")
+    if set_to:
+        lines.append(f"settings: {', '.join(f'{name} {value:g}' for name, value in set_to.items())}")
     for title, counts in (
         ("faults", series.faults),
         ("orders carried out", series.orders),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,10 @@ from lockstep.cli.options import completing
 if TYPE_CHECKING:
     from lockstep.systems.running_nodes import Address, RunningNodes
     from lockstep.systems.system import System
+
+
+#: The largest number that a setting may have.
+MAX_SETTING = 1_000_000
 
 
 def running_words() -> list[str]:
@@ -59,29 +63,34 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
     """Return names that are known; raises a usage error."""
     for name in names:
         if name not in known:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=option)
+            raise click.BadParameter(f"{name!r} is none of {_listed(known)}", param_hint=option)
     return names
 
 
-SETTINGS = click.option(
-    "--setting",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A time in seconds, or a bound, that is not the system's default; by its name in the system's Settings.",
+SETTING = click.option(
+    "--setting", "set_to", multiple=True, help="NAME=NUMBER, another time (in seconds) or bound of a node."
 )
 
 
-def settings_of(words: tuple[str, ...], known: tuple[str, ...]) -> dict[str, float]:
-    """Read settings; raises a usage error."""
+def _listed(known: Iterable[str]) -> str:
+    return ", ".join(known) or "those of this system, which has no such choice"
+
+
+def settings(texts: tuple[str, ...], defaults: Mapping[str, float]) -> Mapping[str, float]:
+    """Read `NAME=NUMBER` for settings whose defaults are given; raises a usage error."""
     found: dict[str, float] = {}
-    for word in words:
-        match = re.fullmatch(r"(\w+)=(\d{1,9}(?:\.\d{1,9})?)", word)
-        if match is None:
-            raise click.BadParameter(f"{word!r} is no NAME=VALUE with a number", param_hint="--setting")
-        if match[1] not in known:
-            raise click.BadParameter(f"{match[1]!r} is none of {', '.join(known)}", param_hint="--setting")
-        found[match[1]] = float(match[2]) if "." in match[2] else int(match[2])
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name not in defaults:
+            raise click.BadParameter(f"{name!r} is none of {_listed(defaults)}", param_hint="--setting")
+        kind, least = ("whole number", 1) if isinstance(defaults[name], int) else ("number", 0)
+        try:
+            value = type(defaults[name])(number)
+        except ValueError:
+            value = -1
+        if not least <= value <= MAX_SETTING:
+            raise click.BadParameter(f"{text!r}: no {kind} from {least} to {MAX_SETTING:,}", param_hint="--setting")
+        found[name] = value
     return found
 
 
@@ -109,7 +118,14 @@ def settings_of(words: tuple[str, ...], known: tuple[str, ...]) -> dict[str, flo
     show_default=True,
     help="Multiply all times of the node by this.",
 )
-@SETTINGS
+@click.option(
+    "--voter",
+    "voters",
+    multiple=True,
+    help="A member that votes at first (default: all members); others start with nothing, and wait for a leader.",
+)
+@click.option("--without", multiple=True, help="A feature that the node lacks; may be given several times.")
+@SETTING
 def command(
     name: str,
     peers: str,
@@ -120,7 +136,9 @@ def command(
     flaws: tuple[str, ...],
     features: tuple[str, ...],
     time_scale: float,
-    settings: tuple[str, ...],
+    voters: tuple[str, ...],
+    without: tuple[str, ...],
+    set_to: tuple[str, ...],
 ) -> int:
     """Run a node of the reference on sockets and files, in a group with nodes like it or with real ones.
 
@@ -143,8 +161,17 @@ def command(
     kind = NodeKind(
         chosen(features, running.features, "--feature"),
         chosen(flaws, running.flaws, "--flaw"),
-        settings_of(settings, running.settings),
+        settings(set_to, running.settings),
     )
-    options = NodeOptions(name, group, members, folder, kind, time_scale)
+    options = NodeOptions(
+        name,
+        group,
+        members,
+        folder,
+        kind,
+        time_scale,
+        chosen(voters, tuple(members) if running.has_spares else (), "--voter"),
+        chosen(without, running.removable, "--without"),
+    )
     run_node(running, options, record, lambda line: click.echo(line))
     return 0

@@ -36,7 +36,8 @@ class NodeOptions:
     """A node as it is started.
 
     `addresses` are where it reaches each member, itself included; it listens on its own. `folder` has its files.
-    `time_scale` multiplies all of its times.
+    `time_scale` multiplies all of its times. `voters` are the members that vote at first, all if there are none, and
+    `without` names features that it lacks.
     """
 
     node_id: str
@@ -45,6 +46,8 @@ class NodeOptions:
     folder: Path
     kind: NodeKind = field(default_factory=NodeKind)
     time_scale: float = 1.0
+    voters: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 class GroupClient(Protocol):
@@ -125,11 +128,14 @@ class Operator:
 class RunningNodes:
     """A system whose reference runs.
 
-    `features` and `flaws` are the names that a node may be started with, and `settings` the names of what may be set.
+    `features` and `flaws` are the names that a node may be started with.
     `node` makes one, given what is called with each step. `shown` are the fields of a step's `shows` that a status line
     has. `plan` is that of a simulated group of these nodes, and `replay` takes recorded steps again in it; it raises
     ReplayError. `client` and `history_client` make clients of a group, given its name and where its members
     are reached.
+
+    `settings` are the times and bounds that a node may be started with, each with its default; `removable` the features
+    that a node may lack, and `has_spares` whether a member may be none of the first voters.
 
     `driver` returns what makes the drivers of a group in simulated time, given its members and their kind.
     `append` is a client's request to a node, `appended` what its answer says, and `committed` yields index and value
@@ -145,7 +151,7 @@ class RunningNodes:
     features: tuple[str, ...]
     flaws: tuple[str, ...]
     published: tuple[str, ...]
-    settings: tuple[str, ...]
+    settings: Mapping[str, float]
     node: Callable[[NodeOptions, Callable[[NodeStep], None], Log], RunningNode]
     shown: tuple[str, ...]
     plan: Callable[[int, NodeKind], Any]
@@ -164,3 +170,5 @@ class RunningNodes:
     led_term: Callable[[NodeStep], int | None]
     outcomes: Callable[[Iterable[NodeStep]], Counter[str]]
     outside_spec: frozenset[str]
+    removable: tuple[str, ...] = ()
+    has_spares: bool = False

@@ -143,9 +143,10 @@ class MetadataResponse:
 class AppendEntryResponse:
     """The place of an entry that was appended: its index, its position in the data file, its term.
 
-    A code other than SUCCESS is the leader's as well: the entry waits for a quorum in vain, or too many others wait.
+    With another code than SUCCESS there is no position. WAIT_QUORUM_ACK_TIMEOUT has index and term, TERM_CHANGED the
+    index alone, LEADER_PENDING_FULL the term alone, and any other code neither.
 
-    Source: AppendEntryResponse, DLedgerEntryPusher.waitAck.
+    Source: AppendEntryResponse; DLedgerServer.handleAppend, DLedgerEntryPusher.
     """
 
     index: Index = NONE

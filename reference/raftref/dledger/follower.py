@@ -22,6 +22,7 @@ from raftref.dledger.messages import (
 )
 from raftref.dledger.state import Node, Role
 from raftref.dledger.steps import NO_EFFECTS, Effects
+from raftref.dledger.store import EntryRefusedError
 
 
 class EntryHandler(Node):
@@ -153,7 +154,8 @@ class EntryHandler(Node):
     def handle_do_truncate(self, m: Request) -> Effects:
         """End the log with the leader's entry, writing it if need be, and take over the committed index.
 
-        A TRUNCATE of another term or leader is refused.
+        A TRUNCATE of another term or leader is refused, and one whose entry the files cannot have where it lies at the
+        leader, which the TLA+ spec has not.
 
         Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
         """
@@ -161,10 +163,12 @@ class EntryHandler(Node):
         is_late = self._is_late_truncate(m)
         if not self._may_truncate(m, is_late=is_late):
             return self._answer(m, Code.INCONSISTENT_STATE)
-        if not is_late:
-            self.ledger_store.truncate(m.index, m.entry, curr_term=self.member_state.curr_term)
-        self.learn_committed(m.term, m.commit_index)
-        return self._answer(m, Code.SUCCESS)
+        try:
+            if not is_late:
+                self.ledger_store.truncate(m.index, m.entry, curr_term=self.member_state.curr_term)
+        except EntryRefusedError:
+            return self._answer(m, Code.INCONSISTENT_STATE)
+        return self._stored(m)
 
     def _is_late_truncate(self, m: Request) -> bool:
         """Return, with LateTruncate repaired, whether this leader appended behind the entry, after its comparison.
@@ -205,7 +209,8 @@ class EntryHandler(Node):
     def handle_do_append(self, m: Request) -> Effects:
         """Store the next entry and take over the committed index. The entry before is not checked.
 
-        An APPEND of another term or leader is refused, and any on a full disk, which the TLA+ spec has not.
+        An APPEND of another term or leader is refused. So is any on a full disk, and one whose entry would not lie
+        where it lies at the leader; neither is in the TLA+ spec.
 
         Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
         """
@@ -219,6 +224,8 @@ class EntryHandler(Node):
     def handle_do_batch_append(self, m: BatchRequest) -> Effects:
         """Store the next entries and take over the committed index.
 
+        It is refused as an APPEND of one is; those before an entry that lies elsewhere than at the leader stay.
+
         Source: EntryHandler.handleDoBatchAppend.
         """
         return self._append(m)
@@ -227,10 +234,24 @@ class EntryHandler(Node):
         self._take(m)
         if not self._is_from_its_leader(m) or self.ledger_store.is_disk_full:
             return self._answer(m, Code.INCONSISTENT_STATE)
-        for entry in m.entries:
-            self.ledger_store.append(entry, curr_term=self.member_state.curr_term)
-        self.learn_committed(m.term, m.commit_index)
+        try:
+            for entry in m.entries:
+                self.ledger_store.append(entry, curr_term=self.member_state.curr_term)
+        except EntryRefusedError:
+            return self._answer(m, Code.INCONSISTENT_STATE)
+        return self._stored(m)
+
+    def _stored(self, m: Request | BatchRequest) -> Effects:
+        """Take over the committed index and answer with SUCCESS, whether or not the store can commit up to there."""
+        self._learn_if_possible(m)
         return self._answer(m, Code.SUCCESS)
+
+    def _learn_if_possible(self, m: PushRequest) -> None:
+        """Take over the committed index of a request, unless the files have no unit for it."""
+        try:
+            self.learn_committed(m.term, m.commit_index)
+        except EntryRefusedError:
+            return
 
     def _confirms(self, m: AppendRequest) -> bool:
         """Return whether the log holds all entries of an APPEND; repaired, only those of its leader are confirmed."""
@@ -283,5 +304,5 @@ class EntryHandler(Node):
         """
         self._take(m)
         if self._obeys(m):
-            self.learn_committed(m.term, m.commit_index)
+            self._learn_if_possible(m)
         return NO_EFFECTS

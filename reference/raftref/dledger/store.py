@@ -12,6 +12,16 @@ from raftref.dledger.messages import NO_TERM, NONE, Entry, Index, Term
 #: The reasons for which an entry cannot be read. Source: DLedgerResponseCode.
 INDEX_OUT_OF_RANGE, INDEX_LESS_THAN_LOCAL_BEGIN = "INDEX_OUT_OF_RANGE", "INDEX_LESS_THAN_LOCAL_BEGIN"
 
+
+class EntryRefusedError(Exception):
+    """A store cannot take an entry, or cannot commit up to an index: its files do not agree with that.
+
+    In memory there is no such reason.
+
+    Source: DLedgerException with DISK_ERROR.
+    """
+
+
 #: Entries in their order in the file. None is a hole: TRUNCATE jumped over it, and it cannot be read.
 Log: TypeAlias = Sequence[Entry | None]
 

@@ -115,6 +115,8 @@ def _response_fields(answer: AnyResponse, call: RpcCall) -> dict[str, Any] | Non
             return {"code": answer.code, "term": answer.term}
         case MetadataResponse(), Rpc.METADATA:
             return {"group": call.group, "leaderId": answer.leader_id, "peers": dict(answer.peers)}
+        case AppendEntryResponse(), Rpc.APPEND if answer.code not in OF_APPENDS:
+            return copied | {"code": answer.code, "leaderId": answer.leader_id}
         case AppendEntryResponse(), Rpc.APPEND:
             place = {"index": answer.index, "pos": answer.pos, "term": answer.term}
             return {"group": call.group, "leaderId": answer.leader_id, "code": answer.code, **place}

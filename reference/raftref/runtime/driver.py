@@ -11,7 +11,7 @@ part is on the disk and the step is recorded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,15 +27,13 @@ NEVER = float("inf")
 class PeerCall:
     """A request to a peer, whose answer or failure is reported with `number`.
 
-    After `timeout` without an answer the call has failed; None: nobody waits for an answer. `attachment` is what the
-    wire carries beside the message.
+    After `timeout` without an answer the call has failed; None: nobody waits for an answer.
     """
 
     number: int
     peer: str
     message: Any
     timeout: Seconds | None
-    attachment: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +156,11 @@ class Driver(ABC):
     @abstractmethod
     def on_client(self, now: Seconds, key: Hashable, request: Any) -> None:
         """Take a client's request, whose answer carries `key`."""
+
+    def on_clients(self, now: Seconds, requests: Iterable[tuple[Hashable, Any]]) -> None:
+        """Take requests of clients that came together, each with the key of its answer."""
+        for key, request in requests:
+            self.on_client(now, key, request)
 
     @abstractmethod
     def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:

@@ -25,6 +25,12 @@ CommittedIsStored == \A c \in committed : IsQuorum({n \in Node : Holds(node[n], 
 LearntIsCommitted == \A n \in Node : \A i \in 0..node[n].committedIndex :
     \E c \in committed : c.index = i /\ c.entry = node[n].log[i + 1]
 
+\* PROP LearnsInItsTermProp: a follower learns what is committed by a request of its own term.
+LearnsInItsTermProp == [][\A n \in Node :
+    ~Leads(n) /\ node'[n].committedIndex # node[n].committedIndex =>
+        \E m \in messages : m.kind = "request" /\ m.dst = n /\ m.term = node[n].currTerm
+    ]_<<node, messages, committed>>
+
 \* An entry that leaders of several terms committed is chosen once.
 Chosen == INSTANCE ReplicatedLog WITH
     First  <- 0,

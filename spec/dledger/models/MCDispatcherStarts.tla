@@ -10,6 +10,18 @@
 (*                                                                         *)
 (* ThreeLeaders: a follower holds an entry that its own leader pushed, and *)
 (* an earlier leader, which does not know of it, pushes the same entry.    *)
+(*                                                                         *)
+(* OldLeader: a leader compares with a follower that an earlier leader     *)
+(* still pushes to, or cuts.  Were it answered before the follower is in   *)
+(* its term, or that one obeyed after that, an entry of the earlier leader *)
+(* would come in between, or one of the later be cut.                      *)
+(*                                                                         *)
+(* LateAnswer: a leader led before, and an answer to a push of that time   *)
+(* is under way; the follower's entry there is none of the leader's now.   *)
+(*                                                                         *)
+(* PriorTerm: a majority stores an entry of an earlier term.  It is not    *)
+(* committed by that, since a node with a better log may lead next: Raft's *)
+(* Figure 8.                                                               *)
 (***************************************************************************)
 EXTENDS MCDispatcher
 
@@ -49,6 +61,52 @@ ThreeLeaders ==
 
 ThreeLeadersNext == MCNext /\ TalksWith(n5) /\ node'[n2] = node[n2] /\ node'[n4] = node[n4]
 
+\* n1 leads term 1.  n5 holds its first entry, and is to end its log there, or has been pushed the second one.
+\* n2 leads term 2 with n3 and n4, has stored two other entries behind the first with n3, and compares the first
+\* with n5.  Nobody appends, and n1 says the same over and over.
+OldLeader ==
+    \E d \in {Truncating(0), Appending(2)} :
+    LET first == <<Entry(1)>>
+        third == <<Entry(1), Entry(2), Entry(2)>>
+        old   == [State(n1, "LEADER", 1, <<Entry(1), Entry(1)>>, -1) EXCEPT
+                     !.dispatchers[n5] = d, !.peerWaterMarks = n1 :> 1 @@ n5 :> 0 @@ NoMarks]
+        new   == [State(n2, "LEADER", 2, third, -1) EXCEPT
+                     !.dispatchers[n5] = Comparing(0), !.peerWaterMarks = n2 :> 2 @@ n3 :> 2 @@ NoMarks]
+    IN  /\ node = (n1 :> old @@ n2 :> new @@ n3 :> State(n3, "FOLLOWER", 2, third, -1)
+                   @@ n4 :> State(n4, "FOLLOWER", 2, first, -1) @@ n5 :> State(n5, "FOLLOWER", 1, first, -1))
+        /\ messages = {} /\ committed = {}
+
+OldLeaderNext ==
+    /\ MCNext /\ TalksWith(n5) /\ node'[n2].log = node[n2].log
+    /\ \A n \in {n1, n3, n4} : node'[n] = node[n]
+
+\* n1 led term 1 and leads term 3; n4 holds its log.  n2 holds two entries of term 1, and its answer to the push
+\* of the second is under way.  Nobody appends.
+LateAnswer ==
+    LET first  == <<Entry(2)>>
+        second == <<Entry(2), Entry(3)>>
+        leads  == [State(n1, "LEADER", 3, second, -1) EXCEPT !.peerWaterMarks = n1 :> 1 @@ n4 :> 1 @@ NoMarks]
+    IN  /\ node = (n1 :> leads @@ n2 :> State(n2, "FOLLOWER", 1, <<Entry(1), Entry(1)>>, -1)
+                   @@ n3 :> State(n3, "FOLLOWER", 3, first, -1) @@ n4 :> State(n4, "FOLLOWER", 3, second, -1)
+                   @@ n5 :> State(n5, "FOLLOWER", 3, first, -1))
+        /\ messages = {[kind |-> "response", type |-> "APPEND", src |-> n2, dst |-> n1, term |-> 1,
+                        index |-> 1, code |-> "SUCCESS", endIndex |-> 1]}
+        /\ committed = {}
+
+LateAnswerNext ==
+    /\ MCNext /\ TalksWith(n2) /\ node'[n1].log = node[n1].log
+    /\ \A n \in {n3, n4, n5} : node'[n] = node[n]
+
+\* n1 leads term 3, and n2 follows it: both hold an entry of term 1, n1 has one of its own behind it.  n3 has
+\* another one, of term 2.  n2 does not lead.
+PriorTerm ==
+    /\ node = (n1 :> State(n1, "LEADER", 3, <<Entry(1), Entry(3)>>, -1)
+               @@ n2 :> State(n2, "FOLLOWER", 3, <<Entry(1)>>, -1)
+               @@ n3 :> State(n3, "FOLLOWER", 2, <<Entry(2)>>, -1))
+    /\ messages = {} /\ committed = {}
+
+PriorTermNext == MCNext /\ TalksWith(n2) /\ node'[n2].role = "FOLLOWER"
+
 \* PROP CommittedEntriesStayProp: no step removes a committed entry from a log that holds it.  Violated.
 CommittedEntriesStayProp ==
     [][\A n \in Node : \A c \in committed :
@@ -60,5 +118,11 @@ NeverCommitsOwnEntry == node[n3].committedIndex < 2
 \* INV NeverPushedTwice: n1 pushes nothing that n5 has from n3.  Violated.
 NeverPushedTwice == ~\E m \in messages :
     m.type = "APPEND" /\ m.kind = "request" /\ m.src = n1 /\ Holds(node[n5], m.index, m.entry)
+
+\* INV NothingCommitted: no leader commits.  Violated in OldLeader, and in LateAnswer.
+NothingCommitted == committed = {}
+
+\* INV NeverCommitsPriorTerm: no entry is committed in a later term than its own.  Violated in PriorTerm.
+NeverCommitsPriorTerm == \A c \in committed : c.entry.term = c.term
 
 =============================================================================

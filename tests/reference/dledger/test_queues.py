@@ -222,6 +222,14 @@ class TestClients:
         stored(node, 1)
         assert [each.index for each in committed(node)] == [0, 1]
 
+    def test_of_two_clients_that_wait_for_one_index_the_later_one_is_answered(self) -> None:
+        """Source: DLedgerEntryPusher.waitAck, which puts the later future in the place of the older one."""
+        node = leader()
+        node.append_as_leader("a")
+        node.client_futures.put(Index(0), B)
+        stored(node, 0)
+        assert committed(node) == (Future(Index(0), B),)
+
     def test_the_leak_check_finds_the_clients_below_a_gap(self) -> None:
         """needCheck; checkResponseFuturesElapsed."""
         node = leader()

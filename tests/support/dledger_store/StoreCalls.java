@@ -135,6 +135,7 @@ public class StoreCalls {
         StringBuilder text = new StringBuilder();
         text.append(" ").append(store.getLedgerBeginIndex()).append(" ").append(store.getLedgerEndIndex());
         text.append(" ").append(store.getLedgerEndTerm()).append(" ").append(store.getCommittedIndex());
+        text.append(" ").append(store.getCommittedPos());
         text.append(" ").append(list(store.getDataFileList(), config.getDataStorePath()));
         text.append(" ").append(list(store.getIndexFileList(), config.getIndexStorePath()));
         text.append(" ");

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import Any
 
+from raftref.disks.disk_space import DiskSpace
 from raftref.dledger.choices import Config, Feature, Flaw
 from raftref.dledger.client_messages import AppendEntryRequest, LeadershipTransferRequest
-from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
+from raftref.dledger.runtime.driver import DEFAULTS, RUNNING, DLedgerDriver
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.storage.storage_config import StorageConfig
@@ -34,12 +35,15 @@ class DLedgerGroup:
         features: Collection[Feature] = (),
         conditions: NetworkConditions | None = None,
         driver: type[DLedgerDriver] = DLedgerDriver,
+        settings: Settings = DEFAULTS,
+        space: Mapping[str, DiskSpace] | None = None,
     ) -> None:
         config = Config(features=frozenset(features), flaws=frozenset(flaws))
         self.plan = FaultPlan(nodes=len(NODES), features=config.features | RUNNING, flaws=config.flaws, fifo=False)
 
         def make(node: str, disk: Any, random: Random, recorded: Any) -> DLedgerDriver:
-            return driver(node, ADDRESSES, disk, config, random, recorded, Settings(), FILES)
+            disk_space = None if space is None else space[node]
+            return driver(node, ADDRESSES, disk, config, random, recorded, settings, FILES, disk_space)
 
         self.group = VirtualGroup(NODES, make, seed, conditions)
         start_all(self.group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from lockstep.systems.running_nodes import (
@@ -18,7 +18,7 @@ from lockstep.systems.running_nodes import (
     ReadOutcome,
     RunningNodes,
 )
-from raftref.disks.directory_disk import DirectoryDisk
+from raftref.disks.directory_disk import DirectoryDisk, DirectorySpace
 from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
 from raftref.dledger.client_messages import (
@@ -27,7 +27,9 @@ from raftref.dledger.client_messages import (
     GetEntriesRequest,
     GetEntriesResponse,
     LeadershipTransferRequest,
+    LeadershipTransferResponse,
     Refusal,
+    RemotingFailure,
     ResponseCode,
 )
 from raftref.dledger.clients import DISK_FULL
@@ -52,17 +54,13 @@ SMALL_FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file
 OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER)
 
 
-#: The times and bounds that a node may be given.
-SETTINGS = tuple(each.name for each in fields(Settings))
-
-
 def _config(kind: NodeKind) -> Config:
     return Config(frozenset(map(Feature, kind.features)), frozenset(map(Flaw, kind.flaws)))
 
 
-def _settings(kind: NodeKind) -> Settings:
+def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
     chosen: Mapping[str, Any] = kind.settings  # a bound is an int, a time is a float
-    return replace(Settings(), **chosen)
+    return replace(Settings().scaled(time_scale), **chosen)
 
 
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
@@ -75,7 +73,8 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
         _config(options.kind),
         random.SystemRandom(),
         recorded,
-        _settings(options.kind).scaled(options.time_scale),
+        _settings(options.kind, options.time_scale),
+        space=DirectorySpace(options.folder),
     )
     return RunningNode(driver, RemotingTransport(options.group, options.addresses, Version.V0_3), log)
 
@@ -98,9 +97,11 @@ def drivers(members: Sequence[str], kind: NodeKind) -> MakeDriver:
     return make
 
 
-def appended(answer: AppendEntryResponse | Refusal) -> AppendOutcome:
+def appended(answer: AppendEntryResponse | RemotingFailure) -> AppendOutcome:
     """Return what an answer says of an append."""
-    index = answer.index if isinstance(answer, AppendEntryResponse) and answer.code is ResponseCode.SUCCESS else None
+    if isinstance(answer, RemotingFailure):
+        return AppendOutcome(answer.remark, None, None)
+    index = answer.index if answer.code is ResponseCode.SUCCESS else None
     return AppendOutcome(answer.code.name, index, answer.leader_id)
 
 
@@ -112,8 +113,10 @@ def committed(driver: DLedgerDriver) -> Iterator[tuple[int, str]]:
             yield index, store.entry(Index(index)).value
 
 
-def read_outcome(answer: GetEntriesResponse | Refusal) -> ReadOutcome:
+def read_outcome(answer: GetEntriesResponse | Refusal | RemotingFailure) -> ReadOutcome:
     """Return what an answer says of a read: there may be nothing at the index."""
+    if isinstance(answer, RemotingFailure):
+        return ReadOutcome(answer.remark)
     if isinstance(answer, Refusal):
         is_nothing = answer.code is ResponseCode.INDEX_OUT_OF_RANGE
         return ReadOutcome(answer.code.name, {} if is_nothing else None)
@@ -128,6 +131,10 @@ def _hand_over(driver: DLedgerDriver, chance: random.Random) -> LeadershipTransf
     """Return the request to hand over to any peer."""
     node_id, term = driver.node_id, driver.server.member_state.curr_term
     return LeadershipTransferRequest(node_id, node_id, chance.choice(driver.server.peers), term)
+
+
+def _code(answer: LeadershipTransferResponse | Refusal | RemotingFailure) -> str:
+    return answer.remark if isinstance(answer, RemotingFailure) else answer.code.name
 
 
 def led_term(step: NodeStep) -> int | None:
@@ -209,7 +216,7 @@ RUNNING_NODES = RunningNodes(
     features=tuple(map(str, OPTIONAL)),
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_0_2_7))),
-    settings=SETTINGS,
+    settings=asdict(Settings()),
     node=node,
     shown=("role", "currTerm", "leaderId", "ledgerEndIndex", "committedIndex"),
     plan=plan_of,
@@ -223,7 +230,7 @@ RUNNING_NODES = RunningNodes(
     read=lambda node_id, index: (GetEntriesRequest(node_id, Index(index)),),
     read_outcome=read_outcome,
     reads_all=False,
-    operator=Operator({"transfer": _hand_over}, lambda answer: answer.code.name, lambda *_: None),
+    operator=Operator({"transfer": _hand_over}, _code, lambda *_: None),
     chaos_settings={},
     led_term=led_term,
     outcomes=outcomes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from lockstep.systems.running_nodes import (
@@ -20,7 +20,7 @@ from lockstep.systems.running_nodes import (
 )
 from raftref.disks.directory_disk import DirectoryDisk
 from raftref.disks.simulated_disk import SimulatedDisk
-from raftref.hashicorp.choices import IN_V173, Flaw
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
 from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.hashicorp.runtime.client_calls import (
@@ -48,9 +48,6 @@ from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
 
-#: The times and bounds that a server may be given.
-SETTINGS = tuple(each.name for each in fields(Settings))
-
 #: The settings of chaos: a minute of a few appends a second has snapshots, which take a while and leave little behind.
 CHAOS_SETTINGS: Mapping[str, float] = {
     "snapshot_interval": 2.0,
@@ -60,23 +57,25 @@ CHAOS_SETTINGS: Mapping[str, float] = {
 }
 
 
-def _settings(kind: NodeKind) -> Settings:
+def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
     chosen: Mapping[str, Any] = kind.settings  # a bound is an int, a time is a float
-    return replace(DEFAULTS, **chosen)
+    return replace(DEFAULTS.scaled(time_scale), **chosen)
 
 
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
-    """Return a server that is not started; all members of its group vote at first."""
+    """Return a server that is not started; all members of its group vote at first, unless voters are named."""
     members = tuple(options.addresses)
+    without = frozenset(map(Feature, options.without))
     driver = RaftDriver(
         options.node_id,
         members,
-        Configuration(frozenset(members)),
+        Configuration(frozenset(options.voters or members)),
         DiskStores(DirectoryDisk(options.folder, forces_names=True)),
         random.SystemRandom(),
         recorded,
         flaws=frozenset(map(Flaw, options.kind.flaws)),
-        settings=_settings(options.kind).scaled(options.time_scale),
+        features=ALL_FEATURES - without,
+        settings=_settings(options.kind, options.time_scale),
     )
     transport = NetworkTransport(options.node_id, options.addresses, lambda: driver.server.last_index, log)
     return RunningNode(driver, transport, log)
@@ -241,7 +240,7 @@ RUNNING_NODES = RunningNodes(
     features=(),
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_V173))),
-    settings=SETTINGS,
+    settings=asdict(DEFAULTS),
     node=node,
     shown=("role", "currentTerm", "leader", "lastIndex", "commitIndex", "lastApplied"),
     plan=plan_of,
@@ -264,4 +263,6 @@ RUNNING_NODES = RunningNodes(
     led_term=led_term,
     outcomes=outcomes,
     outside_spec=frozenset(),
+    removable=(Feature.PRE_VOTE,),
+    has_spares=True,
 )

@@ -18,9 +18,19 @@ from raftref.dledger.client_messages import (
     MetadataRequest,
     MetadataResponse,
     Refusal,
+    RemotingFailure,
     ResponseCode,
 )
-from raftref.dledger.messages import NO_TERM, Entry, Index, NodeId, Term, Value
+from raftref.dledger.messages import (
+    NO_TERM,
+    ElectionResponse,
+    Entry,
+    HeartBeatMessage,
+    Index,
+    NodeId,
+    Term,
+    Value,
+)
 from raftref.dledger.remoting import FrameReader
 from raftref.dledger.wire import call_with, encode_call
 from raftref.dledger.wire_answers import decode_answer
@@ -33,6 +43,8 @@ A = TypeVar("A")
 TIMEOUT = 3.0
 #: The rest between two attempts to find the leader, in seconds.
 RETRY = 0.2
+#: The sender of a heartbeat that is no member's.
+_NO_MEMBER: NodeId = ""
 
 
 class RequestRefusedError(Exception):
@@ -79,19 +91,24 @@ class Client:
 
     async def hand_over(self, transferee: NodeId) -> LeadershipTransferResponse:
         """Let the leader hand over to a peer, whatever its term; raises RequestRefusedError."""
-        # A leader of another term than that of the request answers with its own.
-        found = await self._at_leader(
-            lambda leader: LeadershipTransferRequest(leader, leader, transferee, NO_TERM),
-            LeadershipTransferResponse,
-            any_code=True,
-        )
-        return await self.transfer(transferee, found.term)
+        leader = self.leader or await self._find_leader()
+        return await self.transfer(transferee, await self.term_of(leader))
+
+    async def term_of(self, node: NodeId) -> Term:
+        """Return the term that a node is in; raises RequestRefusedError.
+
+        No answer to a client has it: it is in that to a heartbeat of a sender who is no member, which does nothing.
+
+        Source: DLedgerLeaderElector.handleHeartBeat.
+        """
+        answer: ElectionResponse = await self.ask(node, HeartBeatMessage(_NO_MEMBER, node, NO_TERM))
+        return answer.term
 
     async def metadata(self, node: NodeId) -> MetadataResponse:
         """Ask a node which member leads; raises RequestRefusedError."""
         return _expected(await self.ask(node, MetadataRequest(node)), MetadataResponse)
 
-    async def ask(self, node: NodeId, request: ClientRequest) -> Any:
+    async def ask(self, node: NodeId, request: ClientRequest | HeartBeatMessage) -> Any:
         """Ask a node, and return its answer; raises RequestRefusedError where there is none."""
         sent = False
         try:
@@ -113,15 +130,12 @@ class Client:
             raise RequestRefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent) from error
         raise RequestRefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent)
 
-    async def _at_leader(
-        self, request: Callable[[NodeId], ClientRequest], kind: type[A], *, any_code: bool = False
-    ) -> A:
+    async def _at_leader(self, request: Callable[[NodeId], ClientRequest], kind: type[A]) -> A:
         """Ask the leader, for as long as that is certain to have done nothing yet."""
         for attempt in itertools.count():
             leader = self.leader or await self._find_leader()
             try:
-                answer = await self.ask(leader, request(leader))
-                return answer if any_code and isinstance(answer, kind) else _expected(answer, kind)
+                return _expected(await self.ask(leader, request(leader)), kind)
             except RequestRefusedError as error:
                 self.leader = error.leader if error.leader in self._addresses else None
                 again = error.code is ResponseCode.NOT_LEADER or not error.is_uncertain
@@ -152,6 +166,8 @@ _ELSEWHERE = frozenset({ResponseCode.NOT_LEADER, ResponseCode.NETWORK_ERROR, Res
 
 
 def _expected(answer: Any, kind: type[A]) -> A:
+    if isinstance(answer, RemotingFailure):
+        raise RequestRefusedError(ResponseCode.INTERNAL_ERROR, is_uncertain=True)
     if isinstance(answer, Refusal):
         raise RequestRefusedError(answer.code, answer.leader_id)
     code = getattr(answer, "code", ResponseCode.SUCCESS)

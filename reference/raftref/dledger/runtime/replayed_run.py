@@ -2,14 +2,12 @@
 
 A node records its own steps alone, and knows nothing of calls that others have given up, nor of its own death. Taken
 again in their order, by the same core, the steps give whole events; whatever a node showed otherwise than the group
-does is a mistake of the node's driver or of its files, and refused.
+does is a mistake of the node's driver or of its files, and refused. A process that dies may have written one step more
+than it has recorded: see `unrecorded_step`.
 
 Two things that a published node does are no steps of the spec, and refused as well. A loss of power may take the files
 of term and vote, and of the checkpoint, which are never forced. And a follower deals with an APPEND after a gap whose
 sender has died: in the spec nobody awaits that answer any more, and the request stays (RepeatedPush).
-
-A process that is killed between the writes of a step and its record leaves a step that nobody recorded: what the next
-process finds on the disk tells which one it was.
 
 The spec has no full disks either. The group of the reference has, and takes such steps; but a trace with one that was
 refused for it is none of the spec's.
@@ -17,18 +15,16 @@ refused for it is none of the spec's.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from raftref.action import NotEnabled
 from raftref.dledger.messages import CommitRequest, ElectionResponse, Message, Response
-from raftref.dledger.server import ACTIONS, HOLE_RECORD
+from raftref.dledger.runtime.unrecorded_step import unrecorded_step
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
 from raftref.dledger.steps import Effects
-from raftref.records import record
 from raftref.runtime.driver import DISK_FULL, DISK_HAS_SPACE, START, NodeStep
 from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, StepQueue, where
 from raftref.runtime.virtual import KILLED
@@ -126,8 +122,9 @@ class _Replay:
             self._started.add(step.node)
             self._compare(step, server.observe())
             return
-        if not self._may_come_up(self._cluster, step):
-            yield from self._unrecorded(step)
+        lost = unrecorded_step(server, self._cluster.messages(), step.shows)
+        if lost is not None:
+            yield self._cluster.take(step.node, lost[0], *lost[1])
         store, log = server.ledger_store, step.shows["log"]
         fewer = len(log) < min(len(store.log), store.scanned_count())
         try:
@@ -142,45 +139,6 @@ class _Replay:
             raise ReplayError(f"{where(step)}: the log came back as {log}, and not as {event['shows']['log']}")
         self._compare(step, event["shows"])
         yield event
-
-    @staticmethod
-    def _may_come_up(cluster: Cluster, step: NodeStep) -> bool:
-        """Return whether what a process found on its disk is what the last one left, but for a tail that was lost."""
-        server, shows = cluster.servers[step.node], step.shows
-        store, state = server.ledger_store, server.member_state
-        found = (shows["currTerm"], shows["currVoteFor"], shows["checkPoint"])
-        file = [HOLE_RECORD if each is None else record(each) for each in store.file]
-        lost = len(shows["log"]) < len(store.log)
-        return (
-            found == (state.curr_term, state.curr_vote_for, store.check_point)
-            and file[: len(shows["log"])] == shows["log"]
-            and (not lost or cluster.enabled(step.node, "LosePower", len(shows["log"])))
-        )
-
-    def _unrecorded(self, comes_up: NodeStep) -> Iterator[Event]:
-        """Take the last step of a process that was killed after the writes of the step, and before it was recorded.
-
-        Nothing that it asked for left the node. Where no step explains what the next process found, none is taken.
-        """
-        node = comes_up.node
-        for action, args in self._possible_steps(node, comes_up.shows["log"]):
-            if not self._cluster.enabled(node, action, *args):
-                continue
-            tried = copy.deepcopy(self._cluster, {id(self._cluster.listener): None})
-            tried.step(node, action, *args)
-            if self._may_come_up(tried, comes_up):
-                yield self._cluster.take(node, action, *args)
-                return
-
-    def _possible_steps(self, node: str, log: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Yield the steps that write, and that a node may be about to take."""
-        yield from ((action, ()) for action, known in ACTIONS.items() if not known.parameters)
-        yield "ParseHeartBeatResponses", (False,)
-        yield "ParseHeartBeatResponses", (True,)
-        if log:
-            yield "AppendAsLeader", (log[-1]["value"],)
-        for m in [each for each in self._cluster.messages() if each.dst == node]:
-            yield from ((action, (m,)) for action, known in ACTIONS.items() if isinstance(m, known.messages))
 
     def _compare(self, step: NodeStep, shows: Mapping[str, Any]) -> None:
         for name, value in step.shows.items():

@@ -1,15 +1,19 @@
-"""The constants of a DLedger node that runs: how long it waits, and for what."""
+"""The constants of a DLedger node that runs: how long it waits and for what, and its limits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
+from raftref.dledger.state import MAX_PENDING_REQUESTS
 from raftref.runtime.driver import Seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times of a node, in seconds, with the defaults of DLedger.
+    """Times of a node in seconds, sizes in bytes, and counts, by the names and with the defaults of DLedger.
+
+    Raises:
+        ValueError: More clients may wait than the spec lets wait.
 
     Source: DLedgerConfig, and where it is named otherwise the constants of a class.
     """
@@ -25,6 +29,8 @@ class Settings:
     vote_wait: Seconds = 2.0
     check_point_interval: Seconds = 3.0
     flush_file_interval: Seconds = 0.01
+    #: The time between two looks at the disk. Source: DLedgerMmapFileStore.CleanSpaceService.
+    clean_space_interval: Seconds = 0.1
     max_wait_ack_time: Seconds = 2.5
     rpc_timeout: Seconds = 3.0
     leadership_transfer_wait_timeout: Seconds = 1.0
@@ -34,14 +40,36 @@ class Settings:
     push_commit: Seconds = 1.0
     #: The time between two checks of what was pushed and has no answer. Source: lastCheckLeakTimeMs.
     check_leak: Seconds = 1.0
+    #: The time after which an APPEND without an answer is pushed again.
+    max_push_time_out: Seconds = 1.0
     #: The time between two checks of APPENDs that are not the next. Source: lastCheckFastForwardTimeMs.
     check_fast_forward: Seconds = 1.0
     #: The time after which a leader marks again what it stores itself. Source: QuorumAckChecker.doWork.
     refresh_own_water_mark: Seconds = 1.0
-    max_batch_count: int = 100
+    #: The time in which `peer_push_quota` may be pushed. Source: Quota.
+    quota_second: Seconds = 1.0
+    #: The number of waiting clients above which a leader refuses more with LEADER_PENDING_FULL.
+    max_pending_requests_num: int = MAX_PENDING_REQUESTS
+    #: The bytes that a batch reaches before it is pushed, unless there are no more entries.
+    max_batch_push_size: int = 4 * 1024
+    #: The bytes by which a peer must be behind for the quota to count.
+    peer_push_throttle_point: int = 300 * 1024 * 1024
+    #: The bytes that are pushed in a second to a peer that is that far behind.
+    peer_push_quota: int = 20 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        if self.max_pending_requests_num > MAX_PENDING_REQUESTS:
+            raise ValueError(f"no more than {MAX_PENDING_REQUESTS} clients may wait: {self.max_pending_requests_num}")
+
+    @property
+    def max_silence(self) -> Seconds:
+        """The time without a heartbeat, or without a quorum of their answers, after which a role ends.
+
+        Source: DLedgerLeaderElector.maintainAsFollower, maintainAsLeader.
+        """
+        return self.max_heart_beat_leak * self.heart_beat_time_interval
 
     def scaled(self, factor: float) -> Settings:
-        """Return the same settings with every time multiplied by a factor; counts stay."""
-        times = {name: getattr(self, name) for name in self.__dataclass_fields__ if not name.startswith("max_batch")}
-        scaled = {name: value * factor for name, value in times.items() if name != "max_heart_beat_leak"}
-        return Settings(**scaled, max_heart_beat_leak=self.max_heart_beat_leak, max_batch_count=self.max_batch_count)
+        """Return the same settings with every time multiplied by a factor; sizes and counts stay."""
+        times = [each.name for each in fields(self) if each.type == "Seconds"]
+        return replace(self, **{name: getattr(self, name) * factor for name in times})

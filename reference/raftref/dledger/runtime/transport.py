@@ -7,9 +7,11 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from raftref.dledger.client_messages import ClientRequest, RemotingFailure
-from raftref.dledger.messages import CommitRequest, NodeId
+from raftref.dledger.client_messages import ClientRequest, Refusal, RemotingFailure, ResponseCode
+from raftref.dledger.messages import CommitRequest, NodeId, PushRequest
 from raftref.dledger.remoting import FrameReader
+from raftref.dledger.runtime.leader_positions import PositionedPush
+from raftref.dledger.storage.entry_coder import EntryHeader
 from raftref.dledger.wire import RpcCall, call_with, decode_call, encode_call
 from raftref.dledger.wire_answers import decode_answer, encode_answer
 from raftref.dledger.wire_fields import Version
@@ -97,8 +99,8 @@ class RemotingTransport(Transport):
         return answer
 
     async def _send(self, peer: NodeId, call: PeerCall) -> asyncio.Future[Any]:
-        message: Any = call.message
-        request = call_with(message, next(self._opaque), self._group, self._version, call.attachment or ())
+        message, headers = _parts(call.message)
+        request = call_with(message, next(self._opaque), self._group, self._version, headers)
         connection = await self._connection(peer)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if not isinstance(message, CommitRequest):
@@ -132,10 +134,31 @@ class RemotingTransport(Transport):
             node.log(f"a connection from {_name(writer)} is ended: {error}")
 
     async def _handle(self, call: RpcCall, writer: asyncio.StreamWriter, node: RunningNode) -> None:
-        m = call.message
-        answer = await (node.ask(m) if isinstance(m, ClientRequest) else node.request(m))
+        m, code = call.message, self._refusal(call, node)
+        if code is not None:
+            answer: Any = Refusal(code)
+        elif isinstance(m, ClientRequest):
+            answer = await node.ask(m)
+        elif isinstance(m, PushRequest):
+            answer = await node.request(PositionedPush(m, call.headers))
+        else:
+            answer = await node.request(m)
         if not writer.is_closing():
             writer.write(encode_answer(answer, call))
+
+    def _refusal(self, call: RpcCall, node: RunningNode) -> ResponseCode | None:
+        """Return the reason for which a request is not this node's, if there is one. No leader is named with it.
+
+        Source: DLedgerServer, the first two tests of each of its handlers.
+        """
+        if call.message.dst != node.driver.node_id:
+            return ResponseCode.UNKNOWN_MEMBER
+        return ResponseCode.UNKNOWN_GROUP if call.group != self._group else None
+
+
+def _parts(message: Any) -> tuple[Any, tuple[EntryHeader, ...]]:
+    """Return a message, and the headers of the entries that it pushes."""
+    return (message.request, message.headers) if isinstance(message, PositionedPush) else (message, ())
 
 
 def _name(writer: asyncio.StreamWriter) -> str:

@@ -125,9 +125,12 @@ class EntryFiles:
         """Return what reads many entries and many units, one behind the other."""
         return self.data.reader(), self.index.reader()
 
-    def check_unit(self, index: Index) -> None:
-        """Raise DiskError unless a unit was written for an index, whatever it names."""
-        self.index.select(index * INDEX_UNIT_SIZE, INDEX_UNIT_SIZE)
+    def written_unit(self, index: Index) -> IndexUnit:
+        """Return the unit that was written for an index, whatever it names; raises DiskError where none was.
+
+        Source: DLedgerMmapFileStore.getEntryPosAndSize.
+        """
+        return IndexUnit.decode(self.index.select(index * INDEX_UNIT_SIZE, INDEX_UNIT_SIZE))
 
     def unit_at(self, index: Index, units: Bytes | None = None) -> IndexUnit:
         """Return the unit of an index; raises DiskError where none was written, or it names no entry."""

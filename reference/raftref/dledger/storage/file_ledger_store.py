@@ -13,7 +13,11 @@ from raftref.dledger.storage.entry_files import EntryFiles
 from raftref.dledger.storage.property_files import CheckPointFile
 from raftref.dledger.storage.shared_log import SharedLog
 from raftref.dledger.storage.storage_config import DEFAULT_STORAGE, StorageConfig
-from raftref.dledger.store import LedgerStore, Log
+from raftref.dledger.store import EntryRefusedError, LedgerStore, Log
+
+
+class MispositionedEntryError(DiskError, EntryRefusedError):
+    """An entry, or the unit of its index, cannot lie where it should. Source: DLedgerException with DISK_ERROR."""
 
 
 class FileLedgerStore(LedgerStore):
@@ -26,9 +30,8 @@ class FileLedgerStore(LedgerStore):
     The log may begin later than at index 0: `begin_index` is the first index of the first file, and entries below it
     are None in `log`. The TLA+ spec has no counterpart of that: there a log that is not empty begins at 0.
 
-    Simplified: the positions that a leader sends are optional; the reserved channel is not compared; `committedPos` is
-    left out. A body of invalid bytes is a value all the same. A checkpoint that is no number, which keeps DLedger
-    from starting, is none.
+    Simplified: the positions that a leader sends are optional; the reserved channel is not compared. A body of invalid
+    bytes is a value all the same. A checkpoint that is no number, which keeps DLedger from starting, is none.
 
     As published, a log that begins within a file, since no file had the position of a TRUNCATE, is lost with the
     process: the scan begins at the begin of the file.
@@ -60,6 +63,9 @@ class FileLedgerStore(LedgerStore):
         self.storage = storage
         self.log: SharedLog = SharedLog()
         self._begin_index = NONE
+        #: The position behind the entry that was committed last, in bytes; -1 as long as nothing is. A TRUNCATE leaves
+        #: it. Source: DLedgerMmapFileStore.committedPos.
+        self.committed_pos = -1
         #: The first position behind the write position at which an entry ends that the index names: it may be found
         #: once that is passed.
         self._unreached: int | None = None
@@ -104,7 +110,8 @@ class FileLedgerStore(LedgerStore):
             Its index.
 
         Raises:
-            DiskError: It does not lie there in these files, and by now it is written; or it fits into no file.
+            MispositionedEntryError: It does not lie there in these files, and by now it is written; or it fits into
+                no file.
 
         Source: DLedgerMmapFileStore.appendAsLeader, appendAsFollower.
         """
@@ -116,9 +123,9 @@ class FileLedgerStore(LedgerStore):
             header = self.files.header(entry, index, pos)
             self.files.append_data(header, entry)
             self.files.append_index(header.unit())
-        except DiskError:
+        except DiskError as error:
             self._moved()
-            raise
+            raise MispositionedEntryError(error) from error
         if not self.log:
             self._begin_index = index
         is_read = index >= self._begin_index  # which it is not where the begin of the first file was written over
@@ -149,8 +156,9 @@ class FileLedgerStore(LedgerStore):
 
         Raises:
             IndexError: `index` is negative.
-            DiskError: The entry does not lie at that position in these files, and by now it is written; or no file can
-                have it; or, since an earlier one did not fit, the log begins too near the end of a file for an index.
+            MispositionedEntryError: The entry does not lie at that position in these files, and by now it is written;
+                or no file can have it; or, since an earlier one did not fit, the log begins too near the end of a file
+                for an index.
 
         Source: DLedgerMmapFileStore.truncate.
         """
@@ -162,9 +170,9 @@ class FileLedgerStore(LedgerStore):
         is_held = self.holds(index, entry) and pos in (None, own_pos)
         try:
             self._write_end(index, entry, own_pos if pos is None else pos, is_held=is_held, rolls=pos is None)
-        except DiskError:
+        except DiskError as error:
             self._read_files(len(self.log))
-            raise
+            raise MispositionedEntryError(error) from error
         if not self.config.has(Flaw.TRUNCATED_TAIL):
             self.files.drop_tail()
         if follows and self._is_regular and self.files.begin_index() == self._begin_index:
@@ -241,7 +249,8 @@ class FileLedgerStore(LedgerStore):
             curr_term: The term the node is in.
 
         Raises:
-            DiskError: No index file has its unit, since a TRUNCATE let them begin behind it. The committed index stays.
+            MispositionedEntryError: No index file has its unit, since a TRUNCATE let them begin behind it. What was
+                committed stays.
 
         Source: DLedgerMmapFileStore.updateCommittedIndex, its getEntryPosAndSize.
         """
@@ -249,10 +258,11 @@ class FileLedgerStore(LedgerStore):
         super().update_committed_index(term, new_index, curr_term=curr_term)
         if self.committed_index != before:
             try:
-                self.files.check_unit(self.committed_index)
-            except DiskError:
+                unit = self.files.written_unit(self.committed_index)
+            except DiskError as error:
                 self.committed_index = before
-                raise
+                raise MispositionedEntryError(error) from error
+            self.committed_pos = unit.pos + unit.size
 
     def persist_check_point(self) -> None:
         """Replace the checkpoint file.
@@ -352,7 +362,7 @@ class FileLedgerStore(LedgerStore):
         self.end_term = self.term_at(self.end_index)
         self._force_if_at_once()
         self.check_point = self._check_point_file.load()
-        self.committed_index = NONE
+        self.committed_index, self.committed_pos = NONE, -1
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)
 
     # ---- Reading -------------------------------------------------------------------------------------

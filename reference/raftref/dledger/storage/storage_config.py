@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from raftref.dledger.storage.entry_coder import INDEX_UNIT_SIZE
 
+#: The most bytes of an entry with its header. Source: DLedgerMmapFileStore.localEntryBuffer.
+MAX_ENTRY_SIZE = 4 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class StorageConfig:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from raftref.dledger import state
 from raftref.dledger.choices import Feature
 from raftref.dledger.client_messages import (
     AppendEntryRequest,
+    AppendEntryResponse,
     BatchAppendEntryRequest,
     GetEntriesRequest,
     LeadershipTransferRequest,
     MetadataRequest,
+    Refusal,
     ResponseCode,
 )
-from raftref.dledger.messages import Index
+from raftref.dledger.messages import NO_TERM, ElectionResponse, HeartBeatMessage, Index, Term, VoteMessage
+from raftref.dledger.runtime.replayed_run import replayed
+from raftref.dledger.runtime.settings import Settings
+from raftref.dledger.wire import call_with
+from raftref.dledger.wire_answers import encode_answer
+from raftref.dledger.wire_fields import Version
+from raftref.runtime.driver import PeerReply
 from tests.support.systems.running_dledger import ADDRESSES, DLedgerGroup, entry, handing_over
 from tests.support.systems.running_groups import Answers, ask
 
@@ -89,15 +98,71 @@ def test_a_client_of_a_leader_that_is_deposed_hears_of_it_once_that_node_leads_a
     }
 
 
-def test_a_leader_for_whose_entries_too_many_wait_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "MAX_PENDING_REQUESTS", 2)
-    run = DLedgerGroup(1)
+def test_a_leader_for_whose_entries_too_many_wait_takes_no_more_and_names_its_term() -> None:
+    """Source: DLedgerServer.handleAppend, isPendingFull: more than maxPendingRequestsNum."""
+    run = DLedgerGroup(1, settings=Settings(max_pending_requests_num=2))
     leader, answers = run.elect(), Answers()
     run.group.partition([leader])
     for count in range(5):
         answers.ask(run.group, leader, entry(count))
     run.group.run_until(run.group.now + 0.1)
-    assert [answer.code for _, answer in answers.given] == [ResponseCode.LEADER_PENDING_FULL] * 2
+    full = AppendEntryResponse(Index(-1), -1, Term(1), leader, ResponseCode.LEADER_PENDING_FULL)
+    assert [answer for _, answer in answers.given] == [full] * 2
+    assert list(replayed(run.plan, run.group.steps))
+
+
+def test_no_more_clients_may_wait_than_in_the_spec() -> None:
+    with pytest.raises(ValueError, match="no more than 10000 clients may wait: 10001"):
+        Settings(max_pending_requests_num=10_001)
+
+
+# ---- The places that refusals name ----
+
+
+def test_a_refusal_has_the_leader_and_neither_index_nor_position_nor_term() -> None:
+    """Source: DLedgerServer.handleAppend, its handler of exceptions: copyBaseInfo of a request whose term is -1."""
+    run = DLedgerGroup(1)
+    leader = run.elect()
+
+    def refusal(code: ResponseCode) -> AppendEntryResponse:
+        return AppendEntryResponse(Index(-1), -1, Term(-1), leader, code)
+
+    follower = run.followers[0]
+    assert ask(run.group, follower, entry(1)) == refusal(ResponseCode.NOT_LEADER)
+    assert ask(run.group, leader, AppendEntryRequest(follower, "a")) == refusal(ResponseCode.UNKNOWN_MEMBER)
+    run.driver(leader).on_disk_space(run.group.now, is_full=True)
+    assert ask(run.group, leader, entry(1)) == refusal(ResponseCode.DISK_FULL)
+
+
+def test_a_client_that_waited_too_long_gets_index_and_term_and_no_position() -> None:
+    """Source: DLedgerEntryPusher.checkResponseFuturesTimeout, which sets no pos."""
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    run.group.partition([leader])
+    assert ask(run.group, leader, entry(1), 3.0) == AppendEntryResponse(
+        Index(0), -1, Term(1), leader, ResponseCode.WAIT_QUORUM_ACK_TIMEOUT
+    )
+
+
+def test_a_client_whose_term_is_over_gets_the_index_alone_and_the_new_leader() -> None:
+    """Source: QuorumAckChecker.doWork, TERM_CHANGED, which sets neither term nor pos."""
+    run = DLedgerGroup(1, settings=replace(Settings(), max_wait_ack_time=1000.0))
+    first, answers = run.elect(), Answers()
+    run.group.partition([first])
+    answers.ask(run.group, first, entry(1))
+    run.group.run_until(run.group.now + 16)
+    run.group.heal()
+    run.group.run_until(run.group.now + 8)
+    if run.leader != first:
+        assert ask(run.group, run.leader, handing_over(run, run.leader, first), 3.0).code == ResponseCode.SUCCESS
+    run.group.run_until(run.group.now + 2)
+    assert answers.last() == AppendEntryResponse(Index(0), -1, Term(-1), first, ResponseCode.TERM_CHANGED)
+
+
+def test_the_wire_shows_a_refusal_as_java_does_with_the_term_of_the_request() -> None:
+    call = call_with(AppendEntryRequest("n1", "a"), 7, "g", Version.V0_3)
+    refused = AppendEntryResponse(leader_id="n2", code=ResponseCode.NOT_LEADER)
+    assert encode_answer(refused, call) == encode_answer(Refusal(ResponseCode.NOT_LEADER, "n2"), call)
 
 
 def test_a_leadership_is_handed_over_to_the_peer_that_is_named() -> None:
@@ -131,3 +196,31 @@ def test_a_leadership_is_not_handed_over_to_a_stranger_or_by_a_follower() -> Non
     assert ask(run.group, leader, handing_over(run, leader, "n9")).code == ResponseCode.UNKNOWN_MEMBER
     follower, other = run.followers
     assert ask(run.group, follower, handing_over(run, follower, other)).code == ResponseCode.NOT_LEADER
+
+
+def test_a_command_to_hand_over_in_another_term_is_refused_without_the_term() -> None:
+    """Source: DLedgerServer.handleLeadershipTransfer, whose refusal copies the term of the request."""
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    answer = ask(run.group, leader, LeadershipTransferRequest(leader, leader, run.followers[0], Term(9)))
+    assert answer == Refusal(ResponseCode.INCONSISTENT_TERM, leader)
+
+
+@pytest.mark.parametrize(
+    ("m", "code"),
+    [
+        (HeartBeatMessage("", "n1", NO_TERM), "UNKNOWN_MEMBER"),
+        (HeartBeatMessage("n9", "n1", Term(99)), "UNKNOWN_MEMBER"),
+        (VoteMessage("n9", "n1", Term(99), Term(9), Index(9)), "REJECT_UNKNOWN_LEADER"),
+    ],
+)
+def test_one_who_is_no_member_hears_the_term_and_changes_nothing(m: VoteMessage | HeartBeatMessage, code: str) -> None:
+    """Source: DLedgerLeaderElector.handleHeartBeat, handleVote."""
+    run = DLedgerGroup(1)
+    run.elect()
+    driver = run.driver("n1")
+    term, before = driver.server.member_state.curr_term, driver.server.observe()
+    driver.take_outputs()
+    driver.on_request(run.group.now, "key", m)
+    assert driver.take_outputs() == [PeerReply("key", ElectionResponse(m.type, "n1", m.src, term, code))]
+    assert driver.server.observe() == before

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from raftref.action import NotEnabled
+from raftref.disks.directory_disk import DirectorySpace
 from raftref.dledger.choices import PUBLISHED, Config, Feature
 from raftref.dledger.clients import DISK_FULL
 from raftref.dledger.messages import AppendRequest, Code, Entry, Index, PushType, Request, Response, Term
@@ -233,3 +236,11 @@ def test_a_dispatcher_whose_unanswered_entry_expired_compares_anew() -> None:
     assert group.server("n1").dispatchers["n2"].type is PushType.COMPARE
     group.bring_in_line("n1", "n2")
     assert group.stores[1].log == group.stores[0].log
+
+
+def test_the_space_of_a_folder_is_that_of_its_disk_and_a_missing_folder_is_made(tmp_path: Path) -> None:
+    """Source: DLedgerUtils.getDiskPartitionSpaceUsedPercent."""
+    space = DirectorySpace(tmp_path / "node" / "data")
+    usage = shutil.disk_usage(tmp_path)
+    assert space.used_ratio() == pytest.approx(usage.used / usage.total, abs=0.01)
+    assert abs(space.time_of_day() - datetime.now()) < timedelta(seconds=60)

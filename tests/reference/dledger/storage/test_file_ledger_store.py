@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,18 @@ class TestKill:
         disk.lose_power(names=len(disk.unforced_names), writes=range(2, len(disk.unforced_writes)))
         assert recovered(disk).check_point == 2
         assert recovered(disk).committed_index == 1
+
+    def test_the_committed_position_lies_behind_the_last_entry_that_was_committed(self) -> None:
+        """Source: DLedgerMmapFileStore.updateCommittedIndex, committedPos."""
+        disk = SimulatedDisk()
+        held = store(disk, A1, entry(1, "bbb"), C1)
+        assert held.committed_pos == -1
+        held.update_committed_index(Term(2), Index(1), curr_term=Term(2))
+        assert held.committed_pos == 2 * SIZE + 2
+        held.truncate(Index(0), X2)
+        assert held.committed_pos == 2 * SIZE + 2
+        held.persist_check_point()
+        assert recovered(disk).committed_pos == SIZE
 
     def test_what_truncate_cut_comes_back(self) -> None:
         disk = SimulatedDisk()
@@ -392,6 +405,17 @@ class TestPositions:
         held.append(C1)
         again = recovered(disk)
         assert (again.begin_index, again.log) == (7, held.log)
+
+    def test_an_index_that_no_index_file_has_is_not_committed(self) -> None:
+        """A log that begins with a blank seems to begin at 0. Source: DLedgerMmapFileStore.updateCommittedIndex."""
+        held = store(SimulatedDisk())
+        for pos in (SMALL.mapped_file_size_for_entry_data - 24, SMALL.mapped_file_size_for_entry_data):
+            with contextlib.suppress(DiskError):
+                held.truncate(Index(200), A1, pos)
+        assert (held.begin_index, held.end_index) == (0, 200)
+        with pytest.raises(DiskError, match="no file with the byte 96"):
+            held.update_committed_index(Term(1), Index(3), curr_term=Term(1))
+        assert (held.committed_index, held.committed_pos) == (-1, -1)
 
     def test_a_log_that_begins_within_a_file_is_lost_with_the_process(self) -> None:
         disk = SimulatedDisk()

@@ -7,7 +7,6 @@ that logs have many.
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 import zlib
 from collections import Counter
@@ -21,38 +20,23 @@ from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.storage import DirectoryDisk, DiskError, FileLedgerStore, StorageConfig
 from raftref.dledger.storage.mapped_file_list import MappedFileList
 from tests.support.places import TESTS
+from tests.support.programs import java_programs
+from tests.support.programs.java_programs import NO_MAVEN, OPENED
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(
-        not all(map(shutil.which, ("mvn", "java", "javac"))),
-        reason="no mvn, java or javac: the real store is not asked",
-    ),
+    pytest.mark.skipif(NO_MAVEN is not None, reason=str(NO_MAVEN)),
 ]
 
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>store</groupId><artifactId>calls</artifactId><version>1</version><packaging>pom</packaging><dependencies>
-<dependency><groupId>io.openmessaging.storage</groupId><artifactId>dledger</artifactId><version>0.2.7</version></dependency>
-</dependencies></project>"""
-#: What DLedger 0.2.7 needs of Java 17: to map files, and to delete one.
-OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]
 FOUR_HOURS = 4 * 3600 * 1000
 STORAGE = StorageConfig(mapped_file_size_for_entry_data=300, mapped_file_size_for_entry_index=128)
 
 
 @pytest.fixture(scope="session")
-def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
+def classpath() -> str:
     """The jars, and the compiled calls."""
-    folder = tmp_path_factory.mktemp("dledger")
-    (folder / "pom.xml").write_text(POM)
-    fetch = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"]
-    fetched = subprocess.run(fetch, cwd=folder, capture_output=True, text=True, timeout=300)
-    if fetched.returncode:
-        pytest.skip(f"Maven cannot fetch dledger 0.2.7: {fetched.stdout[-300:]}")
     source = TESTS / "support" / "dledger_store" / "StoreCalls.java"
-    compile_ = ["javac", "-cp", f"{folder / 'jars'}/*", "-d", str(folder / "classes"), str(source)]
-    subprocess.run(compile_, check=True, timeout=120)
-    return f"{folder / 'classes'}:{folder / 'jars'}/*"
+    return java_programs.classpath(["io.openmessaging.storage:dledger:0.2.7"], [source])
 
 
 class JavaStore:
@@ -140,7 +124,7 @@ class PythonStore:
         store = self.store
         read = store.log[max(0, store.begin_index) :]
         entries = "".join(f"{'-' if each is None else f'{each.term}:{each.value}'}," for each in read)
-        ends = (store.begin_index, store.end_index, store.end_term, store.committed_index)
+        ends = (store.begin_index, store.end_index, store.end_term, store.committed_index, store.committed_pos)
         lists = [self.listed(store.files.data, "data"), self.listed(store.files.index, "index")]
         return [*map(str, ends), *lists, entries]
 

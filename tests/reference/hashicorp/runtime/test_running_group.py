@@ -102,10 +102,10 @@ def test_a_vote_that_is_given_and_a_leadership_that_is_lost_count_as_contact_wit
     assert stats.last_contact == 0
 
     leader = run.elect()
-    contact = run.driver(leader)._last_contact
+    contact = run.driver(leader)._follower.last_contact
     run.group.partition([leader])
     run.group.run_until(run.group.now + 1.0)
-    assert run.driver(leader)._last_contact > contact
+    assert run.driver(leader)._follower.last_contact > contact
 
 
 def test_a_paused_leader_follows_the_one_that_was_elected_meanwhile() -> None:
@@ -229,7 +229,7 @@ def test_a_run_of_the_published_library_conforms_and_lets_an_older_snapshot_take
     run.group.run_until(run.group.now + 0.01)
     run.group.partition([slow])
     assert ask(run.group, leader, ApplyRequest("b")).error is None
-    run.driver(leader).settings = replace(run.settings, persist_time=0.0)
+    run.driver(leader).node.settings = replace(run.settings, persist_time=0.0)
     assert ask(run.group, leader, SnapshotRequest()).error is None
     run.group.heal()
     run.group.run_until(run.group.now + 4)

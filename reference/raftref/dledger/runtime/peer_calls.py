@@ -1,0 +1,106 @@
+"""Requests to peers that have no answer yet, and requests of peers that this node has not answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+
+from raftref.dledger.messages import (
+    NONE,
+    BatchRequest,
+    Code,
+    CommitRequest,
+    ElectionResponse,
+    Index,
+    Message,
+    PushType,
+    Request,
+    Response,
+)
+from raftref.dledger.runtime.leader_positions import PositionedPush
+from raftref.dledger.runtime.node_context import NodeContext
+from raftref.dledger.steps import Abandoned, Effects
+from raftref.runtime.driver import PeerCall, PeerReply
+
+
+class PeerCalls:
+    """The calls of one node in both directions, where answers find their requests.
+
+    Source: DLedgerRpcNettyService.
+    """
+
+    def __init__(self, node: NodeContext) -> None:
+        """Begin with none."""
+        self._node = node
+        #: Calls that have no answer yet, by their numbers.
+        self._calls: dict[int, Message] = {}
+        #: The keys of requests that have no answer yet, in their order.
+        self._unanswered: dict[Hashable, deque[Hashable]] = {}
+
+    # ---- Requests of this node -----------------------------------------------------------------------
+
+    def carry_out(self, effects: Effects) -> None:
+        """Send what a step sends, and give up the calls that it gives up."""
+        for m in effects.sent:
+            if isinstance(m, Response | ElectionResponse):
+                self._answer(m)
+            else:
+                self._call(m)
+        if effects.abandoned is not None:
+            self._abandon(effects.abandoned)
+
+    def end(self, number: int) -> Message | None:
+        """Return the call that has ended, by an answer or without one; None where the node has given it up."""
+        return self._calls.pop(number, None)
+
+    def _call(self, m: Message) -> None:
+        number = self._node.next_number()
+        waits = not isinstance(m, CommitRequest)
+        if waits:
+            self._calls[number] = m
+        timeout = self._node.settings.rpc_timeout if waits else None
+        self._node.put(PeerCall(number, m.dst, self._positioned(m), timeout))
+
+    def _positioned(self, m: Message) -> Message | PositionedPush:
+        """Return a request with the headers of the entries that it pushes, if it pushes any."""
+        if not isinstance(m, Request | BatchRequest):
+            return m
+        files = self._node.server.ledger_store.files
+        return PositionedPush(m, tuple(files.header_at(Index(index)) for index in range(m.index, m.last_index + 1)))
+
+    def _abandon(self, abandoned: Abandoned) -> None:
+        given_up = [
+            number
+            for number, m in self._calls.items()
+            if abandoned.peer in (None, m.dst) and abandoned.includes(m.type)
+        ]
+        for number in given_up:
+            del self._calls[number]
+
+    # ---- Requests of peers ---------------------------------------------------------------------------
+
+    def expect_answer(self, key: Hashable, m: Message) -> None:
+        """Let the answer to a request go to the caller with this key."""
+        self._unanswered.setdefault(_question(m), deque()).append(key)
+
+    def confirm_commit(self, key: Hashable, m: CommitRequest) -> None:
+        """Answer a COMMIT. Nobody looks at that, but the caller logs its absence."""
+        node, store = self._node, self._node.server.ledger_store
+        echo = m.type, node.node_id, m.src, m.term, NONE, Code.SUCCESS
+        node.put(PeerReply(key, Response(*echo, store.begin_index, store.end_index)))
+
+    def _answer(self, m: Response | ElectionResponse) -> None:
+        keys = self._unanswered.get(_question_of(m))
+        if keys:
+            self._node.put(PeerReply(keys.popleft(), m))
+            if not keys:
+                del self._unanswered[_question_of(m)]
+
+
+def _question(m: Message) -> Hashable:
+    """Return by what an answer is matched to its request."""
+    return m.src, m.type, getattr(m, "index", None) if isinstance(m.type, PushType) else None
+
+
+def _question_of(m: Response | ElectionResponse) -> Hashable:
+    return m.dst, m.type, m.index if isinstance(m, Response) else None

@@ -1,0 +1,99 @@
+"""A process that dies after it has written a step to its files, and before it has recorded it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from raftref.dledger.choices import Feature
+from raftref.dledger.client_messages import BatchAppendEntryRequest
+from raftref.dledger.runtime.driver import DLedgerDriver
+from raftref.dledger.runtime.replayed_run import replayed
+from raftref.runtime.replay import ReplayError
+from tests.support.systems.running_dledger import DLedgerGroup, entry, leads
+from tests.support.systems.running_groups import clients, disturb, leaders
+
+
+class ProcessDiedError(Exception):
+    """The process is no more."""
+
+
+class DyingDriver(DLedgerDriver):
+    """A driver whose process dies before it records a step, if the step is of the action to die in.
+
+    A vote that is refused writes nothing, and lets it live.
+    """
+
+    dies_in: str | None = None
+    died_at: str | None = None
+
+    def record_step(self, action: str, args: Any, shows: Any) -> None:
+        refuses = action == "HandleVote" and shows["currVoteFor"] != args["m"].src
+        if action == DyingDriver.dies_in and not refuses:
+            DyingDriver.dies_in, DyingDriver.died_at = None, self.node_id
+            raise ProcessDiedError
+        super().record_step(action, args, shows)
+
+
+def run_in_which_a_process_dies(action: str, after: float = 12.0, **given: Any) -> DLedgerGroup:
+    """A run with faults in which a process dies within the first action after a while."""
+    DyingDriver.dies_in = None
+    run = DLedgerGroup(5, driver=DyingDriver, **given)
+    clients(run.group, leads, entry, 0.3)
+    disturb(run.group, 5, 4.0, ("kill", "partition"), 60.0)
+    run.group.run_until(after)
+    DyingDriver.dies_in, DyingDriver.died_at = action, None
+    with pytest.raises(ProcessDiedError):
+        while run.group.now < 60.0:
+            for leader in leaders(run.group, leads):
+                if Feature.BATCHES in given.get("features", ()):
+                    run.group.ask(leader, BatchAppendEntryRequest(leader, ("a", "b")), lambda answer: None)
+            run.group.run_until(run.group.now + 0.5)
+    assert DyingDriver.died_at is not None
+    run.group.kill(DyingDriver.died_at)
+    run.group.start(DyingDriver.died_at)
+    run.group.run_until(run.group.now + 10)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("action", "after"),
+    [
+        ("IncreaseTerm", 0.0),
+        ("HandleOwnVote", 0.0),
+        ("HandleVote", 0.0),
+        ("AppendAsLeader", 12.0),
+        ("HandleDoAppend", 12.0),
+        ("HandleDoTruncate", 0.0),
+        ("PersistCheckPoint", 12.0),
+    ],
+)
+def test_a_step_that_was_written_and_not_recorded_is_found_in_what_the_process_comes_up_with(
+    action: str, after: float
+) -> None:
+    run = run_in_which_a_process_dies(action, after)
+    recorded = sum(step.action == action for step in run.group.steps)
+    taken = sum(event["action"] == action for event in replayed(run.plan, run.group.steps))
+    assert taken == recorded + 1
+
+
+@pytest.mark.parametrize("action", ["AppendInBatch", "HandleDoBatchAppend"])
+def test_so_is_one_of_a_batch(action: str) -> None:
+    run = run_in_which_a_process_dies(action, features={Feature.BATCHES})
+    assert list(replayed(run.plan, run.group.steps))
+
+
+def test_more_than_one_step_without_a_record_is_refused() -> None:
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    for count in (1, 2):
+        run.group.ask(leader, entry(count).__class__(leader, f"v{count}"), lambda answer: None)
+    run.group.run_until(run.group.now + 0.1)
+    run.group.kill(leader)
+    run.group.start(leader)
+    run.group.run_until(run.group.now + 1)
+    lost = ("AppendAsLeader", "PersistCheckPoint")
+    kept = [step for step in run.group.steps if not (step.node == leader and step.action in lost)]
+    with pytest.raises(ReplayError):
+        list(replayed(run.plan, kept))
