@@ -113,7 +113,7 @@ def _subjects(name: str, symmetry: str, folder: Path) -> Iterator[Subject]:
         lines = files.cfg.read_text(encoding="utf-8").splitlines()
         plain = folder / f"{name}.cfg"
         plain.write_text("\n".join(each for each in lines if not each.startswith("SYMMETRY")) + "\n", encoding="utf-8")
-        yield subject._replace(name=f"{name}, no SYMMETRY", files=replace(files, cfg=plain), symmetry=False)
+        yield subject._replace(name=f"{name}, no SYMMETRY", files=replace(files, named_cfg=plain), symmetry=False)
 
 
 def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: int) -> tuple[str | int | None, ...]:

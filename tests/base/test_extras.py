@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -63,6 +64,33 @@ def test_simulating_checking_and_exploring_need_no_extra(tmp_path: Path) -> None
     assert without(every, tmp_path, "model", "--spec", SERVICE, "--engine", "compiled").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("missing", "line"),
+    [
+        (
+            frozenset({"numba"}),
+            "this needs the Python package numba, which is missing; pip install 'lockstep-raft[gpu]'",
+        ),
+        (frozenset[str](), ""),
+    ],
+)
+def test_a_search_on_a_card_without_numba_or_without_a_card_is_refused_in_a_line(
+    missing: frozenset[str], line: str, tmp_path: Path
+) -> None:
+    if not missing and shutil.which("nvidia-smi"):
+        pytest.skip("there may be a card")
+    done = without(missing, tmp_path, "model", "--spec", SERVICE, "--engine", "tables", "--device", "cuda")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith(f"lockstep: --device cuda: {line}")
+
+
+def test_a_device_goes_with_tables_alone(tmp_path: Path) -> None:
+    for words in (("--engine", "compiled", "--spec", SERVICE), ("quorum",)):
+        done = without(frozenset(), tmp_path, "model", *words, "--device", "cuda")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--device go with --spec and --engine tables" in done.stderr
+
+
 def test_another_missing_module_is_no_missing_extra(tmp_path: Path) -> None:
     done = without(frozenset({"msgspec"}), tmp_path, "check", "t.ndjson")
     assert (done.returncode, "pip install" in done.stderr) == (4, False)
@@ -70,6 +98,6 @@ def test_another_missing_module_is_no_missing_extra(tmp_path: Path) -> None:
 
 def test_every_extra_that_a_command_asks_for_is_declared_and_dev_has_all_of_them() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(declared) == {*EXTRAS, "all", "dev"}
+    assert set(declared) == {*EXTRAS, "gpu", "all", "dev"}
     assert declared["all"] == [f"lockstep-raft[{','.join(EXTRAS)}]"]
     assert "lockstep-raft[all]" in declared["dev"]

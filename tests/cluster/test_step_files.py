@@ -13,6 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.step_files import SETTLED, merged_steps
 from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.running_nodes import NodeKind
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import StepFile
 from tests.support.systems.running_dledger import DLedgerGroup, entry
@@ -77,6 +78,23 @@ def test_a_line_that_is_no_step_is_named(tmp_path: Path) -> None:
         list(merged_steps([path], lambda: True))
 
 
+def test_a_step_of_a_process_that_was_stopped_is_waited_for(tmp_path: Path) -> None:
+    (path,) = written(tmp_path, [step(5.0)])
+    late = tmp_path / "n2.steps.ndjson"
+    over, stopped_since = [False], [4.0]
+
+    def ends() -> bool:
+        if stopped_since[0] == 4.0:  # it goes on, and writes what it was about to write
+            file = StepFile(late)
+            file.write(step(4.0, "n2"))
+            file.close()
+            stopped_since[0] = float("inf")
+        return over[0]
+
+    found = merged_steps([path, late], ends, lambda: 10.0, lambda: stopped_since[0])
+    assert [next(found).at, next(found).at] == [4.0, 5.0]
+
+
 def test_a_step_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     (path,) = written(tmp_path, [step(5.0)])
     late = tmp_path / "n2.steps.ndjson"
@@ -94,7 +112,7 @@ def test_a_step_that_comes_too_late_is_refused(tmp_path: Path) -> None:
 def live(folder: Path, steps: list[Any]) -> LiveCheck:
     """The check of a group whose steps are there already."""
     assert DLEDGER.running is not None
-    check = LiveCheck(DLEDGER, DLEDGER.running(), NODES, ((), ()), written(folder, steps), folder / "group.ndjson")
+    check = LiveCheck(DLEDGER, DLEDGER.running(), NODES, NodeKind(), written(folder, steps), folder / "group.ndjson")
     check.start()
     return check
 

@@ -517,8 +517,8 @@ LADDER = [
         "Dispatcher",
         "Append(SubSeq(@, 1, m.index), m.entry)",
         "IF m.index < Len(@) THEN SubSeq(@, 1, m.index + 1) ELSE Append(@, m.entry)",
-        "dispatcher_elections",
-        "CommittedIsStored",
+        "dispatcher_prior_term",
+        "LogMatching",
     ),
     Mutant(
         "dispatcher_commits_past_the_end",
@@ -541,7 +541,7 @@ LADDER = [
         "Dispatcher",
         " /\\ \\A q \\in voters : ~IsBetter(node[q], node[n])",
         "",
-        "dispatcher_elections",
+        "dispatcher_prior_term",
         "LeaderCompleteness",
     ),
     Mutant(

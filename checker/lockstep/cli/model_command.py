@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -77,6 +77,13 @@ if TYPE_CHECKING:
     "with the images of all states.",
 )
 @click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    help="With --engine tables: where states are expanded, on the processor or on a graphics card of NVIDIA, which "
+    "needs the extra `gpu` and finds the same.",
+)
+@click.option(
     "--deadlock/--no-deadlock",
     default=None,
     help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
@@ -96,6 +103,7 @@ def command(
     checkpoint: Path | None,
     memory: float | None,
     confirm: bool,
+    device: Literal["cpu", "cuda"],
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -120,8 +128,9 @@ def command(
     from lockstep.models.search_result import Engine, SpecFiles
     from lockstep.tla.search_options import SearchOptions
 
-    if (checkpoint, memory, confirm) != (None, None, False) and (own is None or engine != "tables"):
-        raise click.UsageError("--checkpoint, --memory and --confirm go with --spec and --engine tables")
+    of_tables = checkpoint, memory, confirm, device
+    if of_tables != (None, None, False, "cpu") and (own is None or engine != "tables"):
+        raise click.UsageError("--checkpoint, --memory, --confirm and --device go with --spec and --engine tables")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
@@ -130,6 +139,7 @@ def command(
             memory_budget=None if memory is None else int(memory * 1e9),
             checkpoint=checkpoint,
             confirm=confirm,
+            device=device,
             on_progress=_report_to_terminal(own.name),
         )
         files = SpecFiles(own, cfg_of(own, cfg), library, jar)

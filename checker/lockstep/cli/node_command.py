@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,10 @@ from lockstep.cli.options import completing
 if TYPE_CHECKING:
     from lockstep.systems.running_nodes import Address, RunningNodes
     from lockstep.systems.system import System
+
+
+#: The largest number that a setting may have.
+MAX_SETTING = 1_000_000
 
 
 def running_words() -> list[str]:
@@ -59,8 +63,35 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
     """Return names that are known; raises a usage error."""
     for name in names:
         if name not in known:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=option)
+            raise click.BadParameter(f"{name!r} is none of {_listed(known)}", param_hint=option)
     return names
+
+
+SETTING = click.option(
+    "--setting", "set_to", multiple=True, help="NAME=NUMBER, another time (in seconds) or bound of a node."
+)
+
+
+def _listed(known: Iterable[str]) -> str:
+    return ", ".join(known) or "those of this system, which has no such choice"
+
+
+def settings(texts: tuple[str, ...], defaults: Mapping[str, float]) -> Mapping[str, float]:
+    """Read `NAME=NUMBER` for settings whose defaults are given; raises a usage error."""
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name not in defaults:
+            raise click.BadParameter(f"{name!r} is none of {_listed(defaults)}", param_hint="--setting")
+        kind, least = ("whole number", 1) if isinstance(defaults[name], int) else ("number", 0)
+        try:
+            value = type(defaults[name])(number)
+        except ValueError:
+            value = -1
+        if not least <= value <= MAX_SETTING:
+            raise click.BadParameter(f"{text!r}: no {kind} from {least} to {MAX_SETTING:,}", param_hint="--setting")
+        found[name] = value
+    return found
 
 
 @click.command()
@@ -87,6 +118,14 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
     show_default=True,
     help="Multiply all times of the node by this.",
 )
+@click.option(
+    "--voter",
+    "voters",
+    multiple=True,
+    help="A member that votes at first (default: all members); others start with nothing, and wait for a leader.",
+)
+@click.option("--without", multiple=True, help="A feature that the node lacks; may be given several times.")
+@SETTING
 def command(
     name: str,
     peers: str,
@@ -97,6 +136,9 @@ def command(
     flaws: tuple[str, ...],
     features: tuple[str, ...],
     time_scale: float,
+    voters: tuple[str, ...],
+    without: tuple[str, ...],
+    set_to: tuple[str, ...],
 ) -> int:
     """Run a node of the reference on sockets and files, in a group with nodes like it or with real ones.
 
@@ -110,20 +152,26 @@ def command(
     Exit codes: 0 stopped; 2 wrong usage; 3 its address is taken; 4 an internal error.
     """
     from lockstep.cluster.node_process import run_node
-    from lockstep.systems.running_nodes import NodeOptions
+    from lockstep.systems.running_nodes import NodeKind, NodeOptions
 
     _, running = running_system(spec)
     members = addresses(peers)
     if name not in members:
         raise click.BadParameter(f"{name} is none of the members: {', '.join(members)}", param_hint="NAME")
+    kind = NodeKind(
+        chosen(features, running.features, "--feature"),
+        chosen(flaws, running.flaws, "--flaw"),
+        settings(set_to, running.settings),
+    )
     options = NodeOptions(
         name,
         group,
         members,
         folder,
-        chosen(features, running.features, "--feature"),
-        chosen(flaws, running.flaws, "--flaw"),
+        kind,
         time_scale,
+        chosen(voters, tuple(members) if running.has_spares else (), "--voter"),
+        chosen(without, running.removable, "--without"),
     )
     run_node(running, options, record, lambda line: click.echo(line))
     return 0

@@ -13,9 +13,11 @@ from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
+from lockstep.cluster.step_files import merged_steps
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, RunningNodes
+from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes
 from lockstep.systems.system import System
+from raftref.runtime.driver import NodeStep
 
 #: The commands, each with what it does.
 COMMANDS: Mapping[str, str] = {
@@ -42,12 +44,11 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """A group as it is started: the number of its nodes, its folder, its features and flaws, the scale of its times."""
+    """A group as it is started: the number of its nodes, their kind, its folder, the scale of its times."""
 
     nodes: int
     folder: Path
-    features: tuple[str, ...]
-    flaws: tuple[str, ...]
+    kind: NodeKind
     time_scale: float
 
 
@@ -69,27 +70,44 @@ class GroupSession:
             raise GaveUpError(f"{folder} is not empty; name another folder with -o")
         self.trace = folder / "group.trace.ndjson"
         self._steps = {node: folder / f"{node}.steps.ndjson" for node in self.nodes}
-        chosen = (options.features, options.flaws)
-        self.check = LiveCheck(system, running, self.nodes, chosen, list(self._steps.values()), self.trace)
+        self.check = LiveCheck(system, running, self.nodes, options.kind, list(self._steps.values()), self.trace)
         self._spec = system.spec
         self._addresses: dict[str, Address] = dict(zip(self.nodes, free_addresses(options.nodes), strict=True))
 
     async def run(self, commands: AsyncIterator[str]) -> TraceVerdict:
         """Run the group until the commands are over, and return the verdict on what it did."""
+
+        async def take(links: Links, group: NodeProcesses) -> None:
+            prompt = _Prompt(self, links, group)
+            async for line in commands:
+                if not await prompt.take(line):
+                    return
+
+        return await self.run_with(take)
+
+    async def run_with(
+        self, work: Callable[[Links, NodeProcesses], Awaitable[None]], *, live: bool = True
+    ) -> TraceVerdict:
+        """Run the group until some work with its links and processes is done; return the verdict on what it did.
+
+        Arguments: `work`; `live`, whether the check begins with the group. One that begins after it waits for nobody: a
+        process that is stopped may write a step of long ago once it goes on.
+        """
         links = Links(self._addresses)
         await links.open()
         try:
             with NodeProcesses({node: self._words(node, links) for node in self.nodes}, self._options.folder) as group:
+                self.check.stopped_since = group.stopped_since
                 for node in self.nodes:
                     group.start(node)
-                self.check.start()
-                prompt = _Prompt(self, links, group)
-                async for line in commands:
-                    if not await prompt.take(line):
-                        break
+                if live:
+                    self.check.start()
+                await work(links, group)
                 died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
+        if not live:
+            self.check.start()
         self._say(f"checking: {self.check.checked:,} of {self.check.events:,} events so far")
         verdict = await asyncio.to_thread(self.check.finish)
         if died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
@@ -101,14 +119,25 @@ class GroupSession:
         peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in links.seen_from(node).items())
         words = [node, peers, "--system", self._spec, "--dir", str(options.folder / node), "--group", "lockstep"]
         words += ["--record", str(self._steps[node]), "--time-scale", str(options.time_scale)]
-        words += [word for flaw in options.flaws for word in ("--flaw", flaw)]
-        return words + [word for feature in options.features for word in ("--feature", feature)]
+        kind = options.kind
+        words += [word for flaw in kind.flaws for word in ("--flaw", flaw)]
+        words += [word for feature in kind.features for word in ("--feature", feature)]
+        return words + [word for name, value in kind.settings.items() for word in ("--setting", f"{name}={value}")]
 
     # ---- What commands need --------------------------------------------------------------------------
 
     def client(self) -> GroupClient:
         """Return a client that reaches the nodes where they listen, whatever links are cut."""
         return self._running.client("lockstep", self._addresses)
+
+    def steps(self) -> list[NodeStep]:
+        """Return the steps that all nodes have taken, in their order, once none of them runs."""
+        return list(merged_steps(list(self._steps.values()), lambda: True))
+
+    @property
+    def addresses(self) -> Mapping[str, Address]:
+        """Where each node listens."""
+        return self._addresses
 
     def status(self, group: NodeProcesses) -> list[str]:
         """Return a line about each node."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import IO
 
 from lockstep.cluster.step_files import merged_steps
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
-from lockstep.systems.running_nodes import RunningNodes
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
 from lockstep.systems.trace_specs import compiled, reference_header
@@ -28,21 +29,23 @@ class LiveCheck:
         system: System,
         running: RunningNodes,
         nodes: Sequence[str],
-        chosen: tuple[tuple[str, ...], tuple[str, ...]],
+        kind: NodeKind,
         steps: Sequence[Path],
         trace: Path,
     ) -> None:
         """Prepare the check of a group.
 
-        Arguments: `system` and `running`, what the nodes are; `nodes`, their names; `chosen`, their features and flaws;
+        Arguments: `system` and `running`, what the nodes are; `nodes`, their names; `kind`, theirs;
         `steps`, the files in which they record; `trace`, the file for the trace of the group.
         """
         self._system, self._running, self._steps, self._path = system, running, steps, trace
-        self._plan = running.plan(len(nodes), *chosen)
+        self._plan = running.plan(len(nodes), kind)
         self._header = reference_header(system, self._plan, "lockstep cluster", f"{len(nodes)} nodes that ran")
         self.events = self.checked = 0
         self.last: dict[str, NodeStep] = {}
         self.verdict: TraceVerdict | None = None
+        #: Since when a process is stopped, for whoever runs the processes to set.
+        self.stopped_since: Callable[[], float] = lambda: inf
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="check", daemon=True)
 
@@ -87,6 +90,6 @@ class LiveCheck:
             yield event_of(event)
 
     def _watched(self) -> Iterator[NodeStep]:
-        for step in merged_steps(self._steps, self._over.is_set):
+        for step in merged_steps(self._steps, self._over.is_set, stopped_since=lambda: self.stopped_since()):
             self.last[step.node] = step
             yield step

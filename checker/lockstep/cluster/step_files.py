@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -48,18 +49,22 @@ class _Tail:
 
 
 def merged_steps(
-    paths: Sequence[Path], is_over: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+    paths: Sequence[Path],
+    is_over: Callable[[], bool],
+    clock: Callable[[], float] = time.monotonic,
+    stopped_since: Callable[[], float] = lambda: inf,
 ) -> Iterator[NodeStep]:
     """Yield the steps of all files in the order of time, those of a file in its own.
 
     Arguments: `paths`; `is_over`, whether no more steps are written: then all that is left is yielded, and the sequence
-    ends; `clock`, the clock of the steps. Raises BadInputError where a line is no step, or one came too late.
+    ends; `clock`, the clock of the steps; `stopped_since`, since when a process is stopped that may still write a step
+    of that time. Raises BadInputError where a line is no step, or one came too late.
     """
     tails = [_Tail(path) for path in paths]
     waiting: list[tuple[float, int, int, NodeStep]] = []
     count, last = 0, float("-inf")
     while True:
-        over, horizon = is_over(), clock() - SETTLED
+        over, horizon = is_over(), min(clock(), stopped_since()) - SETTLED
         for number, tail in enumerate(tails):
             for step in tail.read():
                 count += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 #: Distinct states that a search finds one by one before it goes on by tables; measured in docs/measured/engines.md.
 STATES_BEFORE_TABLES = 500
@@ -47,6 +47,9 @@ class SearchOptions:
         confirm: whether a search by tables is made again in other ways until its counts are confirmed.
         count_orbits: whether a search by tables counts the images of all states under SYMMETRY.
         fingerprint_seed: chooses the function that makes fingerprints of states for tables.
+        device: where a search by tables expands states: on the processor, or on a graphics card of NVIDIA.
+        device_states: the most states that a card expands at once, where it is to be fewer than usual.
+        device_memory: the most bytes of a card's memory that may be used (default: nine tenths of what is free).
     """
 
     check_deadlock: bool | None = None
@@ -60,6 +63,9 @@ class SearchOptions:
     confirm: bool = False
     count_orbits: bool = False
     fingerprint_seed: int = 0
+    device: Literal["cpu", "cuda"] = "cpu"
+    device_states: int | None = None
+    device_memory: int | None = None
     tlc_workers: int = 1
 
 

@@ -28,6 +28,8 @@ class DirectoryDisk:
         """
         self._root = root
         self._forces_names = forces_names
+        #: Folders whose names were forced, and are as they were then. None is known when a process comes up.
+        self._settled: set[Path] = set()
 
     def names(self, folder: FileName) -> list[FileName]:
         """Return the names of the files in a folder, in their order."""
@@ -71,18 +73,29 @@ class DirectoryDisk:
         with path.open("r+b") as file:
             os.fsync(file.fileno())
         if self._forces_names:
-            for folder in path.parents:
-                _force_folder(folder)
-                if folder == self._root.parent:
-                    break
+            for folder in self._folders(path):
+                if folder not in self._settled:
+                    _force_folder(folder)
+                    self._settled.add(folder)
+
+    def _folders(self, path: Path) -> list[Path]:
+        """Return the folders that have the name of a file, or of a folder that it is in, up to the root's own name."""
+        parents = path.parents
+        return list(parents[: parents.index(self._root.parent) + 1])
+
+    def _names_change(self, path: Path) -> None:
+        self._settled.difference_update(self._folders(path))
 
     def delete(self, name: FileName) -> None:
         """Remove a file, if there is one."""
+        self._names_change(self._root / name)
         (self._root / name).unlink(missing_ok=True)
 
     def rename(self, name: FileName, new_name: FileName) -> None:
         """Give a file another name; raises FileNotFoundError without one."""
         target = self._root / new_name
+        for path in (self._root / name, target):
+            self._names_change(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         (self._root / name).replace(target)
 
@@ -92,6 +105,7 @@ class DirectoryDisk:
         try:
             return path.open("r+b")
         except FileNotFoundError:
+            self._names_change(path)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
             return path.open("r+b")

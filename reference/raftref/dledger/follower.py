@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 from raftref.action import action
@@ -244,9 +243,15 @@ class EntryHandler(Node):
 
     def _stored(self, m: Request | BatchRequest) -> Effects:
         """Take over the committed index and answer with SUCCESS, whether or not the store can commit up to there."""
-        with suppress(EntryRefusedError):
-            self.learn_committed(m.term, m.commit_index)
+        self._learn_if_possible(m)
         return self._answer(m, Code.SUCCESS)
+
+    def _learn_if_possible(self, m: PushRequest) -> None:
+        """Take over the committed index of a request, unless the files have no unit for it."""
+        try:
+            self.learn_committed(m.term, m.commit_index)
+        except EntryRefusedError:
+            return
 
     def _confirms(self, m: AppendRequest) -> bool:
         """Return whether the log holds all entries of an APPEND; repaired, only those of its leader are confirmed."""
@@ -299,6 +304,5 @@ class EntryHandler(Node):
         """
         self._take(m)
         if self._obeys(m):
-            with suppress(EntryRefusedError):
-                self.learn_committed(m.term, m.commit_index)
+            self._learn_if_possible(m)
         return NO_EFFECTS

@@ -11,7 +11,7 @@ part is on the disk and the step is recorded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -130,6 +130,11 @@ class Driver(ABC):
         self._outputs: list[Output] = []
         self._call_count = 0
 
+    @property
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Whether the node runs. One that has gone down by itself does nothing until its process is started again."""
+
     # ---- Events --------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -151,6 +156,15 @@ class Driver(ABC):
     @abstractmethod
     def on_client(self, now: Seconds, key: Hashable, request: Any) -> None:
         """Take a client's request, whose answer carries `key`."""
+
+    def on_clients(self, now: Seconds, requests: Iterable[tuple[Hashable, Any]]) -> None:
+        """Take requests of clients that came together, each with the key of its answer."""
+        for key, request in requests:
+            self.on_client(now, key, request)
+
+    @abstractmethod
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Hear that the disk is full from now on, or has space again; a disk that was never heard of has space."""
 
     @abstractmethod
     def on_time(self, now: Seconds) -> None:

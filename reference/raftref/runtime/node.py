@@ -79,6 +79,8 @@ class RunningNode:
         self.transport = transport
         self.log = log
         self._tasks: set[asyncio.Task[None]] = set()
+        #: Requests of clients that wait to be handed over together, with the futures of their answers.
+        self._asked: list[tuple[asyncio.Future[Any], Any]] = []
         self._wake: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
 
@@ -93,6 +95,7 @@ class RunningNode:
 
     async def stop(self) -> None:
         """Stop, as a process that dies does: nothing is written any more."""
+        self._asked = []
         if self._wake is not None:
             self._wake.cancel()
         if self._server is not None:
@@ -125,10 +128,19 @@ class RunningNode:
         return answer.result() if answer.done() else None
 
     async def ask(self, request: Any) -> Any:
-        """Hand over a client's request, and return the answer."""
-        answer = asyncio.get_running_loop().create_future()
-        self._drive(lambda now: self.driver.on_client(now, answer, request))
+        """Hand over a client's request, with those that come at the same moment, and return the answer."""
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()
+        if not self._asked:
+            loop.call_soon(self._drive_clients)
+        self._asked.append((answer, request))
         return await answer
+
+    def _drive_clients(self) -> None:
+        """Hand over what clients have asked for together, so that a driver may store it in one write."""
+        asked, self._asked = self._asked, []
+        if asked:
+            self._drive(lambda now: self.driver.on_clients(now, asked))
 
     def _drive(self, event: Callable[[float], None]) -> None:
         loop = asyncio.get_running_loop()

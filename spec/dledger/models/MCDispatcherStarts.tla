@@ -97,15 +97,15 @@ LateAnswerNext ==
     /\ MCNext /\ TalksWith(n2) /\ node'[n1].log = node[n1].log
     /\ \A n \in {n3, n4, n5} : node'[n] = node[n]
 
-\* n1 leads term 3, and n2 follows it: both hold an entry of term 1.  n3 has another one, of term 2.  Only n1
-\* appends.
+\* n1 leads term 3, and n2 follows it: both hold an entry of term 1, n1 has one of its own behind it.  n3 has
+\* another one, of term 2.  n2 does not lead.
 PriorTerm ==
-    LET old == <<Entry(1)>>
-    IN  /\ node = (n1 :> State(n1, "LEADER", 3, old, -1) @@ n2 :> State(n2, "FOLLOWER", 3, old, -1)
-                   @@ n3 :> State(n3, "FOLLOWER", 2, <<Entry(2)>>, -1))
-        /\ messages = {} /\ committed = {}
+    /\ node = (n1 :> State(n1, "LEADER", 3, <<Entry(1), Entry(3)>>, -1)
+               @@ n2 :> State(n2, "FOLLOWER", 3, <<Entry(1)>>, -1)
+               @@ n3 :> State(n3, "FOLLOWER", 2, <<Entry(2)>>, -1))
+    /\ messages = {} /\ committed = {}
 
-PriorTermNext == MCNext /\ TalksWith(n2) /\ \A n \in {n2, n3} : Leads(n) => node'[n].log = node[n].log
+PriorTermNext == MCNext /\ TalksWith(n2) /\ node'[n2].role = "FOLLOWER"
 
 \* PROP CommittedEntriesStayProp: no step removes a committed entry from a log that holds it.  Violated.
 CommittedEntriesStayProp ==

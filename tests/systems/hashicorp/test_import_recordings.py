@@ -229,6 +229,20 @@ def _without(lines: Lines, kind: str, name: str) -> None:
     del [each for each in lines if each["kind"] == kind][-1][name]
 
 
+def _first_voters(lines: Lines, voters: str) -> None:
+    start = next(each for each in lines if each["kind"] == "start")
+    start["persisted"]["log"] = [{"i": 1, "t": 1, "type": "Configuration", "v": voters}]
+
+
+def _reconfigured(lines: Lines, voters: str) -> dict[str, Any]:
+    """Let the last entry that a leader stores for a client be a configuration, and return its line."""
+    line = [each for each in lines if each.get("by") == "dispatchLogs<leaderLoop"][-1]
+    entry = line["entries"][0]
+    line |= {"by": "dispatchLogs<appendConfigurationEntry"}
+    line["entries"] = [{"i": entry["i"], "t": entry["t"], "type": "Configuration", "v": voters}]
+    return line
+
+
 BAD: dict[str, tuple[Callable[[Lines], Any], str]] = {
     "another schema": (lambda ls: _set(ls, "header", "schema", "hcraft-capture-2"), "r:1: field `schema`: "),
     "another version": (lambda ls: _set(ls, "header", "library_version", "v1.6.0"), "r:1: field `library_version`: "),
@@ -246,6 +260,12 @@ BAD: dict[str, tuple[Callable[[Lines], Any], str]] = {
     "a gap": (lambda ls: ls.pop(-3), "field `seq`: "),
     "no end": (lambda ls: ls.pop(), "it has no end line"),
     "a wrong count": (lambda ls: _set(ls, "end", "events", 3), "field `events`: the end line counts 3, "),
+    "a change of nothing": (lambda ls: _reconfigured(ls, "n1,n2,n3"), "field `entries`: 'n1,n2,n3' adds no voter to"),
+    "two changes at once": (lambda ls: _reconfigured(ls, "n1"), "removes none from, n1,n2,n3"),
+    "other first voters": (
+        lambda ls: _first_voters(ls, "n2,n3"),
+        "field `persisted.log`: n2,n3 are not the first servers of the header",
+    ),
     "another time": (lambda ls: _set(ls, "final", "t_ms", 0.0), "field `t_ms`: "),
 }
 
@@ -258,6 +278,14 @@ def test_a_file_that_is_no_recording_is_refused_with_line_and_field(name: str) -
     with pytest.raises(TraceError, match=r"^r:\d+: ") as error:
         imported(lines)
     assert said in str(error.value)
+
+
+def test_a_configuration_that_a_leader_stores_is_a_change_of_one_server() -> None:
+    """Source: appendConfigurationEntry, which stores the entry by dispatchLogs."""
+    lines = quiet()
+    line = _reconfigured(lines, "n1,n2")
+    (change,) = [event for event in imported(lines).events if event.action == "AppendConfigurationEntry"]
+    assert (change.node, change.args["command"], change.args["server"]) == (line["node"], "RemoveServer", "n3")
 
 
 def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from lockstep.systems.hashicorp.recorded_calls import Calls, Tree, request
-from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_leaders import Leaders, latest_voters
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
 from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, StateLine
 from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead
@@ -69,10 +69,11 @@ class Elections:
         first = next(iter(lines.values()), None)
         if first is None:
             return None
-        voters = fields(fields(self.replay.server(node)["configurations"])["latest"])["voters"]
-        peers = sorted(peer for peer in voters if peer != node)
-        lines = {peer: lines.get(peer, first) for peer in peers}
+        lines = {peer: lines.get(peer, first) for peer in self._other_voters(node)}
         return tuple({**request(node, peer, line.msg, line.body), "awaited": True} for peer, line in lines.items())
+
+    def _other_voters(self, node: str) -> list[str]:
+        return sorted(voter for voter in latest_voters(self.replay, node) if voter != node)
 
     def is_asked(self, line: Send) -> bool:
         """Return whether a request is of a round that has begun."""
@@ -100,7 +101,7 @@ class Elections:
             server.write(part)
         term = int(line.value)
         lines = self.lookahead.votes.get((line.life, term), {})
-        others = sorted(p for p in self.servers if p != node)
+        others = self._other_voters(node)
         if failed is None and len(parts) == 3:
             sent, outcome, asked = self._requests(node, lines), DONE, others
         else:

@@ -234,7 +234,14 @@ class Leaders:
             self._build_earlier(node, partial(_knows_less, to))
             self._find_committed(node, to)
             self.build_before_step(node, "ProcessLogs", {})
-            self.replay.take(node, "ProcessLogs", shows={"commitIndex": to}, hidden=True)
+            # A leader that commits its own removal goes down in this step, and with it the index.
+            shows = None if self._goes_down(node) else {"commitIndex": to}
+            self.replay.take(node, "ProcessLogs", shows=shows, hidden=True)
+
+    def _goes_down(self, node: str) -> bool:
+        """Return whether a leader goes down as it commits what was found committed."""
+        after = self.replay.trial(node, "ProcessLogs", {})
+        return after is not None and self.replay.server(node, after)["role"] == "Shutdown"
 
     def _find_committed(self, node: str, index: int) -> None:
         """Act on answers until the entries up to an index are committed, starting with those for the fewest entries.
@@ -292,6 +299,26 @@ class Leaders:
         self.servers[line.node].write(line)
         logs = [{"type": each.type, "value": each.v} for each in line.entries]
         self.replay.take(line.node, "DispatchLogs", {"logs": logs, "outcome": DONE}, entries_shown(line), ())
+
+    def reconfigure(self, line: StoreLogs) -> None:
+        """A leader stores another configuration: it adds a voter, or removes one.
+
+        Raises ValueError where the entry differs from the configuration before it in none or several voters.
+        """
+        node = line.node
+        before, after = latest_voters(self.replay, node), set(filter(None, (line.entries[0].v or "").split(",")))
+        changed = before ^ after
+        if len(line.entries) != 1 or len(changed) != 1:
+            raise ValueError(
+                f"{line.entries[0].v!r} adds no voter to, and removes none from, {','.join(sorted(before))}"
+            )
+        command = "AddVoter" if changed <= after else "RemoveServer"
+        self._hand_over_if_asked(node)
+        self.end_transfer(node)
+        self.servers[node].write(line)
+        args: Tree = {"command": command, "server": changed.pop(), "outcome": DONE}
+        self.build_before_step(node, "AppendConfigurationEntry", args)
+        self.replay.take(node, "AppendConfigurationEntry", args, entries_shown(line), ())
 
     def step_down(self, node: str) -> None:
         """A leader has learnt of a higher term from an answer, and follows.
@@ -422,6 +449,11 @@ def entries_shown(line: StoreLogs) -> Tree:
         "lastLog": {"index": last.i, "term": last.t},
         "log": {str(each.i): entry(each) for each in line.entries},
     }
+
+
+def latest_voters(replay: RecordingReplay, node: str) -> set[str]:
+    """Return the voters of a server's latest configuration."""
+    return set(fields(fields(replay.server(node)["configurations"])["latest"])["voters"])
 
 
 def last_index(replay: RecordingReplay, node: str) -> int:

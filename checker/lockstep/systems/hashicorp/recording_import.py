@@ -59,14 +59,30 @@ def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Import
 def _imported(
     header: s.RecordingHeader, lines: list[RecordingLine], source: str, compile_: Compile, say: Say
 ) -> Imported:
-    trace_of = trace_header(header)
+    trace_of = trace_header(header, _first_voters(header, lines, source))
     reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
 
 
-def trace_header(header: s.RecordingHeader) -> trace.Header:
-    """Return the header of the trace of a recording.
+def _first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: str) -> int:
+    """Return how many servers, the first of the header, vote in the first configuration that one of them starts with.
+
+    Raises TraceError where others vote.
+    """
+    for line in lines:
+        first = line.persisted.log[0] if isinstance(line, s.StartLine) and line.persisted.log else None
+        if first is not None and first.type == "Configuration" and first.i == 1:
+            voters = sorted(filter(None, (first.v or "").split(",")))
+            if voters != sorted(header.nodes[: len(voters)]):
+                problem = f"field `persisted.log`: {','.join(voters)} are not the first servers of the header"
+                raise TraceError(source, line.number, problem)
+            return len(voters)
+    return len(header.nodes)
+
+
+def trace_header(header: s.RecordingHeader, voters: int | None = None) -> trace.Header:
+    """Return the header of the trace of a recording; the first `voters` of its servers vote at first, by default all.
 
     The flaws are those of v1.7.3, but for one: the recorder's transport has no way round the main loop for heartbeats.
     """
@@ -76,6 +92,8 @@ def trace_header(header: s.RecordingHeader) -> trace.Header:
         str(Feature.PRE_VOTE): header.prevote,
         str(Flaw.HEARTBEAT_RACE): "repaired",
     }
+    if voters not in (None, len(header.nodes)):
+        constants["Voters"] = voters
     return trace.Header(
         format=trace.FORMAT,
         system="hashicorp/raft",
@@ -237,6 +255,11 @@ class Reader:
             self._part(line)
         elif line.by == "dispatchLogs<leaderLoop":
             self.leaders.dispatch(line)
+        elif line.by == "dispatchLogs<appendConfigurationEntry":
+            try:
+                self.leaders.reconfigure(line)
+            except ValueError as error:
+                raise self._problem(line, "entries", str(error)) from error
         elif line.function == "BootstrapCluster":
             self.servers[line.node].write(line)
             self._part(line)

@@ -143,9 +143,9 @@ class RecordingReplay:
 
     # ---- The spec's state ----
 
-    def server(self, node: str) -> Mapping[str, Any]:
-        """Return the record of a server."""
-        return fields(fields(self.state["node"])[node])
+    def server(self, node: str, state: State | None = None) -> Mapping[str, Any]:
+        """Return the record of a server in a state, by default the present one."""
+        return fields(fields((state or self.state)["node"])[node])
 
     def runner(self, node: str, peer: str) -> Mapping[str, Any]:
         """Return the routines of a leader for a peer."""

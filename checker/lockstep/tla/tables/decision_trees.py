@@ -28,6 +28,7 @@ Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 #: The column of a root that branches on a number that comes with each row: of arguments, or of a step's writes.
 AUX = 1 << 24
 
+#: What a node asks for that is a leaf, or is not evaluated yet.
 _LEAF, _OPEN = -1, -2
 _FIRST = 1 << 10
 
@@ -90,6 +91,16 @@ class Trees:
         """The size of the arrays, and roughly of the lists beside them."""
         arrays = (self._column, self._result, self._start, self._capacity, self._branch)
         return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
+
+    def nodes(self) -> npt.NDArray[np.int32]:
+        """Return a row for each node: what it asks for, its branches, where they begin, the result of a leaf."""
+        count = len(self._parent)
+        columns = self._column, self._capacity, self._start, self._result
+        return np.stack([each[:count].astype(np.int32) for each in columns], axis=1)
+
+    def branches(self) -> npt.NDArray[np.int32]:
+        """Return the branches of all nodes: the node below for each value, and at the end of a node's, -1."""
+        return self._branch[: self._end]
 
     def tree(self, evaluate: Evaluate, *, on_aux: bool = False) -> Tree:
         """Make a tree; with `on_aux` its root branches on the number that comes with each row."""

@@ -110,24 +110,29 @@ class Expanded:
 
 
 class Expander:
-    """The tables of a specification, and the expansion of states by them."""
+    """The tables of a specification, and the expansion of states by them.
+
+    Attributes:
+        view: the tree of the VIEW, if there is one; its results are numbers of `views`.
+        is_constrained: whether there are constraints.
+    """
 
     def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction) -> None:
-        self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
+        self.layout, self.trees, self.check_deadlock = layout, Trees(), check_deadlock
         trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
-        self._hashing, self._evaluator = Fingerprints(layout, state_equivalence(spec).images, function), evaluator
-        self._views, self._view = ViewFingerprints(function), None
+        self.hashing, self.evaluator = Fingerprints(layout, state_equivalence(spec).images, function), evaluator
+        self.views, self.view = ViewFingerprints(function), None
         if spec.view is not None:
-            self._view = trees.tree(evaluator.numbered(_view(module, spec.view), self._views.number))
+            self.view = trees.tree(evaluator.numbered(_view(module, spec.view), self.views.number))
         self.groups = SuccessorGroups(module["META"]["stages"], module, evaluator, trees)
-        self._invariants = StatePredicates(evaluator, trees, invariants(module))
-        self._step_properties = StepPredicates(evaluator, trees, step_properties(module))
+        self.invariants = StatePredicates(evaluator, trees, invariants(module))
+        self.step_properties = StepPredicates(evaluator, trees, step_properties(module))
         of_states, of_steps = constraints(module)
-        self._constraints = StatePredicates(evaluator, trees, of_states)
-        self._action_constraints = StepPredicates(evaluator, trees, of_steps)
-        self._is_constrained = bool(of_states or of_steps)
+        self.constraints = StatePredicates(evaluator, trees, of_states)
+        self.action_constraints = StepPredicates(evaluator, trees, of_steps)
+        self.is_constrained = bool(of_states or of_steps)
         self._expanded, self._evaluate_again_at = 0, _EVALUATE_AGAIN_AT
-        self._added: Hashes = np.zeros((0, self._hashing.image_count), np.uint64)
+        self._added: Hashes = np.zeros((0, self.hashing.image_count), np.uint64)
         definitions = DefinitionColumns(layout, evaluator.current, evaluator.open_definition, evaluator.try_formula)
         definitions.install(module)
 
@@ -138,9 +143,9 @@ class Expander:
 
     def literal_evaluations(self, distinct: int, generated: int) -> int:
         """Return the number of evaluations that a search state by state needs for as many states."""
-        of_states = self.groups.count + len(self._invariants)
-        of_steps = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
-        return distinct * of_states + generated * (of_steps + (self._view is not None))
+        of_states = self.groups.count + len(self.invariants)
+        of_steps = len(self.step_properties) + len(self.constraints) + len(self.action_constraints)
+        return distinct * of_states + generated * (of_steps + (self.view is not None))
 
     def begin(self, rows: Rows) -> Level:
         """Make a level of states that were not looked up before, and in which nothing is wrong.
@@ -150,7 +155,7 @@ class Expander:
             AssertionError: if something seems to be elsewhere.
         """
         full, deep = padded(rows, self.layout.width), self.too_deep
-        if (self._invariants.verdicts(full) != 1).any():
+        if (self.invariants.verdicts(full) != 1).any():
             if self.too_deep > deep:
                 raise UnsuitedError(TOO_DEEP)
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
@@ -161,12 +166,12 @@ class Expander:
     @property
     def too_deep(self) -> int:
         """The number of evaluations that went deeper than Python goes."""
-        return self._evaluator.too_deep
+        return self.evaluator.too_deep
 
     @property
     def images(self) -> int:
         """The number of images of a state, itself among them."""
-        return self._hashing.image_count
+        return self.hashing.image_count
 
     def fingerprints(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states."""
@@ -178,8 +183,8 @@ class Expander:
         Raises:
             UnsuitedError: if the VIEW has no value in one, in which it has one for the literal search.
         """
-        if self._view is None:
-            return self._hashing.of_rows(rows)
+        if self.view is None:
+            return self.hashing.of_rows(rows)
         hashes, failed = self._view_fingerprints(padded(rows, self.layout.width), np.arange(len(rows)))
         if len(failed):
             raise UnsuitedError(TOO_DEEP)
@@ -193,26 +198,26 @@ class Expander:
             self.trees.evaluate_again(StateRows(level.full, np.array([len(level.full) - 1])).lookup(0))
         self._look_up(level)
         generated = self.groups.generate(level.full, level.results)
-        self._hashing.add_values()
+        self.hashing.add_values()
         level.full = self.layout.wide(level.full)
-        patterns = self._evaluator.steps.pattern.array.take(generated.steps)
-        verdicts = self._step_properties.verdicts(level.full, generated.rows, generated.steps, patterns)
+        patterns = self.evaluator.steps.pattern.array.take(generated.steps)
+        verdicts = self.step_properties.verdicts(level.full, generated.rows, generated.steps, patterns)
         wrong = [generated.failing, generated.rows[verdicts != 1]]
         outside, after = np.zeros(len(generated.rows), np.bool_), None
-        if self._is_constrained or self._view is not None:
+        if self.is_constrained or self.view is not None:
             after = self._after(level.full, generated.rows, generated.steps, patterns)
-        if self._is_constrained and after is not None:
+        if self.is_constrained and after is not None:
             outside, broken = self._constrained(level, generated, after, patterns)
             wrong.append(broken)
-        if self._view is None or after is None:
+        if self.view is None or after is None:
             hashes = self._fingerprints_after(level, generated, patterns)
         else:
             hashes, failed = self._view_fingerprints(after, np.flatnonzero(~outside))
             wrong.append(generated.rows[failed])
         if after is not None and outside.any():
             excluded = np.flatnonzero(outside)
-            wrong.append(generated.rows[excluded[self._invariants.verdicts(after[excluded]) != 1]])
-        if self._check_deadlock:
+            wrong.append(generated.rows[excluded[self.invariants.verdicts(after[excluded]) != 1]])
+        if self.check_deadlock:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
@@ -230,45 +235,45 @@ class Expander:
             rows = expanded.after[new]
         else:
             rows = self._after(level.full, generated.rows[new], generated.steps[new], patterns)
-        verdicts = self._invariants.verdicts_after(rows, patterns, self._evaluator.steps.masks)
+        verdicts = self.invariants.verdicts_after(rows, patterns, self.evaluator.steps.masks)
         found = Level(rows, level.width, expanded.hashes[new], level.results[generated.rows[new]], patterns)
         return found, generated.rows[new[verdicts != 1]]
 
     def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:
         """Return the states after steps, without the definitions that read what these wrote."""
         rows = full.take(sources, axis=0)
-        which, slots, values = self._evaluator.steps.written(steps)
+        which, slots, values = self.evaluator.steps.written(steps)
         rows.reshape(-1)[which * rows.shape[1] + slots] = values
         derived = self.trees.derived
-        stale = self.trees.touched(self._evaluator.steps.masks, list(derived.values()))
+        stale = self.trees.touched(self.evaluator.steps.masks, list(derived.values()))
         for column, of_patterns in zip(derived, stale.T, strict=True):
             rows[of_patterns[patterns], column] = UNKNOWN
         return rows
 
     def _look_up(self, level: Level) -> None:
         """Look up the groups that have read what the last step to a state wrote; the others have the same result."""
-        affected = self.groups.touched(self._evaluator.steps.masks)
+        affected = self.groups.touched(self.evaluator.steps.masks)
         which, groups = places_of(affected.take(level.patterns, axis=0))
         level.results.put(which * len(self.groups) + groups, self.groups.results(level.full, which, groups))
 
     def _fingerprints_after(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
         """Return the fingerprints after steps: those before, less the overwritten values, plus the new ones."""
         hashes: Hashes = level.hashes.take(generated.rows, axis=0)
-        hashes += self._step_fingerprints().take(generated.steps, axis=0)
-        which, _, slots = self._evaluator.steps.slots.spread(patterns)
+        hashes += self.step_fingerprints().take(generated.steps, axis=0)
+        which, _, slots = self.evaluator.steps.slots.spread(patterns)
         if len(which):
             old = level.full.reshape(-1).take(generated.rows.take(which) * level.full.shape[1] + slots)
             starts = np.flatnonzero(np.diff(which, prepend=-1))
-            hashes[which[starts]] -= np.add.reduceat(self._hashing.at(slots, old), starts, axis=0)
+            hashes[which[starts]] -= np.add.reduceat(self.hashing.at(slots, old), starts, axis=0)
         return hashes
 
-    def _step_fingerprints(self) -> Hashes:
+    def step_fingerprints(self) -> Hashes:
         """Return for all steps by number what the values that they write add to fingerprints."""
-        steps, known = self._evaluator.steps, len(self._added)
+        steps, known = self.evaluator.steps, len(self._added)
         if known < steps.pattern.count:
             which, slots, values = steps.written(np.arange(known, steps.pattern.count))
             added = np.zeros((steps.pattern.count - known, self._added.shape[1]), np.uint64)
-            np.add.at(added, which, self._hashing.at(slots, values))
+            np.add.at(added, which, self.hashing.at(slots, values))
             self._added = np.concatenate([self._added, added])
         return self._added
 
@@ -277,20 +282,20 @@ class Expander:
 
         Arguments: `which`, the states in question; the fingerprints of the others mean nothing.
         """
-        assert self._view is not None
-        numbers = self.trees.results(np.full(len(which), self._view.root, np.int64), StateRows(rows, which))
+        assert self.view is not None
+        numbers = self.trees.results(np.full(len(which), self.view.root, np.int64), StateRows(rows, which))
         hashes = np.zeros((len(rows), 1), np.uint64)
-        hashes[which, 0] = self._views.hashes(numbers)
+        hashes[which, 0] = self.views.hashes(numbers)
         return hashes, which[numbers == ERROR]
 
     def _constrained(
         self, level: Level, generated: Generated, after: Rows, patterns: Ints
     ) -> tuple[npt.NDArray[np.bool_], Ints]:
         """Return which successors the constraints exclude, and the states of those whose constraint has no value."""
-        verdicts = self._constraints.verdicts(after)
+        verdicts = self.constraints.verdicts(after)
         on = np.flatnonzero(verdicts == 1)
         steps = generated.rows[on], generated.steps[on], patterns[on]
-        verdicts[on] = self._action_constraints.verdicts(level.full, *steps)
+        verdicts[on] = self.action_constraints.verdicts(level.full, *steps)
         return verdicts != 1, generated.rows[verdicts == ERROR]
 
 

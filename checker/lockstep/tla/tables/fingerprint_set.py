@@ -14,6 +14,10 @@ _FREE = np.uint64(0)
 _INSTEAD_OF_FREE = np.uint64(0x9E3779B97F4A7C15)
 
 
+class DeviceFullError(Exception):
+    """The memory of a graphics card does not suffice for more fingerprints."""
+
+
 class FingerprintSet:
     """A set of fingerprints in a table that is never more than half full."""
 
@@ -35,6 +39,11 @@ class FingerprintSet:
     def nbytes(self) -> int:
         """The size of the table."""
         return self._table.nbytes + self._numbers.nbytes
+
+    @property
+    def device_bytes(self) -> int:
+        """The size of what lies elsewhere than in the memory of the processor."""
+        return 0
 
     def nbytes_with(self, more: int) -> int:
         """Compute the bytes that it takes to add more fingerprints, with those of the old table where that grows."""

@@ -122,6 +122,11 @@ class Fingerprints:
             images = self._contents[own] = [own, *[own if each is value else content(each) for each in moved]]
         return [self._function(place[slot], image) for place, image in zip(self._places, images, strict=True)]
 
+    @property
+    def sums(self) -> tuple[Ints, Hashes]:
+        """Where the values of each column begin, and what each value adds to the fingerprints of the images."""
+        return self._start, self._table[: self._end]
+
     def of_rows(self, rows: Rows) -> Hashes:
         """Return the fingerprints of states' images, a row for each state."""
         self.add_values()
@@ -155,9 +160,14 @@ class ViewFingerprints:
             self._hashes.append(self._function(b"", found))
         return known
 
+    @property
+    def all(self) -> Hashes:
+        """The fingerprints of values by their numbers, and one for a value that is none."""
+        return np.array([*self._hashes, 0], np.uint64)
+
     def hashes(self, numbers: Ints) -> Hashes:
         """Return the fingerprints of values by their numbers; any one for a negative number."""
-        found: Hashes = np.array([*self._hashes, 0], np.uint64)[numbers]
+        found: Hashes = self.all[numbers]
         return found
 
 

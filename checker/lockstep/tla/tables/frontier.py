@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expanded, Expander, Level
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
-from lockstep.tla.tables.fingerprints import Hashes, first_places
+from lockstep.tla.tables.fingerprints import Hashes, first_places, orbit_sizes
 from lockstep.tla.tables.state_layout import Rows
 
 
@@ -46,6 +46,12 @@ class Frontier:
         self.expanded: Expanded
         self.accepted: list[Level] = []
         self._begin = 0
+        self._found: Hashes = np.zeros(0, np.uint64)
+
+    @property
+    def device_bytes(self) -> int:
+        """The size of what lies elsewhere than in the memory of the processor."""
+        return 0
 
     @property
     def nbytes(self) -> int:
@@ -56,6 +62,17 @@ class Frontier:
         """Take the states of a level, in one part at least; return their number."""
         self.level = Level.joined([self._expander.begin(rows) for rows in parts])
         return len(self.level.full)
+
+    def chunks(self, count: int) -> Iterator[tuple[int, int]]:
+        """Yield the places of states that are expanded together, where the level has a number of them."""
+        for begin in range(0, count, self._expander.size):
+            yield begin, min(begin + self._expander.size, count)
+
+    def sample(self, size: int) -> list[list[int]]:
+        """Return some of the states of the level."""
+        rows = self.level.rows
+        found: list[list[int]] = rows[:: max(1, len(rows) // size)][:size].tolist()
+        return found
 
     def parts(self) -> Iterator[Rows]:
         """Yield the states of the level, part by part."""
@@ -68,14 +85,24 @@ class Frontier:
         expanded = self.expanded = self._expander.expand(self.part)
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
         new = candidates[first_places(expanded.least[candidates])]
+        self._found = expanded.least[new]
         accepted, violating = self._expander.accept(self.part, expanded, new)
         self.accepted.append(accepted)
         return NewStates(
             begin + expanded.generated.rows[new],
-            expanded.least[new],
+            self._found,
             begin + np.concatenate([expanded.wrong, violating]),
             len(expanded.generated.rows),
         )
+
+    def keep(self, kept: int) -> None:
+        """Add the first of the new states to the set of those seen."""
+        self._seen.add(self._found[:kept])
+
+    def orbits(self, kept: int) -> tuple[int, int]:
+        """Count the images of the first of the new states, and of all states that were generated."""
+        new = int(orbit_sizes(self.accepted[-1].hashes[:kept]).sum())
+        return new, int(orbit_sizes(self.part.hashes)[self.expanded.generated.rows].sum())
 
     def generated_before(self, place: int) -> int:
         """Count the successors of the expanded states before a place."""

@@ -25,15 +25,19 @@ _NONE: Ints = np.zeros(0, np.int64)
 
 
 class StatePredicates:
-    """Predicates of one state."""
+    """Predicates of one state.
+
+    Attributes:
+        trees: the tree of each; `roots` are the numbers of their roots.
+    """
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State], Any]]) -> None:
         self._all = trees
-        self._trees = [trees.tree(evaluator.truth(each)) for each in predicates]
-        self._roots = np.array([tree.root for tree in self._trees], np.int64)
+        self.trees = [trees.tree(evaluator.truth(each)) for each in predicates]
+        self.roots = np.array([tree.root for tree in self.trees], np.int64)
 
     def __len__(self) -> int:
-        return len(self._trees)
+        return len(self.trees)
 
     def verdicts(self, rows: Rows) -> Verdicts:
         """Return for each row 1 where all is true, or what the first predicate that is not true is, 0 or ERROR."""
@@ -49,7 +53,7 @@ class StatePredicates:
             patterns: the pattern of what each step wrote.
             masks: the columns that each pattern writes.
         """
-        return self._verdicts(rows, self._all.touched(masks, self._trees), patterns)
+        return self._verdicts(rows, self._all.touched(masks, self.trees), patterns)
 
     def _verdicts(self, rows: Rows, affected: npt.NDArray[np.bool_], kinds: Ints) -> Verdicts:
         """Look up, for each row, the predicates that are affected by its kind."""
@@ -57,23 +61,27 @@ class StatePredicates:
         size = max(1, _MAX_ROWS // max(1, len(self)))
         for first in range(0, len(rows) if len(self) else 0, size):
             which, tree = places_of(affected.take(kinds[first : first + size], axis=0))
-            results = self._all.results(self._roots[tree], StateRows(rows, which + first))
+            results = self._all.results(self.roots[tree], StateRows(rows, which + first))
             found[first : first + size] = _first_that_fails(len(found[first : first + size]), which, results)
         return found
 
 
 class StepPredicates:
-    """Predicates of a step: of a state, and what changed."""
+    """Predicates of a step: of a state, and what changed.
+
+    Attributes:
+        trees: the tree of each, with the kinds of steps on which its root branches.
+    """
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State, State], Any]]) -> None:
         self._all, self._steps = trees, evaluator.steps
-        self._trees: list[tuple[Tree, StepKinds]] = []
+        self.trees: list[tuple[Tree, StepKinds]] = []
         for each in predicates:
             kinds = StepKinds(evaluator.steps.masks, evaluator.span)
-            self._trees.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
+            self.trees.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
 
     def __len__(self) -> int:
-        return len(self._trees)
+        return len(self.trees)
 
     def verdicts(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
         """Return for each step 1 where all is true, or what the first predicate that is not true is, 0 or ERROR.
@@ -94,14 +102,14 @@ class StepPredicates:
             try:
                 return self._look_up(rows, sources, steps, patterns)
             except ColumnAddedError:
-                for tree, kinds in self._trees:
+                for tree, kinds in self.trees:
                     if kinds.restart():
                         self._all.forget(tree)
 
     def _look_up(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
         """Look up what the kinds of steps leave open; where steps write nothing that matters, once for their state."""
         looked_up, roots, kinds_of, results_at, steps_at, count = [_NONE], [_NONE], [_NONE], [_NONE], [_NONE], 0
-        for tree, kinds in self._trees:
+        for tree, kinds in self.trees:
             kind = kinds.by_pattern().take(patterns)
             open_ = ~self._all.settled(tree, kinds.count).take(kind)
             moved, still = np.flatnonzero(open_ & (kind != 0)), np.flatnonzero(open_ & (kind == 0))

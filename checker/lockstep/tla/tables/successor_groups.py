@@ -34,19 +34,19 @@ _ROWS_TOGETHER = 1 << 15
 
 
 @dataclass(slots=True)
-class _Group:
+class SuccessorGroup:
     """A tree of choices, with the groups below; or a tree of successors, with none below."""
 
     tree: Tree
     args: ArgumentTable
     action: str
-    below: list[_Group] = field(default_factory=list)
+    below: list[SuccessorGroup] = field(default_factory=list)
 
 
 class _GroupRows(NamedTuple):
     """A group and some rows: their states, the numbers that go down its tree or come out of it, the places so far."""
 
-    group: _Group
+    group: SuccessorGroup
     at: Ints
     numbers: Ints
     places: Ints
@@ -73,6 +73,13 @@ class SuccessorGroups:
     """The trees that generate successors.
 
     Actions that choose from the same set share the tree of its elements, which is looked up once for a state.
+
+    Attributes:
+        top: the groups of the stages, in TLC's order; `count` of them.
+        of_states: the trees that are looked up for every state; `roots` are the numbers of their roots.
+        tree_of: the number of the tree of each group among these.
+        step_lists: the lists of steps that are results of trees of successors.
+        element_lists: the lists of arguments, by number, that are results of trees of choices.
     """
 
     def __init__(
@@ -84,7 +91,7 @@ class SuccessorGroups:
             UnsuitedError: if there are too many.
         """
         self._module, self._evaluator, self._trees = module, evaluator, trees
-        self._steps, self._elements = IntLists(), IntLists()
+        self.step_lists, self.element_lists = IntLists(), IntLists()
         self._chosen: dict[Hashable, tuple[Tree, ArgumentTable]] = {}
         self._constants: list[tuple[str, tuple[Value, ...], list[tuple[Value, ...]]]] = []
         self._set_groups(list(self._opened(stages, ())))
@@ -93,20 +100,20 @@ class SuccessorGroups:
 
     def __len__(self) -> int:
         """Count the trees that are looked up for every state."""
-        return len(self._of_states)
+        return len(self.of_states)
 
-    def _set_groups(self, groups: list[_Group]) -> None:
-        self._top, self.count = groups, len(groups)
+    def _set_groups(self, groups: list[SuccessorGroup]) -> None:
+        self.top, self.count = groups, len(groups)
         trees = {group.tree.root: group.tree for group in groups}
         number = {root: number for number, root in enumerate(trees)}
-        self._of_states = list(trees.values())
-        self._tree_of = np.array([number[group.tree.root] for group in groups], np.int64)
-        self._roots = np.array(list(trees), np.int64)
+        self.of_states = list(trees.values())
+        self.tree_of = np.array([number[group.tree.root] for group in groups], np.int64)
+        self.roots = np.array(list(trees), np.int64)
         self._chooses = np.array([bool(group.below) for group in groups], np.bool_)
 
     # ---- Making ----
 
-    def _opened(self, stages: Sequence[SuccessorStage], args: tuple[Value, ...]) -> Iterator[_Group]:
+    def _opened(self, stages: Sequence[SuccessorStage], args: tuple[Value, ...]) -> Iterator[SuccessorGroup]:
         for stage in stages:
             if not stage["below"]:
                 yield self._successors(stage, ArgumentTable(args), on_aux=False)
@@ -136,11 +143,11 @@ class SuccessorGroups:
             if (again := list(self._module[function](state, *args))) != chosen:
                 raise LeakError(f"a set that reads nothing has {chosen!r}, and {again!r} in the whole state")
 
-    def _successors(self, stage: SuccessorStage, args: ArgumentTable, *, on_aux: bool) -> _Group:
-        evaluate = self._evaluator.successors(self._module[stage["function"]], self._steps, args.arguments)
-        return _Group(self._trees.tree(evaluate, on_aux=on_aux), args, stage["action"])
+    def _successors(self, stage: SuccessorStage, args: ArgumentTable, *, on_aux: bool) -> SuccessorGroup:
+        evaluate = self._evaluator.successors(self._module[stage["function"]], self.step_lists, args.arguments)
+        return SuccessorGroup(self._trees.tree(evaluate, on_aux=on_aux), args, stage["action"])
 
-    def _choice(self, stage: SuccessorStage, outer: ArgumentTable, depth: int) -> _Group:
+    def _choice(self, stage: SuccessorStage, outer: ArgumentTable, depth: int) -> SuccessorGroup:
         if depth == len(_ELEMENT_AT):
             raise UnsuitedError("more than two quantifiers of Next, one in another, range over what states have")
         if len(stage["below"]) > _MAX_BELOW[depth]:
@@ -150,20 +157,20 @@ class SuccessorGroups:
         key = code_key(function.__code__), outer_key
         if key not in self._chosen:
             args = ArgumentTable()
-            evaluate = self._evaluator.elements(function, self._elements, args, outer)
+            evaluate = self._evaluator.elements(function, self.element_lists, args, outer)
             self._chosen[key] = self._trees.tree(evaluate, on_aux=depth > 0), args
         tree, args = self._chosen[key]
         below = [
             self._choice(each, args, depth + 1) if each["below"] else self._successors(each, args, on_aux=True)
             for each in stage["below"]
         ]
-        return _Group(tree, args, "", below)
+        return SuccessorGroup(tree, args, "", below)
 
     # ---- Looking up ----
 
     def results(self, rows: Rows, which: Ints, trees: Ints) -> Ints:
         """Look up trees, by their numbers, for rows, by theirs."""
-        return self._trees.results(self._roots[trees], StateRows(rows, which))
+        return self._trees.results(self.roots[trees], StateRows(rows, which))
 
     def drop_empty(self, rows: Rows) -> None:
         """Leave out the groups that read nothing and have no successor, as the constants alone make them.
@@ -174,17 +181,17 @@ class SuccessorGroups:
         self._audit(self._evaluator.layout.decode(rows[0].tolist()))
         rows = padded(rows, self._evaluator.layout.width)
         self.results(rows, np.zeros(len(self), np.int64), np.arange(len(self)))
-        self._set_groups([group for group in self._top if group.tree.columns or self._trees.result_at(group.tree.root)])
+        self._set_groups([group for group in self.top if group.tree.columns or self._trees.result_at(group.tree.root)])
 
     def touched(self, masks: Sequence[int]) -> npt.NDArray[np.bool_]:
         """Return for each of some sets of columns, and each tree, whether the tree has read one of them."""
-        return self._trees.touched(masks, self._of_states)
+        return self._trees.touched(masks, self.of_states)
 
     def generate(self, rows: Rows, results: Ints) -> Generated:
         """Generate the successors of states, MAX_ROWS at most, given the result of each tree for each."""
         found: list[tuple[Ints, Ints]] = []
         failing = [np.flatnonzero((results == ERROR).any(axis=1) if results.min(initial=0) < 0 else _NONE)]
-        results = results.take(self._tree_of, axis=1)
+        results = results.take(self.tree_of, axis=1)
         at, groups = places_of(results > 0)
         lists = np.flatnonzero(~self._chooses.take(groups))
         at, groups = at.take(lists), groups.take(lists)
@@ -194,7 +201,7 @@ class SuccessorGroups:
         for group in np.flatnonzero(self._chooses).tolist():
             at = np.flatnonzero(results[:, group] > 0)
             places = np.full(len(at), group << _GROUP_AT, np.int64)
-            chosen.append(_GroupRows(self._top[group], at, results[at, group], places))
+            chosen.append(_GroupRows(self.top[group], at, results[at, group], places))
         self._generate_below(chosen, rows, 0, found, failing)
         keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
         steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
@@ -205,7 +212,7 @@ class SuccessorGroups:
 
     def action(self, place: int) -> str:
         """Return the name of the action at a place."""
-        group, depth = self._top[place >> _GROUP_AT], 0
+        group, depth = self.top[place >> _GROUP_AT], 0
         while group.below:
             group = group.below[(place >> _ELEMENT_AT[depth]) & (_MAX_BELOW[depth] - 1)]
             depth += 1
@@ -213,7 +220,7 @@ class SuccessorGroups:
 
     def _collect(self, at: Ints, lists: Ints, places: Ints, found: list[tuple[Ints, Ints]]) -> None:
         """Collect the successors in lists, with a number for each that orders them."""
-        which, place, steps = self._steps.spread(lists)
+        which, place, steps = self.step_lists.spread(lists)
         if len(place) and int(place.max()) >= 1 << _STEP_BITS:
             raise UnsuitedError("an action has too many successors of one state")
         found.append(((at << _PARENT_AT | places).take(which) | place, steps.astype(np.int64)))
@@ -241,7 +248,7 @@ class SuccessorGroups:
 
     def _below(self, one: _GroupRows, depth: int) -> Iterator[_GroupRows]:
         """Yield the groups below what a group chose, with the arguments."""
-        which, place, args = self._elements.spread(np.maximum(one.numbers, 0))
+        which, place, args = self.element_lists.spread(np.maximum(one.numbers, 0))
         if not len(which):
             return
         if int(place.max()) >= _MAX_ELEMENTS[depth]:

@@ -7,25 +7,30 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.tla.exploration import SearchOutcome, SearchStep
 from lockstep.tla.liveness.temporal_check import refuse_symmetry_and_view
 from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.tables.cuda_device import Device, require_cuda
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import TOO_DEEP, Expander
-from lockstep.tla.tables.fingerprint_set import FingerprintSet
+from lockstep.tla.tables.fingerprint_set import DeviceFullError, FingerprintSet
 from lockstep.tla.tables.fingerprints import FingerprintFunction, Hashes, collision_probability, orbit_sizes
 from lockstep.tla.tables.frontier import Frontier
 from lockstep.tla.tables.literal_judge import LiteralJudge
 from lockstep.tla.tables.search_checkpoint import CheckpointFile, SavedSearch
 from lockstep.tla.tables.state_layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.stored_graph import StoredGraph
+
+if TYPE_CHECKING:
+    from lockstep.tla.tables.cuda_fingerprint_set import CudaFingerprintSet
+    from lockstep.tla.tables.cuda_frontier import CudaFrontier
 
 _REPORT_SECONDS = 0.3
 #: Objects that Python may make before it looks for garbage.
@@ -123,7 +128,7 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
     The search state by state has confirmed the violation. `confirm` of the options is for the caller.
 
     Raises:
-        GaveUpError: if the initial states alone take more memory than the search may use.
+        GaveUpError: if the initial states alone take more memory than the search may use, or than a card has.
         UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
         LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         FalseAssumptionError: if an ASSUME is false.
@@ -131,8 +136,12 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
         LeakError: if an evaluation depends on something that it was not seen to read.
         EnvironmentFailedError: if the checkpoint cannot be written.
         BadInputError: if the checkpoint is none, or that of another search, or another search is using it, or it cannot
-            be kept as states and steps have to be kept, too.
+            be kept as states and steps have to be kept, too; or if there is no graphics card where one is asked for.
     """
+    if options.device == "cuda":
+        require_cuda()
+        if options.keep_edges or spec.temporal:
+            raise BadInputError("--device cuda: temporal properties need the steps between states, which no card keeps")
     refuse_symmetry_and_view(spec)
     if (why := why_unsuited(spec)) is not None:
         raise UnsuitedError(why)
@@ -146,6 +155,8 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
             try:
                 with _rare_garbage_collection():
                     return search.run(saved)
+            except DeviceFullError as error:
+                raise GaveUpError(str(error)) from error
             except ShapeChangedError as error:
                 whole.add(error.path)
                 saved = None  # its columns are others
@@ -194,11 +205,11 @@ class _TableSearch:
         self.reported, self.saved_at = 0.0, self.begun
         self.keeps_graph = options.keep_edges or bool(spec.temporal)
         self.graph: StoredGraph | None = None
-        self.seen = FingerprintSet(numbered=self.keeps_graph)
+        self.seen: FingerprintSet | CudaFingerprintSet = FingerprintSet(numbered=self.keeps_graph)
         self.check_gain_at = _GAIN_CHECK
         self.layout: Layout
         self.expander: Expander
-        self.frontier: Frontier
+        self.frontier: Frontier | CudaFrontier
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
         self.found_bytes = 0
@@ -230,9 +241,10 @@ class _TableSearch:
         function = FingerprintFunction(self.options.fingerprint_seed)
         self.expander = Expander(self.spec, self.layout, check_deadlock=self.check_deadlock, function=function)
         self.expander.groups.drop_empty(rows)
-        self.frontier = Frontier(self.expander, self.seen)
+        self.frontier = self.made_frontier()
         found = self.expander.fingerprints(rows)
-        self.add_found(found, np.full(len(rows), -1, np.int64))
+        self.seen.add(found)
+        self.list_found(found, np.full(len(rows), -1, np.int64))
         if (orbits := self.result.orbits) is not None:
             sizes = orbit_sizes(self.expander.hashed(rows))
             orbits.levels, orbits.generated = [int(sizes.sum())], self.result.generated
@@ -243,6 +255,18 @@ class _TableSearch:
             self.resume(saved, places)
         else:
             self.frontier.start([rows])
+
+    def made_frontier(self) -> Frontier | CudaFrontier:
+        """Make the frontier, and for a card the set of fingerprints."""
+        if isinstance(self.seen, FingerprintSet) and self.options.device == "cpu":
+            return Frontier(self.expander, self.seen)
+        from lockstep.tla.tables.cuda_fingerprint_set import CudaFingerprintSet
+        from lockstep.tla.tables.cuda_frontier import CudaFrontier
+
+        device = Device(self.options.device_memory)
+        self.seen = seen = CudaFingerprintSet(device)
+        counts_orbits, most = self.options.count_orbits, self.options.device_states
+        return CudaFrontier(self.expander, seen, device, counts_orbits=counts_orbits, max_states=most)
 
     def expand_levels(self) -> None:
         """Expand one level after the other."""
@@ -265,9 +289,8 @@ class _TableSearch:
     def expand_level(self, count: int) -> bool:
         """Expand a level, in chunks; return whether the search goes on. `count` is the number of its states."""
         first = self.result.distinct - count
-        size, next_first = self.expander.size, self.result.distinct
-        for begin in range(0, count, size):
-            end = min(begin + size, count)
+        next_first = self.result.distinct
+        for begin, end in self.frontier.chunks(count):
             if not self.expand_chunk(begin, end, first):
                 return False
             self.refuse_unsuited_spec()
@@ -277,7 +300,12 @@ class _TableSearch:
 
     def expand_chunk(self, begin: int, end: int, first: int) -> bool:
         """Expand the states at some places of a level that has a first number; return whether the search goes on."""
-        result, new = self.result, self.frontier.expand(begin, end)
+        result = self.result
+        try:
+            new = self.frontier.expand(begin, end)
+        except DeviceFullError as error:
+            result.gave_up = f"{error}, with {result.distinct:,} distinct states"
+            return False
         result.evaluations, result.lookups = self.expander.trees.evaluations, self.expander.trees.lookups
         stop, enough = self.ends(new.parents, new.wrong)
         kept, generated = len(new.parents), new.generated_count
@@ -288,7 +316,8 @@ class _TableSearch:
             generated = self.frontier.generated_before(enough + 1)
         if stop is None and self.exceeds_memory(kept):
             return False
-        self.add_found(new.hashes[:kept], first + new.parents[:kept])
+        self.frontier.keep(kept)
+        self.list_found(new.hashes[:kept], first + new.parents[:kept])
         result.generated += generated
         result.distinct += kept
         if result.orbits is not None:
@@ -313,18 +342,16 @@ class _TableSearch:
         enough = int(parents[left - 1]) if left > 0 else 0  # the initial states may be enough, but for the first step
         return (stop, None) if stop is not None and stop <= enough else (None, enough)
 
-    def add_found(self, found: Hashes, parents: Ints) -> None:
-        """Add states: their fingerprints, and the numbers of the states before them."""
-        self.seen.add(found)
-        self.list_found(found, parents)
-
     def list_found(self, found: Hashes, parents: Ints) -> None:
+        """List states that were found: their fingerprints, and the numbers of the states before them."""
         self.found.append(found)
         self.parents.append(parents)
         self.found_bytes += found.nbytes + parents.nbytes
 
     def store_steps(self, graph: StoredGraph, first: int, end: int, kept: int, generated: int) -> None:
         """Store new states, and the steps of the expanded states, which have the numbers from `first` to `end`."""
+        assert isinstance(self.frontier, Frontier)
+        assert isinstance(self.seen, FingerprintSet)
         expanded, states = self.frontier.expanded, self.frontier.accepted[-1]
         graph.states.add(states.rows[:kept])
         inside = np.flatnonzero(~expanded.outside[:generated])
@@ -335,9 +362,9 @@ class _TableSearch:
 
     def count_orbits(self, orbits: Orbits, kept: int) -> None:
         """Count the images of the new states, and of those that were generated."""
-        part, expanded = self.frontier.part, self.frontier.expanded
-        orbits.levels[-1] += int(orbit_sizes(self.frontier.accepted[-1].hashes[:kept]).sum())
-        orbits.generated += int(orbit_sizes(part.hashes)[expanded.generated.rows].sum())
+        new, generated = self.frontier.orbits(kept)
+        orbits.levels[-1] += new
+        orbits.generated += generated
 
     # ---- Limits and progress ----
 
@@ -345,7 +372,8 @@ class _TableSearch:
         """Return whether the search would take more memory than it may with more states, and record that."""
         used = self.expander.trees.nbytes + self.frontier.nbytes + self.found_bytes
         used += 0 if self.graph is None else self.graph.nbytes
-        self.result.memory = max(self.result.memory, used + self.seen.nbytes)
+        on_device = self.frontier.device_bytes + self.seen.device_bytes
+        self.result.memory = max(self.result.memory, used + self.seen.nbytes + on_device)
         budget = self.options.memory_budget
         if budget is None or used + self.seen.nbytes_with(more) <= budget:
             return False
@@ -368,8 +396,7 @@ class _TableSearch:
             counts = f"{evaluations:,} evaluations, where a search state by state needs some {literal:,}"
             raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {counts}")
         if evaluations > DOUBTFUL_EVALUATION_SHARE * literal:
-            rows = self.frontier.level.rows
-            sample = rows[:: max(1, len(rows) // _SAMPLE_SIZE)][:_SAMPLE_SIZE].tolist()
+            sample = self.frontier.sample(_SAMPLE_SIZE)
             one_by_one = self.judge.measure_seconds(list(map(self.layout.decode, sample))) / len(sample)
             if time.process_time() - self.begun_processor > MAX_SLOWDOWN * one_by_one * self.result.distinct:
                 raise UnsuitedError("its actions and properties are evaluated one by one in less time")

@@ -50,6 +50,11 @@ class IntLists:
             self.items.extend(items)
         return known
 
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """The place of the first element of each list among all elements, and the number of these."""
+        return np.append(self.first.array, self.items.count)
+
     def spread(self, numbers: Ints) -> tuple[Ints, Ints, npt.NDArray[np.int32]]:
         """Lay out lists one after the other.
 
@@ -72,12 +77,13 @@ class WrittenSteps:
         slots: the columns that a step writes, as a list for each pattern of them.
         pattern: the number of the pattern of a step.
         values: the numbers of the new values, as a list for each step in the order of its columns.
+        values_of: the number of that list.
         masks: the columns of each pattern, as bits.
     """
 
     def __init__(self) -> None:
         self.slots, self.values = IntLists(), IntLists()
-        self.pattern, self._values_of = IntColumn(), IntColumn()
+        self.pattern, self.values_of = IntColumn(), IntColumn()
         self.masks: list[int] = [0]
         self._known: dict[tuple[tuple[int, int], ...], int] = {}
         self._places = np.zeros((0, 0), np.int16)
@@ -92,13 +98,13 @@ class WrittenSteps:
             if pattern == len(self.masks):
                 self.masks.append(sum(1 << slot for slot, _ in key))
             self.pattern.extend([pattern])
-            self._values_of.extend([self.values.number(tuple([number for _, number in key]))])
+            self.values_of.extend([self.values.number(tuple([number for _, number in key]))])
         return known
 
     def written(self, steps: Ints) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Lay out what steps write: for each write the index of its step in `steps`, the column, the value's number."""
         which, _, slots = self.slots.spread(self.pattern.array[steps].astype(np.int64))
-        values = self.values.spread(self._values_of.array[steps].astype(np.int64))[2]
+        values = self.values.spread(self.values_of.array[steps].astype(np.int64))[2]
         return which, slots, values
 
     def at(self, steps: Ints, slots: Ints) -> npt.NDArray[np.int32]:
@@ -106,7 +112,7 @@ class WrittenSteps:
         if not self.values.items.count:
             return np.full(len(steps), -1, np.int32)
         places = self._placed(int(slots.max(initial=-1)) + 1)[self.pattern.array[steps], slots]
-        firsts = self.values.first.array[self._values_of.array[steps]]
+        firsts = self.values.first.array[self.values_of.array[steps]]
         found: npt.NDArray[np.int32] = np.where(
             places < 0, np.int32(-1), self.values.items.array[np.where(places < 0, 0, firsts + places)]
         )

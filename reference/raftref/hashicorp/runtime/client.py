@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from raftref.hashicorp.membership import ChangeCommand
@@ -53,7 +53,10 @@ class RaftClient:
 
     async def transfer(self, to: NodeId | None = None) -> Answer:
         """Let the leader hand over to a server, or to any voter."""
-        return await self._at_leader("transfer", to=to)
+        # A server refuses to hand over to itself even while it follows, so another one says who leads.
+        self.leader = None if self.leader == to else self.leader
+        others = [each for each in self._addresses if each != to]
+        return await self._at_leader("transfer", others, to=to)
 
     async def change(self, command: ChangeCommand, server: NodeId) -> Answer:
         """Add, demote or remove a server."""
@@ -85,11 +88,11 @@ class RaftClient:
             raise RequestFailedError(answer["error"], answer["leader"], is_uncertain=bool(answer.get("index")))
         return answer
 
-    async def _at_leader(self, op: str, /, **fields: Any) -> Answer:
-        """Ask the leader, for as long as it is certain that nothing was done yet."""
+    async def _at_leader(self, op: str, first: Sequence[NodeId] = (), /, **fields: Any) -> Answer:
+        """Ask the leader, for as long as it is certain that nothing was done yet; ask some servers first for it."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._timeout
-        for server in itertools.cycle(self._addresses):
+        for server in itertools.cycle(first or self._addresses):
             asked = self.leader or server
             try:
                 answer = await self.ask(asked, op, **fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -179,3 +180,35 @@ def test_a_disk_that_forces_names_does_all_that_the_other_does(tmp_path: Path) -
     disk.write("d", 0, b"y")
     disk.force("d")
     assert (disk.names("a/b"), disk.names("")) == (["a/b/c"], ["d"])
+
+
+def test_names_are_forced_again_once_a_name_has_changed_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+    fsync = os.fsync
+
+    def listens(descriptor: int) -> None:
+        forced.append(Path(f"/proc/self/fd/{descriptor}").resolve().relative_to(tmp_path).as_posix())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", listens)
+    disk = DirectoryDisk(tmp_path / "root", forces_names=True)
+
+    def force(name: str) -> set[str]:
+        forced.clear()
+        disk.force(name)
+        return {*forced}
+
+    disk.write("a/b", 0, b"x")
+    assert force("a/b") == {"root/a/b", "root/a", "root", "."}
+    assert force("a/b") == {"root/a/b"}
+    disk.write("c", 0, b"x")
+    assert force("c") == {"root/c", "root", "."}
+    disk.rename("c", "a/d")
+    assert force("a/d") == {"root/a/d", "root/a", "root", "."}
+    disk.delete("a/d")
+    assert force("a/b") == {"root/a/b", "root/a", "root", "."}
+    # What a process that has died left is not known.
+    disk = DirectoryDisk(tmp_path / "root", forces_names=True)
+    assert force("a/b") == {"root/a/b", "root/a", "root", "."}

@@ -25,7 +25,7 @@ from raftref.hashicorp.messages import (
     TimeoutNowRequest,
 )
 from raftref.hashicorp.runtime.client import NO_ANSWER, NO_CONNECTION, RaftClient, RequestFailedError
-from raftref.hashicorp.runtime.client_calls import RaftError
+from raftref.hashicorp.runtime.client_calls import ApplyRequest, RaftError
 from raftref.hashicorp.runtime.client_lines import CLIENT_BYTE, MAX_LINE_BYTES, MAX_VALUE_BYTES
 from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
@@ -390,6 +390,41 @@ def test_a_group_on_sockets_appends_hands_over_and_brings_a_server_up_to_date_by
             await group.stop()
         assert group.lines == []
         assert len(list(replayed(group.plan, group.steps))) >= len(group.steps) - 5
+
+    in_time(run())
+
+
+def test_a_client_asks_the_leader_to_hand_over_to_the_server_that_it_asks_first() -> None:
+    """A server refuses to hand over to itself even while it follows. Source: LeadershipTransferToServer."""
+
+    async def run() -> None:
+        group = SocketGroup(3)
+        await group.start(*group.plan.node_ids)
+        try:
+            for to in ("n2", "n1"):
+                if await group.leader() != to:
+                    await RaftClient(group.addresses).transfer(to)
+                assert await group.leader() == to
+        finally:
+            await group.stop()
+
+    in_time(run())
+
+
+def test_commands_that_come_together_are_stored_in_one_write() -> None:
+    """Source: leaderLoop, GROUP_COMMIT_LOOP."""
+
+    async def run() -> None:
+        group = SocketGroup(3)
+        await group.start(*group.plan.node_ids)
+        try:
+            leader = await group.leader()
+            node = group.nodes[leader]
+            answers = await asyncio.gather(*(node.ask(ApplyRequest(f"v{count}")) for count in range(5)))
+            assert [answer.error for answer in answers] == [None] * 5
+        finally:
+            await group.stop()
+        assert [len(step.args["logs"]) for step in group.steps if step.action == "DispatchLogs"] == [5]
 
     in_time(run())
 

@@ -1,0 +1,179 @@
+package recorder
+
+import (
+	"io"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// The rest before a request is offered to the main loop again.
+const offerRest = 20 * time.Microsecond
+
+type transport struct {
+	*raft.NetworkTransport
+	r        *Recorder
+	requests chan raft.RPC
+}
+
+// Transport records the calls of a server and those to it. It has no pipeline, and no way around the main loop for
+// heartbeats, since neither could be ordered with the main loop's lines.
+func (r *Recorder) Transport(inner *raft.NetworkTransport) raft.Transport {
+	t := &transport{inner, r, make(chan raft.RPC)}
+	go t.forward()
+	return t
+}
+
+// Consumer returns the channel of requests.
+func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
+
+// SetHeartbeatHandler leaves heartbeats to the main loop.
+func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// AppendEntriesPipeline refuses.
+func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// ---- Requests to this server ----
+
+// forward gives the main loop one request after the other, each with a channel of its own for the answer.
+func (t *transport) forward() {
+	for {
+		select {
+		case rpc := <-t.NetworkTransport.Consumer():
+			if !t.handle(rpc) {
+				return
+			}
+		case <-t.r.stopped:
+			return
+		}
+	}
+}
+
+func (t *transport) handle(rpc raft.RPC) bool {
+	r, caller := t.r, rpc.RespChan
+	message, from, body := request(rpc.Command)
+	answers := make(chan raft.RPCResponse)
+	rpc.RespChan = answers
+	for !t.offer(rpc, fields{"copy": 0, "rpc": 0, "msg": message, "from": from, "body": body}) {
+		select {
+		case <-r.stopped:
+			return false
+		case <-time.After(offerRest):
+		}
+	}
+	select {
+	case answered := <-answers:
+		line := fields{"copy": 0, "rpc": 0, "msg": message, "to": from, "body": answer(answered.Response)}
+		if answered.Error != nil {
+			line["err"] = answered.Error.Error()
+		}
+		r.mutex.Lock()
+		if !r.isStopping {
+			r.write("respond", line)
+		}
+		r.isHandling = false
+		r.answered.Broadcast()
+		r.mutex.Unlock()
+		caller <- answered
+		return true
+	case <-r.stopped:
+		return false
+	}
+}
+
+// offer passes a request on if the main loop waits for one, and writes its line before the main loop can write another.
+func (t *transport) offer(rpc raft.RPC, line fields) bool {
+	t.r.mutex.Lock()
+	defer t.r.mutex.Unlock()
+	select {
+	case t.requests <- rpc:
+		t.r.isHandling = true
+		t.r.write("recv", line)
+		return true
+	default:
+		return false
+	}
+}
+
+// ---- Calls of this server ----
+
+func (t *transport) call(to raft.ServerID, command any, do func() error, response any) error {
+	r := t.r
+	message, _, body := request(command)
+	r.mutex.Lock()
+	r.calls++
+	number := r.calls
+	if !r.isStopping {
+		r.write("send", fields{"rpc": number, "msg": message, "to": string(to), "body": body})
+	}
+	r.mutex.Unlock()
+	err := do()
+	if err != nil {
+		r.Line("rpc_error", fields{"rpc": number, "msg": message, "peer": string(to), "err": err.Error()})
+	} else {
+		r.Line("reply_recv", fields{"rpc": number, "msg": message, "from": string(to), "body": answer(response)})
+	}
+	return err
+}
+
+func (t *transport) AppendEntries(id raft.ServerID, at raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
+	return t.call(id, q, func() error { return t.NetworkTransport.AppendEntries(id, at, q, p) }, p)
+}
+
+func (t *transport) RequestVote(id raft.ServerID, at raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
+	return t.call(id, q, func() error { return t.NetworkTransport.RequestVote(id, at, q, p) }, p)
+}
+
+func (t *transport) RequestPreVote(id raft.ServerID, at raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
+	return t.call(id, q, func() error { return t.NetworkTransport.RequestPreVote(id, at, q, p) }, p)
+}
+
+func (t *transport) InstallSnapshot(id raft.ServerID, at raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, data io.Reader) error {
+	return t.call(id, q, func() error { return t.NetworkTransport.InstallSnapshot(id, at, q, p, data) }, p)
+}
+
+func (t *transport) TimeoutNow(id raft.ServerID, at raft.ServerAddress, q *raft.TimeoutNowRequest, p *raft.TimeoutNowResponse) error {
+	return t.call(id, q, func() error { return t.NetworkTransport.TimeoutNow(id, at, q, p) }, p)
+}
+
+// ---- Messages ----
+
+func request(command any) (message, from string, body fields) {
+	switch q := command.(type) {
+	case *raft.AppendEntriesRequest:
+		from = string(q.ID)
+		return "AppendEntries", from, fields{"term": q.Term, "leader": from, "prev_index": q.PrevLogEntry,
+			"prev_term": q.PrevLogTerm, "commit": q.LeaderCommitIndex, "entries": entries(q.Entries)}
+	case *raft.RequestVoteRequest:
+		from = string(q.ID)
+		return "RequestVote", from, fields{"term": q.Term, "cand": from, "last_index": q.LastLogIndex,
+			"last_term": q.LastLogTerm, "transfer": q.LeadershipTransfer}
+	case *raft.RequestPreVoteRequest:
+		from = string(q.ID)
+		return "RequestPreVote", from, fields{"term": q.Term, "cand": from, "last_index": q.LastLogIndex, "last_term": q.LastLogTerm}
+	case *raft.InstallSnapshotRequest:
+		from = string(q.ID)
+		return "InstallSnapshot", from, fields{"term": q.Term, "leader": from, "last_index": q.LastLogIndex,
+			"last_term": q.LastLogTerm, "size": q.Size, "config": voters(raft.DecodeConfiguration(q.Configuration)),
+			"config_index": q.ConfigurationIndex}
+	case *raft.TimeoutNowRequest:
+		return "TimeoutNow", string(q.ID), fields{"leader": string(q.ID)}
+	}
+	panic("a request of no known type")
+}
+
+func answer(response any) fields {
+	switch p := response.(type) {
+	case *raft.AppendEntriesResponse:
+		return fields{"term": p.Term, "success": p.Success, "last_log": p.LastLog, "no_retry_backoff": p.NoRetryBackoff}
+	case *raft.RequestVoteResponse:
+		return fields{"term": p.Term, "granted": p.Granted}
+	case *raft.RequestPreVoteResponse:
+		return fields{"term": p.Term, "granted": p.Granted}
+	case *raft.InstallSnapshotResponse:
+		return fields{"term": p.Term, "success": p.Success}
+	}
+	return fields{}
+}
