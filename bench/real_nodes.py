@@ -2,9 +2,10 @@
 
 Three nodes of one kind run as processes on this machine, with DLedger's own times and the JVM's own options, and are
 asked by DLedger's own client, in a process of its own: by one thread, each append after the one before, for the
-latency; by `--threads` threads for the throughput. The kinds take turns, `--rounds` times, and the median of the rounds
-counts. Each group and its client are warmed up by appends that do not count. Maven fetches the jars. Only the ratios
-carry over to other machines, and not to a machine that is busy with something else.
+latency; by `--threads` threads for the throughput. A node of the reference forces each entry to the disk before it
+confirms it; one with the published flaws does not, as a real one does not (AsyncFlush). The kinds take turns,
+`--rounds` times, and the median of the rounds counts. Each group and its client are warmed up by appends that do not
+count. Maven fetches the jars. Only the ratios carry over to other machines, and not to one that is busy.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lockstep.report.text_table import table
+from raftref.dledger.choices import IN_0_2_7
 from tests.support.systems.mixed_dledger import JAVA, NODES, PYTHON, GroupSetting, MixedGroup
 
 
@@ -62,20 +64,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batches", action="store_true", help="let leaders push batches")
     args = parser.parse_args()
-    setting = GroupSetting(args.dledger, args.batches, times={}, time_scale=1.0, jvm=())
-    found: dict[str, list[Measured]] = {JAVA: [], PYTHON: []}
+    common: dict[str, Any] = {"times": {}, "time_scale": 1.0, "jvm": ()}
+    repaired = GroupSetting(args.dledger, args.batches, **common)
+    published = GroupSetting(args.dledger, args.batches, flaws=tuple(map(str, IN_0_2_7)), **common)
+    kinds = {"java": (JAVA, repaired), "python": (PYTHON, repaired), "python, published": (PYTHON, published)}
+    found: dict[str, list[Measured]] = {name: [] for name in kinds}
     for _ in range(args.rounds):
-        for kind, so_far in found.items():
-            so_far.append(measured(setting, kind, args.count, args.threads))
-    medians = {kind: [statistics.median(column) for column in zip(*each, strict=True)] for kind, each in found.items()}
-    load = os.getloadavg()[0]
+        for name, (kind, setting) in kinds.items():
+            found[name].append(measured(setting, kind, args.count, args.threads))
+    medians = {name: [statistics.median(column) for column in zip(*each, strict=True)] for name, each in found.items()}
     print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}, DLedger {args.dledger}")
+    load = os.getloadavg()[0]
     print(f"{args.count:,} appends, {args.rounds} rounds, {os.cpu_count()} processors, load average {load:.1f}\n")
-    shown = [("java", *(round(each, 2) for each in medians[JAVA]))]
-    shown += [("python", *(round(each, 2) for each in medians[PYTHON]))]
-    ratios = (python / java for python, java in zip(medians[PYTHON][:3], medians[JAVA][:3], strict=True))
-    shown += [("python / java", *(round(each, 2) for each in ratios), None)]
-    print(table(("group", f"appends/s by {args.threads}", "median ms of one", "p99 ms of one", "refused"), shown))
+    header = ("group", f"appends/s by {args.threads}", "ratio", "median ms", "ratio", "p99 ms", "ratio", "refused")
+    print(table(header, [row(name, each, medians["java"]) for name, each in medians.items()]))
+
+
+def row(name: str, medians: list[float], java: list[float]) -> tuple[Any, ...]:
+    """Return a row of the table: what was measured, each with its ratio to Java."""
+    *columns, refused = medians
+    cells = [cell for each, base in zip(columns, java, strict=False) for cell in (each, f"{each / base:.2f}x")]
+    return name, *cells, int(refused)
 
 
 if __name__ == "__main__":

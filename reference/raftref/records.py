@@ -9,6 +9,9 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
+#: The most objects of a class whose JSON is remembered.
+MAX_REMEMBERED = 10_000
+
 
 class MessageRecord:
     """A message, whose record begins with its kind, `request` or `response`, and its type.
@@ -27,7 +30,7 @@ def spec_name(field: str) -> str:
 
 
 def record(value: Any) -> Any:
-    """Return a value as JSON."""
+    """Return a value as JSON, which nobody changes: equal parts may be one object."""
     kind: Any = type(value)
     write = _writer(kind)
     return value if write is None else write(value)
@@ -46,7 +49,25 @@ def _writer(kind: Any) -> Callable[[Any], Any] | None:
         return lambda value: {key: record(each) for key, each in value.items()}
     if issubclass(kind, MessageRecord):
         return _message_writer(kind)
-    return _fields_writer([each.name for each in fields(kind)]) if is_dataclass(kind) else None
+    if not is_dataclass(kind):
+        return None
+    write, parameters = _fields_writer([each.name for each in fields(kind)]), vars(kind)["__dataclass_params__"]
+    return _remembering(write) if parameters.frozen else write
+
+
+def _remembering(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what makes the same JSON of the same object again: entries are shown again and again, and never change."""
+    known: dict[int, tuple[Any, Any]] = {}
+
+    def remembered(value: Any) -> Any:
+        found = known.get(id(value))
+        if found is None:
+            if len(known) >= MAX_REMEMBERED:
+                known.clear()
+            found = known[id(value)] = value, write(value)  # as long as it is here no other object has its id
+        return found[1]
+
+    return remembered
 
 
 def _fields_writer(names: list[str]) -> Callable[[Any], dict[str, Any]]:

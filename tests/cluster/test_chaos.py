@@ -13,11 +13,11 @@ from lockstep.base.errors import GaveUpError
 from lockstep.cli.chaos_command import command
 from lockstep.cluster.chaos_run import ChaosResult, ChaosRun
 from lockstep.cluster.chaos_verdict import ChaosJudge
-from lockstep.cluster.client_history import Append, objections
+from lockstep.cluster.client_history import Append, Read, objections, stale_reads
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.hunted_group import Move, Violation
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.running_nodes import RunningNodes
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.runtime.virtual import VirtualGroup
 
 DLEDGER = SYSTEMS["DLedger"]
@@ -29,11 +29,11 @@ def running() -> RunningNodes:
 
 
 def chaos(seed: int, seconds: float, flaws: tuple[str, ...] = (), *, power_fails: bool = True) -> ChaosResult:
-    return ChaosRun(running(), seed, 3, ((), flaws), power_fails=power_fails).run(seconds)
+    return ChaosRun(running(), seed, 3, NodeKind((), flaws), power_fails=power_fails).run(seconds)
 
 
 def judged(result: ChaosResult, folder: Path, flaws: tuple[str, ...] = (), *, with_spec: bool = False) -> list[str]:
-    judge = ChaosJudge(DLEDGER, running(), 3, ((), flaws))
+    judge = ChaosJudge(DLEDGER, running(), 3, NodeKind((), flaws))
     return judge.judge(result, folder / "chaos.trace.ndjson", with_spec=with_spec).reasons
 
 
@@ -54,7 +54,7 @@ def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> 
 
 def test_the_same_seed_gives_the_same_run() -> None:
     first, again = chaos(3, 10.0), chaos(3, 10.0)
-    assert (first.steps, first.appends, first.faults) == (again.steps, again.appends, again.faults)
+    assert first == again
 
 
 def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
@@ -84,10 +84,16 @@ def test_a_property_that_the_spec_does_not_see_violated_is_reported(
     assert reasons[1].endswith("LogMatching: the spec and its words in Python differ")
 
 
+def test_a_series_in_which_a_kind_of_fault_never_happened_is_no_pass(tmp_path: Path) -> None:
+    words = ["--runs", "1", "--seconds", "5", "--spec-every", "0", "-o", str(tmp_path)]
+    with pytest.raises(GaveUpError, match="no pass: in 1 runs there was no kill, "):
+        CliRunner().invoke(command, words, catch_exceptions=False)
+
+
 def test_runs_that_confirm_nothing_are_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake: all clients ask in vain."""
     monkeypatch.setattr(VirtualGroup, "ask", lambda *_: None)
-    with pytest.raises(GaveUpError, match="nothing was confirmed"):
+    with pytest.raises(GaveUpError, match=r"there was no .*, no append confirmed, no read answered"):
         CliRunner().invoke(command, ["--runs", "1", "--seconds", "1", "-o", str(tmp_path)], catch_exceptions=False)
 
 
@@ -134,3 +140,55 @@ def test_an_append_that_began_after_another_was_confirmed_must_come_behind_it() 
 def test_appends_that_overlap_may_come_in_either_order() -> None:
     history = [append("a", 0, 3, 1), append("b", 2, 3, 0)]
     assert list(objections(history, {0: "b", 1: "a"})) == []
+
+
+# ---- What reads may show ----
+
+
+def read(began: float, ended: float, up_to: int, values: dict[int, str]) -> Read:
+    """A read of all that is applied."""
+    return Read(None, began, ended, values, up_to, "SUCCESS")
+
+
+HISTORY = [append("a", 0, 1, 0), append("b", 2, 3, 1)]
+LOG = {0: "a", 1: "b"}
+
+
+def test_a_read_that_overlaps_an_append_may_show_it_or_not() -> None:
+    assert list(objections(HISTORY, LOG, [read(1.5, 2.5, 0, {0: "a"}), read(1.5, 2.5, 1, LOG)])) == []
+
+
+@pytest.mark.parametrize(
+    ("reads", "said"),
+    [
+        ([read(4, 5, 0, {0: "a"})], "a read up to index 0 came after b had been confirmed at index 1"),
+        (
+            [read(1.2, 2.4, 1, LOG), read(2.5, 2.6, 0, {0: "a"})],
+            "a read up to index 0 came after a read up to index 1 had been answered at index 1",
+        ),
+        ([read(1.2, 1.4, 1, LOG)], "b came to index 1, after a read up to index 1 had been answered at index 1"),
+        ([read(4, 5, 1, {0: "a", 1: "x"})], "a read up to index 1 showed x at index 1, where there is b in the end"),
+        ([read(4, 5, 1, {1: "b"})], "a read up to index 1 showed nothing at index 0, where there is a in the end"),
+    ],
+)
+def test_a_read_that_is_stale_or_shows_what_is_not_in_the_log_is_named(reads: list[Read], said: str) -> None:
+    assert said in list(objections(HISTORY, LOG, reads))
+
+
+def test_the_newest_leader_must_show_what_was_confirmed_at_an_index() -> None:
+    reads = [Read(1, 4.0, 5.0, {}, -1, "INDEX_OUT_OF_RANGE")]
+    said = "a read of index 1 at the newest leader showed nothing, after b had been confirmed there"
+    assert list(objections(HISTORY, LOG, reads)) == [said]
+    assert stale_reads(HISTORY, reads) == 0
+
+
+def test_an_older_leader_may_show_something_else_and_is_counted() -> None:
+    history = [*HISTORY, append("x", 3, float("inf"), None)]
+    reads = [Read(1, 4.0, 5.0, {1: "x"}, 1, "SUCCESS", by_newest=False)]
+    assert list(objections(history, LOG, reads)) == []
+    assert stale_reads(history, reads) == 1
+
+
+def test_a_value_that_nobody_had_appended_is_named() -> None:
+    reads = [Read(1, 1.0, 1.5, {1: "b"}, 1, "SUCCESS", by_newest=False)]
+    assert list(objections(HISTORY, LOG, reads)) == ["a read of index 1 showed b, which nobody had appended"]

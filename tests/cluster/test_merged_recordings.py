@@ -29,7 +29,7 @@ def merging(monkeypatch: pytest.MonkeyPatch) -> Any:
     import merge_recordings
 
     yield merge_recordings
-    for name in ("merge_recordings", "step_lines"):
+    for name in ("merge_recordings", "lost_writes", "step_lines"):
         sys.modules.pop(name, None)
 
 
@@ -71,6 +71,33 @@ def test_a_server_that_was_killed_stopped_with_what_its_next_start_finds(merging
     own = [each for each in merging.merged(files) if each.get("node") == "n1"]
     assert [(each["kind"], each["inc"]) for each in own] == [("start", 1), ("stopped", 1), ("start", 2)]
     assert own[1]["persisted"] == own[2]["persisted"]
+
+
+ENTRIES = [{"i": 1, "t": 1, "type": "Command", "v": "a"}, {"i": 2, "t": 1, "type": "Command", "v": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("under_way", "found", "lost"),
+    [
+        ("AppendEntries", {"log": ENTRIES}, ("store_logs", "appendEntries<processRPC")),
+        ("AppendEntries", {"log": []}, ("delete_range", "appendEntries<processRPC")),
+        ("RequestVote", {"LastVoteTerm": 2}, ("stable_set", "requestVote<processRPC")),
+        (None, {"CurrentTerm": 2}, ("stable_set", "electSelf<runCandidate")),
+        (None, {"log": ENTRIES}, ("store_logs", "dispatchLogs<leaderLoop")),
+        (None, {"snapshot": {"last_index": 1, "last_term": 1}}, ("snapshot_saved", "takeSnapshot<runSnapshots")),
+        (None, {}, None),
+    ],
+)
+def test_a_write_whose_line_a_killed_process_did_not_write_is_added(
+    merging: Any, tmp_path: Path, under_way: str | None, found: Line, lost: tuple[str, str] | None
+) -> None:
+    before = {"CurrentTerm": 1, "LastVoteTerm": 1, "LastVoteCand": "n1", "log": ENTRIES[:1]}
+    first = [line("n1", 1.0, "start", persisted=before)]
+    if under_way is not None:
+        first.append(line("n1", 2.0, "recv", msg=under_way, body={}))
+    added = merging.lost_writes(first, before | found)
+    assert [(each["kind"], each["by"]) for each in added] == ([] if lost is None else [lost])
+    assert merging.lost_writes([*first, *added], before | found) == []
 
 
 def test_what_a_dying_process_has_not_finished_is_no_line(merging: Any, tmp_path: Path) -> None:

@@ -5,15 +5,12 @@ Sources: DLedgerServer, DLedgerEntryPusher, DLedgerLeaderElector of DLedger 0.2.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from lockstep.cli.client_command import command as client_command
-from raftref.dledger.client_messages import AppendEntryRequest
-from raftref.dledger.runtime.client import Client, RequestRefusedError
 from tests.support.programs.java_programs import NO_MAVEN
 from tests.support.programs.processes import wait_until
 from tests.support.systems.mixed_dledger import (
@@ -170,7 +167,8 @@ def test_what_only_a_dead_leader_of_one_kind_stored_is_cut_by_a_leader_of_the_ot
         group.await_committed(confirmed[-1].index)
         for node in others:
             group.kill(node)
-        lost = append_in_vain(group, lagging, 5)
+        lost = numbered("alone", 5)
+        group.append_in_vain(lagging, *lost)
         group.kill(lagging)
         group.start(**{node: kinds[node] for node in others})
         group.await_leader(*others)
@@ -182,24 +180,6 @@ def test_what_only_a_dead_leader_of_one_kind_stored_is_cut_by_a_leader_of_the_ot
         group.stop(*NODES)
         logs = assert_kept(group, confirmed)
     assert not set(lost) & {entry.value for log in logs.values() for entry in log.entries}
-
-
-def append_in_vain(group: MixedGroup, node: str, count: int) -> list[str]:
-    """Let a leader without followers store values."""
-
-    async def append(value: str) -> None:
-        try:
-            await Client(GROUP, group.addresses, timeout=0.2).ask(node, AppendEntryRequest(node, value))
-        except RequestRefusedError:
-            return
-        raise AssertionError(f"{value} was confirmed")
-
-    async def append_all() -> None:
-        await asyncio.gather(*map(append, lost))
-
-    lost = numbered("alone", count)
-    asyncio.run(append_all())
-    return lost
 
 
 def test_a_group_of_java_is_replaced_node_by_node_and_back_while_a_client_appends(version: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,20 +52,58 @@ def kill_in_turn(group: MixedGroup) -> None:
         group.start(**{node: kind})
 
 
-@pytest.mark.parametrize("scenario", [lead_in_turn, kill_in_turn], ids=["lead", "kill"])
+def replace_in_turn(group: MixedGroup) -> None:
+    """Let the other kind go on with the files of each node."""
+    for node in NODES:
+        other = JAVA if group.kinds[node] == PYTHON else PYTHON
+        group.await_leader()
+        group.append(*(f"{node}-{number}" for number in range(4)))
+        group.stop(node)
+        group.await_leader()
+        group.append(*(f"without {node}-{number}" for number in range(4)))
+        group.start(**{node: other})
+
+
+def cut_in_turn(group: MixedGroup) -> None:
+    """Let leaders of both kinds store what nobody else does, and the others cut it."""
+    for alone in ("n1", "n0"):
+        others = [node for node in NODES if node != alone]
+        group.hand_over(alone)
+        group.append(*(f"all {alone}-{number}" for number in range(3)))
+        for node in others:
+            group.kill(node)
+        group.append_in_vain(alone, *(f"alone {alone}-{number}" for number in range(3)))
+        group.kill(alone)
+        group.start(**{node: group.kinds[node] for node in others})
+        group.await_leader(*others)
+        group.append(*(f"others {alone}-{number}" for number in range(5)))
+        group.start(**{alone: group.kinds[alone]})
+        group.await_committed(group.append(f"last {alone}")[0].index)
+
+
+SCENARIOS = {"lead": lead_in_turn, "kill": kill_in_turn, "replace": replace_in_turn, "cut": cut_in_turn}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_what_a_mixed_group_did_holds_in_the_spec(setting: str, scenario: object, tmp_path: Path) -> None:
+def test_what_a_mixed_group_did_holds_in_the_spec(setting: str, scenario: str, tmp_path: Path) -> None:
     chosen, version = SETTINGS[setting]
     with MixedGroup(tmp_path, chosen) as group:
         group.start(n0=JAVA, n1=PYTHON, n2=JAVA)
-        assert callable(scenario)
-        scenario(group)
+        SCENARIOS[scenario](group)
         time.sleep(1.5)  # a COMMIT brings the last committed index to all
         group.stop(*NODES)
         recording = group.merged(version)
     verdict = check(recording)
     assert verdict.verdict is Verdict.HOLDS, verdict.findings
     assert verdict.events > 200
+    if scenario == "cut":
+        assert {line["node"] for line in truncates(recording)} >= {"n0", "n1"}
+
+
+def truncates(recording: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in recording.read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line["kind"] == "store" and line["op"] == "truncate" and line["ok"]]
 
 
 def test_a_push_of_which_two_nodes_say_something_else_than_its_leader_committed_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from lockstep.cluster.group_session import GroupOptions, GroupSession
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.running_nodes import NodeKind
 from tests.support.programs.processes import running_nodes, wait_until
 
 NODE = [sys.executable, "-m", "lockstep", "node"]
@@ -108,7 +109,7 @@ def test_ctrl_c_ends_a_command_stops_all_nodes_and_the_verdict_is_printed(tmp_pa
 
 def session(folder: Path, say: Callable[[str], None] = lambda _: None) -> GroupSession:
     assert DLEDGER.running is not None
-    return GroupSession(DLEDGER, DLEDGER.running(), GroupOptions(3, folder, (), (), 0.15), say)
+    return GroupSession(DLEDGER, DLEDGER.running(), GroupOptions(3, folder, NodeKind(), 0.15), say)
 
 
 def test_ctrl_c_during_the_check_of_what_is_left_ends_it_without_a_pass(

@@ -18,7 +18,7 @@ from lockstep.cluster.chaos_verdict import ChaosJudge
 from lockstep.cluster.group_session import GroupOptions, GroupSession
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.running_nodes import RunningNodes
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.stores import Stores
 from tests.support.programs.processes import running_nodes, wait_until
@@ -39,7 +39,7 @@ class Conversation:
 
     def __init__(self, folder: Path) -> None:
         self.said: list[str] = []
-        self.session = GroupSession(SYSTEM, running(), GroupOptions(3, folder, (), (), 0.3), self.said.append)
+        self.session = GroupSession(SYSTEM, running(), GroupOptions(3, folder, NodeKind(), 0.3), self.said.append)
 
     async def leader(self) -> str:
         """The server that is a leader now, or the next one."""
@@ -130,8 +130,12 @@ def test_a_client_asks_servers_that_were_started_by_hand(tmp_path: Path) -> None
 # ---- Simulated time --------------------------------------------------------------------------------------
 
 
+def kind(flaws: tuple[str, ...] = ()) -> NodeKind:
+    return NodeKind((), flaws, running().chaos_settings)
+
+
 def chaos(seed: int, flaws: tuple[str, ...] = ()) -> ChaosResult:
-    return ChaosRun(running(), seed, 3, ((), flaws)).run(20.0)
+    return ChaosRun(running(), seed, 3, kind(flaws)).run(20.0)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -139,7 +143,7 @@ def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> 
     result = chaos(seed)
     assert result.confirmed > 60
     assert sum(result.faults.values()) > 3
-    verdict = ChaosJudge(SYSTEM, running(), 3, ((), ())).judge(result, tmp_path / "chaos.ndjson", with_spec=False)
+    verdict = ChaosJudge(SYSTEM, running(), 3, kind()).judge(result, tmp_path / "chaos.ndjson", with_spec=False)
     assert verdict.reasons == []
 
 
@@ -152,6 +156,8 @@ def test_a_disk_that_forgets_entries_shows(tmp_path: Path, monkeypatch: pytest.M
         persist(self, before, replace(after, logs=kept))
 
     monkeypatch.setattr(DiskStores, "persist", forgets)
-    judge = ChaosJudge(SYSTEM, running(), 3, ((), ()))
-    (reason, *_) = judge.judge(chaos(1), tmp_path / "chaos.ndjson", with_spec=False).reasons
+    judge = ChaosJudge(SYSTEM, running(), 3, kind())
+    run = chaos(4)
+    assert run.faults["kill"] > 0
+    (reason, *_) = judge.judge(run, tmp_path / "chaos.ndjson", with_spec=False).reasons
     assert "in the end" in reason or "log is" in reason

@@ -15,6 +15,7 @@ from lockstep.cluster import live_check, step_files
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.step_files import SETTLED, LateStepError, growing_steps, newest_step, whole_steps
 from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.running_nodes import NodeKind
 from lockstep.trace.json_lines import TraceError
 from raftref.dledger.client_messages import AppendEntryRequest
 from raftref.runtime.driver import NodeStep
@@ -128,7 +129,7 @@ def test_the_newest_step_is_that_of_the_last_complete_line(tmp_path: Path) -> No
 
 def unstarted(folder: Path, paths: list[Path]) -> LiveCheck:
     assert DLEDGER.running is not None
-    return LiveCheck(DLEDGER, DLEDGER.running(), NODES, ((), ()), paths, folder / "group.ndjson")
+    return LiveCheck(DLEDGER, DLEDGER.running(), NODES, NodeKind(), paths, folder / "group.ndjson")
 
 
 def live(folder: Path, steps: list[Any]) -> LiveCheck:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SYSTEM, chosen, group_size, running_system
+from lockstep.cli.node_command import SETTING, SYSTEM, chosen, group_size, running_system, settings
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
+    from lockstep.cluster.chaos_series import ChaosSeries
     from lockstep.cluster.chaos_verdict import ChaosVerdict
+    from lockstep.systems.running_nodes import NodeKind, RunningNodes
+    from lockstep.systems.system import System
 
 
 @click.command()
@@ -39,6 +43,12 @@ if TYPE_CHECKING:
     help="Check the trace of one run of this many against the spec; 0 for none. It takes longer than the run.",
 )
 @click.option(
+    "--each-flaw",
+    is_flag=True,
+    help="Print a table: for each flaw alone the first seed, up to --runs, that shows it, and what is violated there.",
+)
+@click.option("--real", is_flag=True, help="Let groups of processes fail on this machine, in real time.")
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -47,6 +57,7 @@ if TYPE_CHECKING:
     help="The folder for the traces that were checked, or have something wrong.",
 )
 @FORMAT
+@SETTING
 def command(
     spec: str | None,
     nodes: int,
@@ -57,65 +68,115 @@ def command(
     features: tuple[str, ...],
     no_power: bool,
     spec_every: int,
+    each_flaw: bool,
+    real: bool,
     output: Path,
     form: str,
+    set_to: tuple[str, ...],
 ) -> int:
     """Let groups of running nodes fail in every way in simulated time, and judge what their clients saw.
 
-    The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by a clock that are
-    simulated: a minute takes a second or two, and follows from its seed. Some clients append while processes are killed
-    and paused, links are cut, slow and lossy, and machines lose power. Each run is judged by its clients' history,
-    which the log must explain; by the properties of the spec, after each step; and, every now and then, by the spec.
+    The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by clocks that are
+    simulated: a minute takes a second or two, and follows from its seed. Some clients append and read while processes
+    are killed and paused, links are cut, slow and lossy, machines lose power, clocks jump, disks are slow and fill up,
+    and an operator transfers the leadership, changes the members and takes snapshots, where the system can. Each run
+    is judged by its clients' history, which the log must explain; by the properties of the spec, after each step; and,
+    every now and then, by the spec. With --real the nodes are processes on this machine: they are killed and stopped,
+    links are cut and slow, and the leadership is handed over, while clients ask from outside. A series in which some
+    fault, or what should come of faults, never happened is no pass.
 
     \b
     lockstep chaos --runs 1000
     lockstep chaos --flaw published --no-power --runs 50
+    lockstep chaos --each-flaw --runs 30
+    lockstep chaos --real --runs 5
 
-    Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing was confirmed in any run,
-    so that there was nothing to lose; 4 an internal error.
+    Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing is wrong, and something
+    never happened, which is named; 4 an internal error.
     """
     from lockstep.base.errors import GaveUpError
-    from lockstep.cluster.chaos_run import ChaosRun
+    from lockstep.cluster.chaos_run import ChaosRun, kinds_of_faults
+    from lockstep.cluster.chaos_series import ChaosSeries, collected_between
     from lockstep.cluster.chaos_verdict import ChaosJudge
+    from lockstep.cluster.flaw_table import TABLE_HEAD, FlawSearch
+    from lockstep.cluster.real_chaos import REAL_FAULTS, REAL_FLOORS
+    from lockstep.systems.running_nodes import NodeKind
 
     system, running = running_system(spec)
     group_size(nodes, system, running, "--nodes")
     wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
-    kinds = chosen(features, running.features, "--feature"), wanted
-    judge = ChaosJudge(system, running, nodes, kinds)
-    wrong: list[ChaosVerdict] = []
-    counts, faults = Counter[str](), Counter[str]()
-    for number in range(runs):
-        progress(f"run {number + 1} of {runs}, {counts['confirmed']:,} appends confirmed, {len(wrong)} runs wrong")
-        result = ChaosRun(running, seed + number, nodes, kinds, power_fails=not no_power).run(seconds)
-        with_spec = spec_every > 0 and number % spec_every == 0
-        verdict = judge.judge(result, output / f"chaos_{seed + number}.trace.ndjson", with_spec=with_spec)
-        counts.update(
-            runs=1,
-            steps=len(result.steps),
-            appends=len(result.appends),
-            confirmed=result.confirmed,
-            checked=int(with_spec),
+    if each_flaw:
+        click.echo(TABLE_HEAD)
+        for row in FlawSearch(system, running, seconds, output).rows(wanted or running.flaws, runs):
+            click.echo(row.line())
+        return 0
+    kind = NodeKind(
+        chosen(features, running.features, "--feature"),
+        wanted,
+        {**running.chaos_settings, **settings(set_to, running.settings)},
+    )
+    series = ChaosSeries(kinds_of_faults(running, power_fails=not no_power))
+    if real:
+        series = ChaosSeries(REAL_FAULTS, REAL_FLOORS)
+        verdicts = _in_real_time(system, running, range(seed, seed + runs), seconds, nodes, kind, output)
+    else:
+        judge = ChaosJudge(system, running, nodes, kind)
+        chaos = (
+            ChaosRun(running, each, nodes, kind, power_fails=not no_power).run(seconds)
+            for each in range(seed, seed + runs)
         )
-        faults.update(result.faults)
+        verdicts = judge.judge_all(chaos, output, spec_every)
+    for verdict, checked in collected_between(verdicts):
+        series.add(verdict, checked=checked)
+        progress(f"run {series.runs} of {runs}, {series.confirmed:,} appends confirmed, {len(series.wrong)} runs wrong")
         if verdict.reasons:
-            wrong.append(verdict)
             progress_end()
             if form == "text":
-                click.echo(f"seed {seed + number}:")
-                for reason in verdict.reasons:
-                    click.echo(f"  {reason}")
+                click.echo("\n  ".join((f"seed {verdict.result.seed}:", *verdict.reasons)))
     progress_end()
-    if form == "json":
-        seeds = {each.result.seed: each.reasons for each in wrong}
-        click.echo(json.dumps({**counts, "faults": dict(sorted(faults.items())), "wrong": seeds}, indent=2))
-    else:
-        click.echo(
-            f"{runs} runs of {seconds:g} s, {nodes} nodes: {counts['steps']:,} steps, {counts['confirmed']:,} of "
-            f"{counts['appends']:,} appends confirmed"
-        )
-        click.echo(f"faults: {', '.join(f'{count:,} {kind}' for kind, count in sorted(faults.items()))}")
-        click.echo(f"{len(wrong)} runs wrong; {counts['checked']} traces checked against the spec")
-    if not wrong and not counts["confirmed"]:
-        raise GaveUpError("nothing was confirmed in any run, so nothing could be lost")
-    return 1 if wrong else 0
+    record = {**series.record(), "settings": dict(kind.settings)}
+    click.echo(json.dumps(record, indent=2) if form == "json" else _text(series, seconds, nodes, kind.settings))
+    missing = series.missing()
+    if missing and not series.wrong:
+        raise GaveUpError(f"no pass: in {series.runs} runs there was no {', no '.join(missing)}")
+    return 1 if series.wrong else 0
+
+
+def _in_real_time(
+    system: System,
+    running: RunningNodes,
+    seeds: Iterable[int],
+    seconds: float,
+    nodes: int,
+    kind: NodeKind,
+    output: Path,
+) -> Iterator[tuple[ChaosVerdict, bool]]:
+    """Yield the verdicts of groups of processes, each with whether its trace was checked against the spec."""
+    from lockstep.base.errors import GaveUpError
+    from lockstep.cluster.group_session import GroupOptions
+    from lockstep.cluster.real_chaos import REAL_TIME_SCALE, RealChaosRun
+
+    for seed in seeds:
+        options = GroupOptions(nodes, output / f"real_{seed}", kind, REAL_TIME_SCALE)
+        try:
+            run = RealChaosRun(system, running, seed, options)
+        except GaveUpError as error:
+            raise click.BadParameter(str(error), param_hint="--output") from error
+        yield asyncio.run(run.run(seconds)), True
+
+
+def _text(series: ChaosSeries, seconds: float, nodes: int, set_to: Mapping[str, float]) -> str:
+    lines = [
+        f"{series.runs:,} runs of {seconds:g} s, {nodes} nodes: {series.steps:,} steps, {series.confirmed:,} of "
+        f"{series.appends:,} appends confirmed, {series.answered_reads:,} of {series.reads:,} reads answered"
+    ]
+    if set_to:
+        lines.append(f"settings: {', '.join(f'{name} {value:g}' for name, value in set_to.items())}")
+    for title, counts in (
+        ("faults", series.faults),
+        ("orders carried out", series.orders),
+        ("of them came", series.outcomes),
+    ):
+        lines.append(f"{title}: {', '.join(f'{count:,} {name}' for name, count in sorted(counts.items()))}")
+    lines.append(f"{len(series.wrong)} runs wrong; {series.checked} traces checked against the spec")
+    return "\n".join(lines)

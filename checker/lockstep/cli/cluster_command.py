@@ -71,11 +71,13 @@ def command(
     from lockstep.base.text_files import NotUtf8Error, text_of
     from lockstep.cluster.group_session import GroupOptions, GroupSession
     from lockstep.report.verdict_text import verdict_record, verdict_text
+    from lockstep.systems.running_nodes import NodeKind
 
     system, running = running_system(spec)
     group_size(nodes, system, running, "NODES")
     wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
-    options = GroupOptions(nodes, output, chosen(features, running.features, "--feature"), wanted, time_scale)
+    kind = NodeKind(chosen(features, running.features, "--feature"), wanted)
+    options = GroupOptions(nodes, output, kind, time_scale)
 
     def say(text: str) -> None:
         if form == "text":

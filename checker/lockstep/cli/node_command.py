@@ -75,6 +75,11 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
     return names
 
 
+SETTING = click.option(
+    "--setting", "set_to", multiple=True, help="NAME=NUMBER, another time (in seconds) or bound of a node."
+)
+
+
 def _listed(known: Iterable[str]) -> str:
     return ", ".join(known) or "those of this system, which has no such choice"
 
@@ -128,7 +133,7 @@ def settings(texts: tuple[str, ...], defaults: Mapping[str, float]) -> Mapping[s
     help="A member that votes at first (default: all members); others start with nothing, and wait for a leader.",
 )
 @click.option("--without", multiple=True, help="A feature that the node lacks; may be given several times.")
-@click.option("--setting", "set_to", multiple=True, help="NAME=NUMBER, another time (in seconds) or bound of the node.")
+@SETTING
 def command(
     name: str,
     peers: str,
@@ -155,23 +160,26 @@ def command(
     Exit codes: 0 stopped; 2 wrong usage; 3 its address is taken; 4 an internal error.
     """
     from lockstep.cluster.node_process import run_node
-    from lockstep.systems.running_nodes import NodeOptions
+    from lockstep.systems.running_nodes import NodeKind, NodeOptions
 
     _, running = running_system(spec)
     members = addresses(peers)
     if name not in members:
         raise click.BadParameter(f"{name} is none of the members: {', '.join(members)}", param_hint="NAME")
+    kind = NodeKind(
+        chosen(features, running.features, "--feature"),
+        chosen(flaws, running.flaws, "--flaw"),
+        settings(set_to, running.settings),
+    )
     options = NodeOptions(
         name,
         group,
         members,
         folder,
-        chosen(features, running.features, "--feature"),
-        chosen(flaws, running.flaws, "--flaw"),
+        kind,
         time_scale,
         chosen(voters, tuple(members) if running.has_spares else (), "--voter"),
         chosen(without, running.removable, "--without"),
-        settings(set_to, running.settings),
     )
     run_node(running, options, record, lambda line: click.echo(line))
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.cluster.chaos_run import ChaosResult
 from lockstep.systems.file_check import check
 from lockstep.systems.hunted_group import Move, PropertyWatch
-from lockstep.systems.running_nodes import RunningNodes
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
 from lockstep.systems.trace_specs import reference_header
@@ -45,15 +45,27 @@ class ChaosJudge:
         system: System,
         running: RunningNodes,
         nodes: int,
-        chosen: tuple[tuple[str, ...], tuple[str, ...]],
+        kind: NodeKind,
     ) -> None:
-        """Prepare to judge groups.
-
-        Arguments: `system` and `running`; `nodes`, how many; `chosen`, their features and flaws.
-        """
+        """Prepare to judge groups. Arguments: `system` and `running`; `nodes`, how many; `kind`, theirs."""
         assert system.hunted is not None
         self._system, self._running, self._hunted = system, running, system.hunted()
-        self._plan = running.plan(nodes, *chosen)
+        self._plan = running.plan(nodes, kind)
+
+    def judge_all(
+        self, results: Iterable[ChaosResult], folder: Path, spec_every: int
+    ) -> Iterator[tuple[ChaosVerdict, bool]]:
+        """Yield the verdicts on runs, each with whether its trace was checked against the spec.
+
+        Arguments: `results`, of the runs; `folder`, for the traces; `spec_every`, how many runs there are to one that
+        is checked, 0 for none. A run with a fault that the spec has not is passed over for the next one without.
+        """
+        due = spec_every - 1
+        for result in results:
+            due += 1
+            with_spec = 0 < spec_every <= due and self._running.outside_spec.isdisjoint(result.faults)
+            due -= spec_every * with_spec
+            yield self.judge(result, folder / f"chaos_{result.seed}.trace.ndjson", with_spec=with_spec), with_spec
 
     def judge(self, result: ChaosResult, trace: Path, *, with_spec: bool) -> ChaosVerdict:
         """Judge a run, and write its trace if something is wrong, or the spec is asked.
@@ -75,7 +87,7 @@ class ChaosJudge:
             return verdict
         if with_spec or verdict.reasons:
             self._write(result, events, trace)
-        if with_spec or verdict.violated:
+        if with_spec or (verdict.violated and self._running.outside_spec.isdisjoint(result.faults)):
             verdict.trace = self._disagreement(verdict, trace)
         if not self._plan.flaws:
             for name in self._hunted.may_fail_repaired:

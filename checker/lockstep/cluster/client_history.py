@@ -1,16 +1,27 @@
 """The history of a group's clients, and whether the log explains it.
 
-All clients only append, each value once. Such a history is linearizable if and only if there is an order of the appends
-in which every confirmed one stands, none stands before one that was confirmed before it began, and all reads agree.
-The order is given here: an append takes effect at its index in the log. So three things are checked: what was
-confirmed stands at its index in the log in the end; an append that began after another was confirmed has a higher
-index; and no value stands there twice. An append without an answer may stand in the log, or not.
+A client appends values, each value once, and reads. Such a history is linearizable if and only if there is an order of
+its operations in which every confirmed append stands, none stands before one that ended before it began, and every read
+shows what stands before it. The order is given here: an append takes effect at its index in the log, and a read of all
+that is applied behind the last index that it covers. So no search is needed, as there is where only the answers are
+known. These are checked: what was confirmed stands at its index in the log in the end; an append that began
+after an operation ended has a higher index than it; a read that began then covers that index; a read shows what the
+log has up to its last index, and nothing else; and no value stands in the log twice. An append without an answer may
+stand in the log, or not.
+
+A read of one index, where a system has no other, takes no part in that order: a leader answers it from its own log,
+committed or not, and asks nobody whether it still leads. It is checked that its value was appended by somebody, and
+that the leader of the newest term shows what was confirmed before the read began. What an older leader shows otherwise
+is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+#: The end of an operation that has none.
+NEVER = float("inf")
 
 
 @dataclass(slots=True)
@@ -22,15 +33,33 @@ class Append:
 
     value: str
     began: float
-    ended: float = float("inf")
+    ended: float = NEVER
     index: int | None = None
     code: str = ""
 
 
-def objections(appends: list[Append], log: Mapping[int, str]) -> Iterator[str]:
+@dataclass(slots=True)
+class Read:
+    """A read of a client: when it began and ended, and the values that it showed, by their indexes.
+
+    `index` is the one that was asked for, None for all that is applied. `values` is None where there was no answer, or
+    a refusal, whose code is `code`. `up_to` is the last index that the answer covers. `by_newest`: the node that
+    answered led the newest term of all.
+    """
+
+    index: int | None
+    began: float
+    ended: float = NEVER
+    values: Mapping[int, str] | None = None
+    up_to: int = -1
+    code: str = ""
+    by_newest: bool = True
+
+
+def objections(appends: Sequence[Append], log: Mapping[int, str], reads: Sequence[Read] = ()) -> Iterator[str]:
     """Yield what in a history the log cannot explain.
 
-    Arguments: `appends`, of all clients; `log`, the values that are committed in the end, by their indexes.
+    Arguments: `appends` and `reads`, of all clients; `log`, the values that are committed in the end, by their indexes.
     """
     confirmed = [each for each in appends if each.index is not None]
     for each in confirmed:
@@ -39,17 +68,76 @@ def objections(appends: list[Append], log: Mapping[int, str]) -> Iterator[str]:
         if found != each.value:
             what = "nothing" if found is None else found
             yield f"{each.value} was confirmed at index {each.index}, where there is {what} in the end"
-    highest, last = -1, ""
-    moments = [(each.began, 1, each) for each in confirmed] + [(each.ended, 0, each) for each in confirmed]
-    moments.sort(key=lambda moment: moment[:2])
-    for _, begins, each in moments:
-        assert each.index is not None
-        if not begins and each.index > highest:
-            highest, last = each.index, each.value
-        elif begins and each.index <= highest:
-            yield f"{each.value} came to index {each.index}, after {last} had been confirmed at index {highest}"
+    answered = [each for each in reads if each.values is not None]
+    whole = [each for each in answered if each.index is None]
+    yield from _out_of_order(confirmed, whole)
+    for read in whole:
+        yield from _wrong_read(read, log)
+    yield from _wrong_reads_of_one(appends, [each for each in answered if each.index is not None])
     places: dict[str, int] = {}
     for index, value in log.items():
         if value in places:
             yield f"{value} stands at index {places[value]} and at index {index}"
         places[value] = index
+
+
+def _out_of_order(confirmed: Sequence[Append], reads: Sequence[Read]) -> Iterator[str]:
+    """Yield the operations that come no later in the log than others that had ended before they began."""
+    operations = [(each.began, each.ended, each.index or 0, each.value, True) for each in confirmed]
+    operations += [(each.began, each.ended, each.up_to, f"a read up to index {each.up_to}", False) for each in reads]
+    moments = [(each[0], 1, each) for each in operations] + [(each[1], 0, each) for each in operations]
+    moments.sort(key=lambda moment: moment[:2])
+    highest, last = -1, ""
+    for _, begins, (_, _, index, name, appends) in moments:
+        if not begins:
+            if index > highest:
+                highest, last = index, name
+        elif appends and index <= highest:
+            yield f"{name} came to index {index}, after {_was(last)} at index {highest}"
+        elif not appends and index < highest:
+            yield f"{name} came after {_was(last)} at index {highest}"
+
+
+def _was(name: str) -> str:
+    return f"{name} had been answered" if name.startswith("a read") else f"{name} had been confirmed"
+
+
+def _wrong_read(read: Read, log: Mapping[int, str]) -> Iterator[str]:
+    """Yield the first difference of a read and the log."""
+    shown = read.values or {}
+    for index in sorted({*shown, *(each for each in log if each <= read.up_to)}):
+        if shown.get(index) != log.get(index):
+            what, has = shown.get(index, "nothing"), log.get(index, "nothing")
+            yield f"a read up to index {read.up_to} showed {what} at index {index}, where there is {has} in the end"
+            return
+
+
+def _wrong_reads_of_one(appends: Sequence[Append], reads: Sequence[Read]) -> Iterator[str]:
+    began = {each.value: each.began for each in appends}
+    confirmed: dict[int | None, Append] = {each.index: each for each in appends if each.index is not None}
+    for read in reads:
+        for value in (read.values or {}).values():
+            if began.get(value, NEVER) > read.ended:
+                yield f"a read of index {read.index} showed {value}, which nobody had appended"
+        if read.by_newest and _is_stale(read, confirmed):
+            yield (
+                f"a read of index {read.index} at the newest leader showed {_shown(read)}, after "
+                f"{confirmed[read.index].value} had been confirmed there"
+            )
+
+
+def _shown(read: Read) -> str:
+    return "nothing" if read.index is None else (read.values or {}).get(read.index, "nothing")
+
+
+def _is_stale(read: Read, confirmed: Mapping[int | None, Append]) -> bool:
+    """Return whether a read of one index shows something else than was confirmed there before it began."""
+    append = confirmed.get(read.index)
+    return append is not None and append.ended < read.began and append.value != _shown(read)
+
+
+def stale_reads(appends: Sequence[Append], reads: Sequence[Read]) -> int:
+    """Count the reads of one index that leaders of older terms answered otherwise than was confirmed before."""
+    confirmed: dict[int | None, Append] = {each.index: each for each in appends if each.index is not None}
+    asked = [each for each in reads if each.index is not None and each.values is not None and not each.by_newest]
+    return sum(_is_stale(each, confirmed) for each in asked)

@@ -14,9 +14,9 @@ from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
-from lockstep.cluster.step_files import newest_step
+from lockstep.cluster.step_files import newest_step, whole_steps
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, RunningNodes
+from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes
 from lockstep.systems.system import System
 from raftref.runtime.driver import NodeStep
 
@@ -50,12 +50,11 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """A group as it is started: the number of its nodes, its folder, its features and flaws, the scale of its times."""
+    """A group as it is started: the number of its nodes, their kind, its folder, the scale of its times."""
 
     nodes: int
     folder: Path
-    features: tuple[str, ...]
-    flaws: tuple[str, ...]
+    kind: NodeKind
     time_scale: float
 
 
@@ -77,8 +76,7 @@ class GroupSession:
             raise GaveUpError(f"{folder} is not empty; name another folder with -o")
         self.trace = folder / "group.trace.ndjson"
         self._steps = {node: folder / f"{node}.steps.ndjson" for node in self.nodes}
-        chosen = (options.features, options.flaws)
-        self.check = LiveCheck(system, running, self.nodes, chosen, list(self._steps.values()), self.trace)
+        self.check = LiveCheck(system, running, self.nodes, options.kind, list(self._steps.values()), self.trace)
         self._spec = system.spec
         self._addresses: dict[str, Address] = dict(zip(self.nodes, free_addresses(options.nodes), strict=True))
 
@@ -88,19 +86,42 @@ class GroupSession:
         Arguments: `commands`; `interrupts`, released at each Ctrl-C: one ends the command that is carried out and all
         that follow, one during the check of what is left ends that.
         """
-        interrupts = asyncio.Semaphore(0) if interrupts is None else interrupts
+
+        async def take(links: Links, group: NodeProcesses) -> None:
+            await self._wait_for_leader(group)
+            prompt = _Prompt(self, links, group)
+            async for line in commands:
+                if not await prompt.take(line):
+                    return
+
+        return await self.run_with(take, asyncio.Semaphore(0) if interrupts is None else interrupts)
+
+    async def run_with(
+        self,
+        work: Callable[[Links, NodeProcesses], Coroutine[Any, Any, None]],
+        interrupts: asyncio.Semaphore,
+        *,
+        live: bool = True,
+    ) -> TraceVerdict:
+        """Run the group until some work with its links and processes is done; return the verdict on what it did.
+
+        Arguments: `work`; `interrupts`, as for `run`; `live`, whether the check begins with the group.
+        """
         links = Links(self._addresses)
         await links.open()
         try:
             with NodeProcesses({node: self._words(node, links) for node in self.nodes}, self._options.folder) as group:
                 for node in self.nodes:
                     group.start(node)
-                self.check.start()
-                if not await _unless(interrupts, self._carry_out(commands, links, group)):
+                if live:
+                    self.check.start()
+                if not await _unless(interrupts, work(links, group)):
                     self._say("interrupted: the nodes are stopped, and what they recorded is checked")
                 died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
+        if not live:
+            self.check.start()
         self.check.end()
         self._say(f"checking: {self.check.checked:,} events so far")
         await _unless(interrupts, self._checked())
@@ -109,18 +130,11 @@ class GroupSession:
             verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "; ".join(died)
         return verdict
 
-    async def _carry_out(self, commands: AsyncIterator[str], links: Links, group: NodeProcesses) -> None:
-        await self._wait_for_leader(group)
-        prompt = _Prompt(self, links, group)
-        async for line in commands:
-            if not await prompt.take(line):
-                return
-
     async def _wait_for_leader(self, group: NodeProcesses) -> None:
         """Wait until a node leads: processes take a while to start, and clients wait for a few seconds only."""
         loop = asyncio.get_running_loop()
         begin, count = loop.time(), 0
-        while not any(step is not None and self._running.leads(step.shows) for step in self.newest().values()):
+        while not any(step is not None and self._running.led_term(step) is not None for step in self.newest().values()):
             waited = loop.time() - begin
             if waited > MAX_WAIT_FOR_LEADER or 2 * sum(map(group.is_running, self.nodes)) <= len(self.nodes):
                 self._say(f"no node leads after {waited:.0f} s")
@@ -139,14 +153,25 @@ class GroupSession:
         peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in links.seen_from(node).items())
         words = [node, peers, "--system", self._spec, "--dir", str(options.folder / node), "--group", "lockstep"]
         words += ["--record", str(self._steps[node]), "--time-scale", str(options.time_scale)]
-        words += [word for flaw in options.flaws for word in ("--flaw", flaw)]
-        return words + [word for feature in options.features for word in ("--feature", feature)]
+        kind = options.kind
+        words += [word for flaw in kind.flaws for word in ("--flaw", flaw)]
+        words += [word for feature in kind.features for word in ("--feature", feature)]
+        return words + [word for name, value in kind.settings.items() for word in ("--setting", f"{name}={value}")]
 
     # ---- What commands need --------------------------------------------------------------------------
 
     def client(self) -> GroupClient:
         """Return a client that reaches the nodes where they listen, whatever links are cut."""
         return self._running.client("lockstep", self._addresses)
+
+    def steps(self) -> list[NodeStep]:
+        """Return the steps that all nodes have taken, in their order, once none of them runs."""
+        return list(whole_steps(list(self._steps.values())))
+
+    @property
+    def addresses(self) -> Mapping[str, Address]:
+        """Where each node listens."""
+        return self._addresses
 
     def newest(self) -> dict[str, NodeStep | None]:
         """Return the last step of each node, None for one that has taken none."""

@@ -13,7 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.cluster.step_files import LateStepError, growing_steps, whole_steps
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
-from lockstep.systems.running_nodes import RunningNodes
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
 from lockstep.systems.trace_specs import compiled, reference_header
@@ -39,17 +39,17 @@ class LiveCheck:
         system: System,
         running: RunningNodes,
         nodes: Sequence[str],
-        chosen: tuple[tuple[str, ...], tuple[str, ...]],
+        kind: NodeKind,
         steps: Sequence[Path],
         trace: Path,
     ) -> None:
         """Prepare the check of a group.
 
-        Arguments: `system` and `running`, what the nodes are; `nodes`, their names; `chosen`, their features and flaws;
+        Arguments: `system` and `running`, what the nodes are; `nodes`, their names; `kind`, theirs;
         `steps`, the files in which they record; `trace`, the file for the trace of the group.
         """
         self._system, self._running, self._steps, self._path = system, running, steps, trace
-        self._plan = running.plan(len(nodes), *chosen)
+        self._plan = running.plan(len(nodes), kind)
         self._header = reference_header(system, self._plan, "lockstep cluster", f"{len(nodes)} nodes that ran")
         self.checked = 0
         self.late = ""

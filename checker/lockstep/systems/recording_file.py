@@ -100,7 +100,7 @@ class RecordingFormat(Generic[H, E]):
     """A format of recordings.
 
     `header`, `start` and `end` are the classes of the first line, of the start of a node, and of the last line; `kinds`
-    is the union of all classes. `required` are the values that fields of the header must have. Where a format
+    is the union of all classes. `required` are the values that fields of the header may have. Where a format
     `has_bootstrap`, a node has lines before its first start, in life 0. `node_fields` name nodes of the header.
     `check_line` and `check_end` raise TraceError where a line, or the counts of the end line, are wrong; the first may
     complete the line.
@@ -110,7 +110,7 @@ class RecordingFormat(Generic[H, E]):
     start: type[NodeLine]
     end: type[E]
     kinds: Any
-    required: Mapping[str, str]
+    required: Mapping[str, tuple[str, ...]]
     has_bootstrap: bool
     node_fields: tuple[str, ...]
     check_line: Callable[[Any, str], None]
@@ -137,8 +137,10 @@ class RecordingFormat(Generic[H, E]):
         if not isinstance(header, self.header):
             raise TraceError(source, 1, "field `kind`: the first line must be a header")
         for name, known in self.required.items():
-            if getattr(header, name) != known:
-                raise TraceError(source, 1, f"field `{name}`: {getattr(header, name)!r} is not {known!r}")
+            if getattr(header, name) not in known:
+                raise TraceError(
+                    source, 1, f"field `{name}`: {getattr(header, name)!r} is not {' or '.join(map(repr, known))}"
+                )
         if len(set(header.nodes)) != len(header.nodes):
             raise TraceError(source, 1, "field `nodes`: a node is named twice")
         return header, self._body(header, lines, source)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any, Protocol, TypeAlias
 
 from lockstep.systems.hunted_group import MoveListener
@@ -18,24 +20,34 @@ Address: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class NodeKind:
+    """A kind of nodes: the names of their features and flaws, and the settings that are not the system's defaults.
+
+    `settings` are fields of the system's `Settings`, with their values; times are in seconds.
+    """
+
+    features: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
+    settings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeOptions:
     """A node as it is started.
 
     `addresses` are where it reaches each member, itself included; it listens on its own. `folder` has its files.
-    `features` and `flaws` are names; `time_scale` multiplies all of its times. `voters` are the members that vote at
-    first, all if there are none; `without` names features that it lacks, and `settings` has other times and bounds.
+    `time_scale` multiplies all of its times. `voters` are the members that vote at first, all if there are none, and
+    `without` names features that it lacks.
     """
 
     node_id: str
     group: str
     addresses: Mapping[str, Address]
     folder: Path
-    features: tuple[str, ...] = ()
-    flaws: tuple[str, ...] = ()
+    kind: NodeKind = field(default_factory=NodeKind)
     time_scale: float = 1.0
     voters: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class GroupClient(Protocol):
@@ -49,6 +61,19 @@ class GroupClient(Protocol):
 
     async def transfer(self, node: str) -> str:
         """Let the leader hand over to a node, and return how that went."""
+
+
+class HistoryClient(Protocol):
+    """A client of a group, whose answers are those of a history; what comes to nothing has a code other than SUCCESS.
+
+    An append is asked once, unless it is certain that nothing came of it.
+    """
+
+    async def append(self, value: str) -> AppendOutcome:
+        """Append a value."""
+
+    async def read(self, index: int) -> ReadOutcome:
+        """Read what stands at an index."""
 
 
 class ClientRefusedError(Exception):
@@ -74,37 +99,79 @@ class AppendOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOutcome:
+    """An answer to a read: its code, and the values by their indexes, None if it was refused.
+
+    `up_to` is the last index that the answer covers.
+    """
+
+    code: str
+    values: Mapping[int, str] | None = None
+    up_to: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The requests of whoever operates a group while clients use it.
+
+    `orders` are made of the driver of the leader, by their names; None where one makes no sense at the moment. `code`
+    is that of an answer, SUCCESS where the order was carried out. `restore` is the next request, at the leader, on the
+    way back to a group of all members, None where it is one.
+    """
+
+    orders: Mapping[str, Callable[[Any, Random], Any]]
+    code: Callable[[Any], str]
+    restore: Callable[[Any, Sequence[str]], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class RunningNodes:
     """A system whose reference runs.
 
-    `features` and `flaws` are the names that a node may be started with. `node` makes one, given what is called with
-    each step. `shown` are the fields of a step's `shows` that a status line has. `plan` is that of a simulated group
-    of these nodes, and `replay` takes recorded steps again in it; it raises ReplayError. `client` makes a client
-    of a group, given where its members are reached. `sizes` are the numbers of nodes that a group may have, and `leads`
-    says whether a node that shows these fields is a leader.
+    `features` and `flaws` are the names that a node may be started with.
+    `node` makes one, given what is called with each step. `shown` are the fields of a step's `shows` that a status line
+    has. `plan` is that of a simulated group of these nodes, and `replay` takes recorded steps again in it; it raises
+    ReplayError. `client` and `history_client` make clients of a group, given its name and where its members
+    are reached.
 
     `settings` are the times and bounds that a node may be started with, each with its default; `removable` the features
     that a node may lack, and `has_spares` whether a member may be none of the first voters.
 
-    `driver` returns what makes the drivers of a group in simulated time, given its members, features and flaws.
+    `driver` returns what makes the drivers of a group in simulated time, given its members and their kind.
     `append` is a client's request to a node, `appended` what its answer says, and `committed` yields index and value
-    of what a driver's node has committed.
+    of what a driver's node has committed. `read` are the requests of a read, asked one after the other of one node,
+    given the node and an index; `read_outcome` is what the last answer says. `reads_all`: a read returns all that is
+    applied, and not what stands at the index.
+
+    `sizes` are the numbers of nodes that a group may have.
+
+    `operator` is for chaos, and `chaos_settings` are those of its nodes. `led_term` is the term that a node leads after
+    a step, None if none. `outcomes` counts what came of faults in the steps of a run. `outside_spec` are the faults of
+    chaos that the spec has not.
     """
 
     features: tuple[str, ...]
     flaws: tuple[str, ...]
     published: tuple[str, ...]
+    settings: Mapping[str, float]
     node: Callable[[NodeOptions, Callable[[NodeStep], None], Log], RunningNode]
     shown: tuple[str, ...]
-    plan: Callable[[int, tuple[str, ...], tuple[str, ...]], Any]
+    plan: Callable[[int, NodeKind], Any]
     replay: Replay
     client: Callable[[str, Mapping[str, Address]], GroupClient]
-    driver: Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], MakeDriver]
+    history_client: Callable[[str, Mapping[str, Address]], HistoryClient]
+    driver: Callable[[Sequence[str], NodeKind], MakeDriver]
     append: Callable[[str, str], Any]
     appended: Callable[[Any], AppendOutcome]
     committed: Callable[[Any], Iterable[tuple[int, str]]]
+    read: Callable[[str, int], Sequence[Any]]
+    read_outcome: Callable[[Any], ReadOutcome]
+    reads_all: bool
+    operator: Operator
+    chaos_settings: Mapping[str, float]
+    led_term: Callable[[NodeStep], int | None]
+    outcomes: Callable[[Iterable[NodeStep]], Counter[str]]
+    outside_spec: frozenset[str]
     sizes: range
-    leads: Callable[[Mapping[str, Any]], bool]
-    settings: Mapping[str, float] = field(default_factory=dict)
     removable: tuple[str, ...] = ()
     has_spares: bool = False

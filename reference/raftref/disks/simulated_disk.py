@@ -71,6 +71,8 @@ class SimulatedDisk:
         self._unforced_names: list[Naming] = []
         self._unforced_writes: list[Write] = []
         self._steps_left: int | None = None
+        #: The number of steps that the disk has taken.
+        self.step_count = 0
         #: The time of day, in seconds since 1970; whoever holds the disk lets it pass.
         self.now = 0.0
         self._modified: dict[FileId, float] = {}
@@ -175,6 +177,7 @@ class SimulatedDisk:
     # ---- Within --------------------------------------------------------------------------------------
 
     def _step(self) -> None:
+        self.step_count += 1
         if self._steps_left is not None:
             if self._steps_left == 0:
                 raise Stopped

@@ -36,6 +36,9 @@ class Outcome:
 
 DONE = Outcome()
 
+#: The most writes that a step has.
+MAX_WRITES = 3
+
 
 class StoreError(Exception):
     """A durable write failed, and changed nothing."""

@@ -130,6 +130,11 @@ class Driver(ABC):
         self._outputs: list[Output] = []
         self._call_count = 0
 
+    @property
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Whether the node runs. One that has gone down by itself does nothing until its process is started again."""
+
     # ---- Events --------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -156,6 +161,10 @@ class Driver(ABC):
         """Take requests of clients that came together, each with the key of its answer."""
         for key, request in requests:
             self.on_client(now, key, request)
+
+    @abstractmethod
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Hear that the disk is full from now on, or has space again; a disk that was never heard of has space."""
 
     @abstractmethod
     def on_time(self, now: Seconds) -> None:

@@ -1,18 +1,20 @@
 """A group of drivers in simulated time: a clock that jumps from event to event, a network with delays, disks in memory.
 
-The same drivers run here and on sockets. A run follows from its seed: a minute of a group takes a second or so.
+The same drivers run here and on sockets. A run follows from its seed: a minute of a group takes a second or so. Each
+node has a clock of its own, which may jump, and a disk, which may be slow, and may fill up.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, TypeAlias
 
 from raftref.disks.simulated_disk import SimulatedDisk
-from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds
+from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, Output, PeerCall, PeerReply, Seconds
 
 #: Makes the driver of a node on its disk; the last argument is called with each step.
 MakeDriver: TypeAlias = Callable[[str, SimulatedDisk, Random, Callable[[NodeStep], None]], Driver]
@@ -30,17 +32,35 @@ class NetworkConditions:
     loss: float = 0.0
 
 
+#: An event of a driver, at a moment by the clock of its node.
+_Event: TypeAlias = Callable[[Driver, Seconds], None]
+
+
 class _Process:
-    """A node: its disk, and its driver while the process runs."""
+    """A node: its clock, its disk, and its driver while the process runs."""
 
     def __init__(self, disk: SimulatedDisk) -> None:
         self.disk = disk
         self.driver: Driver | None = None
+        #: How far the clock of the node is before that of the group.
+        self.clock_offset: Seconds = 0.0
+        #: How long the disk takes for what an event writes, and whether it is full.
+        self.disk_delay: Seconds = 0.0
+        self.disk_is_full = False
+        #: Until then the process waits for its disk.
+        self.busy_until: Seconds = 0.0
         #: Which process of the node this is: what was on its way to an earlier one is lost.
         self.number = 0
         self.paused = False
         self.missed: list[Callable[[], None]] = []
         self.wakes_at: Seconds = NEVER
+
+    def moment_of(self, time: Seconds) -> Seconds:
+        """Return the first moment at which the clock of the node shows a time, or a later one."""
+        moment = time - self.clock_offset
+        while moment + self.clock_offset < time:  # what was lost by rounding
+            moment = math.nextafter(moment, NEVER)
+        return moment
 
 
 class VirtualGroup:
@@ -99,9 +119,19 @@ class VirtualGroup:
             return
         process.number += 1
         # A wake-up of the process before this one wakes nobody.
-        process.wakes_at = NEVER
-        process.driver = self._make_driver(node, process.disk, Random(self.random.random()), self.steps.append)
-        self._drive(node, lambda driver: driver.start(self.now))
+        process.wakes_at, process.busy_until = NEVER, 0.0
+        process.driver = self._make_driver(node, process.disk, Random(self.random.random()), self._recorder(process))
+        self._drive(node, lambda driver, now: driver.start(now))
+        if process.disk_is_full:
+            self._drive(node, lambda driver, now: driver.on_disk_space(now, is_full=True))
+
+    def _recorder(self, process: _Process) -> Callable[[NodeStep], None]:
+        """Return what records the steps of a process, by the clock of the group."""
+
+        def recorded(step: NodeStep) -> None:
+            self.steps.append(replace(step, at=self.now) if process.clock_offset else step)
+
+        return recorded
 
     def kill(self, node: str) -> None:
         """Let the process of a node die, as by kill -9: what it wrote stays."""
@@ -130,7 +160,26 @@ class VirtualGroup:
         process.missed = []
         for each in missed:
             each()
-        self._drive(node, lambda driver: driver.on_time(self.now))
+        self._drive(node, lambda driver, now: driver.on_time(now))
+
+    # ---- Clocks and disks ----------------------------------------------------------------------------
+
+    def jump(self, node: str, seconds: Seconds) -> None:
+        """Let the clock of a node jump, forward or back: all of its timers go by it."""
+        self._processes[node].clock_offset += seconds
+        self._processes[node].wakes_at = NEVER
+        self._happens_to(node, self.now, lambda driver, now: driver.on_time(now))
+
+    def slow_disk(self, node: str, delay: Seconds) -> None:
+        """Let the disk of a node take a time for what an event writes: nothing else happens there meanwhile."""
+        self._processes[node].disk_delay = delay
+
+    def fill_disk(self, node: str, *, is_full: bool = True) -> None:
+        """Let the disk of a node fill up, or have space again."""
+        self._processes[node].disk_is_full = is_full
+        self._happens_to(node, self.now, lambda driver, now: driver.on_disk_space(now, is_full=is_full))
+
+    # ---- Cuts ----------------------------------------------------------------------------------------
 
     def partition(self, side: Collection[str]) -> None:
         """Cut some nodes off from all others; what is sent between the sides is lost."""
@@ -144,15 +193,19 @@ class VirtualGroup:
 
     def ask(self, node: str, request: Any, answered: Callable[[Any], None]) -> None:
         """Let a client ask a node; `answered` is called with the answer, and never if there is none."""
-        self._deliver(node, lambda driver: driver.on_client(self.now, answered, request))
+        self._deliver(node, lambda driver, now: driver.on_client(now, answered, request))
 
-    def _deliver(self, node: str, event: Callable[[Driver], None]) -> None:
+    def _deliver(self, node: str, event: _Event) -> None:
         """Let an event come to a node after the delay of the network."""
         delay = self.random.uniform(self.conditions.min_delay, self.conditions.max_delay)
         self._happens_to(node, self.now + delay, event)
 
-    def _happens_to(self, node: str, moment: Seconds, event: Callable[[Driver], None]) -> None:
+    def _happens_to(self, node: str, moment: Seconds, event: _Event) -> None:
         """Let an event come at a moment to the process that a node has now, which may be paused, or dead by then."""
+        self._in_process(node, moment, lambda: self._drive(node, event))
+
+    def _in_process(self, node: str, moment: Seconds, does: Callable[[], None]) -> None:
+        """Let the process that a node has now do something at a moment, or once it goes on, if it lives by then."""
         process = self._processes[node]
         number = process.number
 
@@ -161,17 +214,29 @@ class VirtualGroup:
                 return
             if process.paused:
                 process.missed.append(happens)
+            elif self.now < process.busy_until:
+                self.at(process.busy_until, happens)
             else:
-                self._drive(node, event)
+                does()
 
         self.at(moment, happens)
 
-    def _drive(self, node: str, event: Callable[[Driver], None]) -> None:
+    def _drive(self, node: str, event: _Event) -> None:
         process = self._processes[node]
         if process.driver is None:
             return
-        event(process.driver)
-        for output in process.driver.take_outputs():
+        written = process.disk.step_count
+        event(process.driver, self.now + process.clock_offset)
+        outputs = process.driver.take_outputs()
+        if process.disk_delay and process.disk.step_count != written:
+            process.busy_until = self.now + process.disk_delay
+            self._in_process(node, process.busy_until, lambda: self._carry_out(node, outputs))
+        else:
+            self._carry_out(node, outputs)
+        self._wake(node)
+
+    def _carry_out(self, node: str, outputs: Sequence[Output]) -> None:
+        for output in outputs:
             match output:
                 case PeerCall():
                     self._call(node, output)
@@ -180,23 +245,25 @@ class VirtualGroup:
                 case ClientAnswer(key=key, answer=answer):
                     assert callable(key)
                     key(answer)
-        self._wake(node)
 
     def _wake(self, node: str) -> None:
         """Let the driver hear of the time when something is due."""
         process = self._processes[node]
         if process.driver is None:
             return
-        moment, number = process.driver.next_time(), process.number
+        moment, number = process.moment_of(process.driver.next_time()), process.number
         if moment >= process.wakes_at > self.now or moment == NEVER:
             return
         process.wakes_at = moment
 
         def happens() -> None:
-            if process.number == number and process.driver is not None and not process.paused:
-                if process.wakes_at <= self.now:
-                    process.wakes_at = NEVER
-                self._drive(node, lambda driver: driver.on_time(self.now))
+            if process.number != number or process.driver is None or process.paused or process.wakes_at > self.now:
+                return  # it is dead, or hears of the time when it goes on, or nothing is due any more
+            if self.now < process.busy_until:
+                self.at(process.busy_until, happens)
+                return
+            process.wakes_at = NEVER
+            self._drive(node, lambda driver, now: driver.on_time(now))
 
         self.at(max(moment, self.now), happens)
 
@@ -208,14 +275,14 @@ class VirtualGroup:
 
     def _call(self, src: str, call: PeerCall) -> None:
         if call.timeout is not None:
-            self._happens_to(src, self.now + call.timeout, lambda driver: driver.on_failure(self.now, call.number))
+            self._happens_to(src, self.now + call.timeout, lambda driver, now: driver.on_failure(now, call.number))
         if self._arrives(src, call.peer):
             key = (src, self._processes[src].number, call.number)
-            self._deliver(call.peer, lambda driver: driver.on_request(self.now, key, call.message))
+            self._deliver(call.peer, lambda driver, now: driver.on_request(now, key, call.message))
 
     def _reply(self, src: str, reply: PeerReply) -> None:
         key: Hashable = reply.key
         assert isinstance(key, tuple)
         caller, process, number = key
         if self._processes[caller].number == process and self._arrives(src, caller):
-            self._deliver(caller, lambda driver: driver.on_answer(self.now, number, reply.message))
+            self._deliver(caller, lambda driver, now: driver.on_answer(now, number, reply.message))

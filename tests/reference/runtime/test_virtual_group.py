@@ -18,6 +18,10 @@ class Echo(Driver):
         self.heard = heard
         self.due = NEVER
 
+    @property
+    def is_up(self) -> bool:
+        return True
+
     def _hear(self, event: str, now: Seconds) -> None:
         self.now = now
         self.heard.append((self.node_id, event, round(now, 3)))
@@ -41,6 +45,9 @@ class Echo(Driver):
         self.put(PeerCall(self.next_number(), request, "m", 0.5))
         self.put(ClientAnswer(key, "passed on"))
 
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        self._hear("full" if is_full else "space", now)
+
     def on_time(self, now: Seconds) -> None:
         self._hear("time", now)
         while self.due <= now:
@@ -54,11 +61,24 @@ class Echoes:
     def __init__(self, *nodes: str) -> None:
         self.heard: list[tuple[str, str, Seconds]] = []
         self.group = VirtualGroup(nodes, self._driver, 1, NetworkConditions(0.01, 0.01))
+        self.disks: dict[str, Any] = {}
         for node in nodes:
             self.group.start(node)
 
-    def _driver(self, node: str, _disk: Any, _random: Random, recorded: Callable[[NodeStep], None]) -> Echo:
+    def _driver(self, node: str, disk: Any, _random: Random, recorded: Callable[[NodeStep], None]) -> Echo:
+        self.disks[node] = disk
         return Echo(node, recorded, self.heard)
+
+    def write_on_client(self, node: str) -> None:
+        """Let a node write something before it passes a client's request on."""
+        driver: Any = self.group.driver(node)
+        passes_on = driver.on_client
+
+        def on_client(now: Seconds, key: Hashable, request: Any) -> None:
+            self.disks[node].write("file", 0, b"x")
+            passes_on(now, key, request)
+
+        driver.on_client = on_client
 
     def heard_by(self, node: str, since: Seconds = 0.0) -> list[tuple[str, Seconds]]:
         return [(event, at) for name, event, at in self.heard if name == node and at >= since]
@@ -121,3 +141,67 @@ def test_what_was_on_its_way_to_a_process_that_died_is_lost() -> None:
     run.group.run_until(0.5)
     assert answers == []
     assert run.heard_by("n2") == [("start", 0.0), ("start", 0.0)]
+
+
+def test_a_clock_that_jumps_forward_lets_timers_run_out_at_once() -> None:
+    run = Echoes("n1")
+    run.group.run_until(0.5)
+    run.group.jump("n1", 5.0)
+    run.group.run_until(1.2)
+    assert run.heard_by("n1") == [("start", 0.0), ("time", 5.5), ("time", 6.0)]
+
+
+def test_a_clock_that_jumps_back_lets_timers_wait_for_longer() -> None:
+    run = Echoes("n1")
+    run.group.run_until(0.5)
+    run.group.jump("n1", -2.0)
+    run.group.run_until(3.2)
+    assert run.heard_by("n1", since=-2.0) == [("start", 0.0), ("time", -1.5), ("time", 1.0)]
+
+
+def test_a_step_has_the_time_of_the_group_whatever_the_clock_of_its_node_shows() -> None:
+    run = Echoes("n1")
+    run.group.jump("n1", 5.0)
+    run.group.run_until(0.5)
+    driver = run.group.driver("n1")
+    assert driver is not None
+    driver.record_step("Tick", {}, {})
+    assert [(step.action, step.at) for step in run.group.steps] == [("Tick", 0.5)]
+
+
+def test_a_slow_disk_holds_up_what_a_write_led_to_and_all_that_comes_meanwhile() -> None:
+    run = Echoes("n1", "n2")
+    answers: list[Seconds] = []
+    run.group.slow_disk("n1", 0.3)
+    run.write_on_client("n1")
+    run.group.ask("n1", "n2", lambda _: answers.append(round(run.group.now, 3)))
+    run.group.run_until(0.1)
+    run.group.ask("n1", "n2", lambda _: answers.append(round(run.group.now, 3)))
+    run.group.run_until(0.9)
+    assert answers == [0.31, 0.61]
+    assert [(event, at) for event, at in run.heard_by("n2") if event == "request"] == [
+        ("request", 0.32),
+        ("request", 0.62),
+    ]
+
+
+def test_what_a_process_was_writing_when_it_died_leads_to_nothing() -> None:
+    run = Echoes("n1", "n2")
+    run.group.slow_disk("n1", 0.3)
+    run.write_on_client("n1")
+    run.group.ask("n1", "n2", lambda _: None)
+    run.group.run_until(0.2)
+    run.group.kill("n1")
+    run.group.run_until(0.9)
+    assert [event for event, _ in run.heard_by("n2")] == ["start"]
+
+
+def test_a_process_that_comes_up_hears_of_a_disk_that_is_full() -> None:
+    run = Echoes("n1")
+    run.group.fill_disk("n1")
+    run.group.run_until(0.1)
+    run.group.kill("n1")
+    run.group.start("n1")
+    run.group.fill_disk("n1", is_full=False)
+    run.group.run_until(0.2)
+    assert run.heard_by("n1") == [("start", 0.0), ("full", 0.0), ("start", 0.1), ("full", 0.1), ("space", 0.1)]

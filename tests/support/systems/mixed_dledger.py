@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from lockstep.cluster.node_processes import free_addresses
+from raftref.dledger.client_messages import AppendEntryRequest
 from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.storage import CheckPointFile, DirectoryDisk, FileLedgerStore, TermFile
@@ -239,6 +240,21 @@ class MixedGroup:
             return [Confirmed(value, each.index, each.term) for value, each in answers]
 
         return asyncio.run(append_all())
+
+    def append_in_vain(self, node: str, *values: str) -> None:
+        """Let a leader without followers store values, in any order."""
+
+        async def append(value: str) -> None:
+            try:
+                await Client(GROUP, self.addresses, timeout=0.2).ask(node, AppendEntryRequest(node, value))
+            except RequestRefusedError:
+                return
+            raise AssertionError(f"{value} was confirmed")
+
+        async def append_all() -> None:
+            await asyncio.gather(*map(append, values))
+
+        asyncio.run(append_all())
 
     @contextmanager
     def appending(self, prefix: str) -> Iterator[SteadyAppends]:

@@ -267,6 +267,8 @@ class Steps:
         if new["type"] != old["type"]:
             at = {"COMPARE": -1, "TRUNCATE": before.truncate_index(self._server, peer), "APPEND": new["writeIndex"] - 1}
             self._change(peer, old["type"], new["type"], at[new["type"]], old, by)
+        elif m.type is PushType.COMPARE and m.code not in ("SUCCESS", "INCONSISTENT_STATE"):
+            self._change(peer, old["type"], "COMPARE", -1, old, by)  # an error, after which it begins again
         self._mark(before, peer, by)
 
     def push_times_out(self, before: Before, args: list[Any], _: tuple[Any, ...]) -> None:
@@ -433,6 +435,8 @@ class Numbers:
         self._under_way: dict[Any, deque[int]] = defaultdict(deque)
         self._at_follower: dict[Any, deque[int]] = defaultdict(deque)
         self._answers: dict[Any, deque[int]] = defaultdict(deque)
+        #: Those that were sent, by type, sender and receiver.
+        self._sent: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         self._given_up: set[int] = set()
 
     def give_up(self, what: str, node: str, peer: str | None = None) -> None:
@@ -441,8 +445,7 @@ class Numbers:
         Arguments: `what`, COMPARE or TRUNCATE, or "" for all pushes; `node`, that sent them, or with no `peer` the one
         that they are for.
         """
-        for key, numbers in self._under_way.items():
-            type_, src, dst = key[:3]
+        for (type_, src, dst), numbers in self._sent.items():
             if (dst == node if peer is None else (src, dst) == (node, peer)) and what in ("", type_):
                 self._given_up |= set(numbers)
 
@@ -461,7 +464,10 @@ class Numbers:
         if how == "sent":
             return self._send(what)
         if how == "answer":
-            return self._answers[what].popleft()
+            given = self._answers[what]
+            number = next((each for each in given if each not in self._given_up), given[0])
+            given.remove(number)
+            return number
         if how == "received" and line["kind"] == "recv_push":
             number = self._arrives(what)
             self._at_follower[what].append(number)
@@ -479,6 +485,7 @@ class Numbers:
     def _send(self, what: Any) -> int:
         self._count += 1
         self._under_way[what].append(self._count)
+        self._sent[what[:3]].append(self._count)
         return self._count
 
     def _named(self, line: Line, name: str) -> int:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lost_writes import lost_writes
 from step_lines import Line, LinesError, StepLines
 
 from raftref.runtime.driver import NodeStep
@@ -67,15 +68,19 @@ def _content(src: str, dst: str, line: Line) -> str:
 
 def _lives(lines: Sequence[Line]) -> Iterator[Line]:
     """Number the lives of a server, and let each that was killed end where the next one begins."""
-    life, last = 0, ""
+    number = 0
+    life: list[Line] = []
     for line in lines:
         if line["kind"] == "start":
-            if life and last != "stopped":
-                at, node = line["at"], line["node"]
-                yield {"at": at, "kind": "stopped", "node": node, "inc": life, "persisted": line["persisted"]}
-            life += 1
-        last = line["kind"]
-        yield {**line, "inc": life}
+            if life and life[-1]["kind"] != "stopped":
+                at, node, found = line["at"], line["node"], line["persisted"]
+                stopped = {"at": at, "kind": "stopped", "node": node, "persisted": found}
+                for each in [*lost_writes(life, found), stopped]:
+                    yield {**each, "inc": number}
+            number += 1
+            life = []
+        life.append(line)
+        yield {**line, "inc": number}
 
 
 def _number_calls(servers: Sequence[Sequence[Line]]) -> None:

@@ -122,6 +122,7 @@ def _write(group: RecordedGroup, line: StoreLine, node: RecordedNode, handling: 
 def _commit(group: RecordedGroup, line: StoreLine, node: RecordedNode, handling: Handling) -> None:
     if (line.argTerm, line.argIndex) != (handling.rpc.term, handling.rpc.body["commitIndex"]):
         raise group.problem(line, "argIndex", f"push {handling.rpc.mid} carried another commitIndex or term")
+    handling.commits = True
     if handling.step is None:
         handling.step, handling.answer = _handle(group, line, node, handling.rpc, "HandleDoCommit")
     else:

@@ -77,13 +77,17 @@ class RecordedDispatcher:
 
 @dataclass(eq=False)
 class Handling:
-    """A request that the EntryHandler took; its step and its answer (to be filled) once it had an effect."""
+    """A request that the EntryHandler took; its step and its answer (to be filled) once it had an effect.
+
+    `commits`: it has come to the committed index, the last that it does.
+    """
 
     rpc: RecordedPush
     step: PlacedStep | None = None
     answer: Message | None = None
     failed_at: RecordingLine | None = None
     answered: bool = False
+    commits: bool = False
 
 
 class RecordedNode:

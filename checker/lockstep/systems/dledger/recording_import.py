@@ -317,7 +317,7 @@ def _forget_what_was_cut_off(node: RecordedNode, step: PlacedStep) -> None:
     """Hide the committed index where the process died between writing the log and that: the spec has one step."""
     handling = node.handling
     writes = handling and handling.rpc.type in ("APPEND", "TRUNCATE")
-    if handling and writes and handling.step and not handling.step.settled:
+    if handling and writes and handling.step and not handling.commits:
         handling.step.shows.pop("committedIndex", None)
         step.shows.pop("committedIndex")
 

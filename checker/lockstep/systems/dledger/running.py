@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 from lockstep.systems.running_nodes import (
     Address,
     AppendOutcome,
     ClientRefusedError,
+    NodeKind,
     NodeOptions,
+    Operator,
+    ReadOutcome,
     RunningNodes,
 )
 from raftref.disks.directory_disk import DirectoryDisk, DirectorySpace
 from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.dledger.choices import IN_0_2_7, Config, Feature, Flaw
-from raftref.dledger.client_messages import AppendEntryRequest, AppendEntryResponse, RemotingFailure, ResponseCode
+from raftref.dledger.client_messages import (
+    AppendEntryRequest,
+    AppendEntryResponse,
+    GetEntriesRequest,
+    GetEntriesResponse,
+    LeadershipTransferRequest,
+    LeadershipTransferResponse,
+    Refusal,
+    RemotingFailure,
+    ResponseCode,
+)
+from raftref.dledger.clients import DISK_FULL
 from raftref.dledger.messages import Index
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
@@ -24,6 +41,7 @@ from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.runtime.transport import RemotingTransport
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.fault_plan import MAX_NODES, MIN_NODES
+from raftref.dledger.state import Role
 from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.dledger.wire_fields import Version
 from raftref.runtime.driver import NodeStep
@@ -37,38 +55,45 @@ SMALL_FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file
 OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER)
 
 
+def _config(kind: NodeKind) -> Config:
+    return Config(frozenset(map(Feature, kind.features)), frozenset(map(Flaw, kind.flaws)))
+
+
+def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
+    chosen: Mapping[str, Any] = kind.settings  # a bound is an int, a time is a float
+    return replace(Settings().scaled(time_scale), **chosen)
+
+
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
     """Return a node that is not started."""
-    config = Config(frozenset(map(Feature, options.features)), frozenset(map(Flaw, options.flaws)))
     addresses = {member: f"{host}:{port}" for member, (host, port) in options.addresses.items()}
     driver = DLedgerDriver(
         options.node_id,
         addresses,
         DirectoryDisk(options.folder),
-        config,
+        _config(options.kind),
         random.SystemRandom(),
         recorded,
-        Settings().scaled(options.time_scale),
+        _settings(options.kind, options.time_scale),
         space=DirectorySpace(options.folder),
     )
     return RunningNode(driver, RemotingTransport(options.group, options.addresses, Version.V0_3), log)
 
 
-def plan_of(nodes: int, features: tuple[str, ...], flaws: tuple[str, ...]) -> FaultPlan:
+def plan_of(nodes: int, kind: NodeKind) -> FaultPlan:
     """Return the plan of a simulated group of such nodes."""
-    chosen = RUNNING | set(map(Feature, features))
-    return FaultPlan(nodes=nodes, features=chosen, flaws=frozenset(map(Flaw, flaws)), fifo=False)
+    config = _config(kind)
+    return FaultPlan(nodes=nodes, features=config.features | RUNNING, flaws=config.flaws, fifo=False)
 
 
-def drivers(members: tuple[str, ...], features: tuple[str, ...], flaws: tuple[str, ...]) -> MakeDriver:
+def drivers(members: Sequence[str], kind: NodeKind) -> MakeDriver:
     """Return what makes the drivers of a group in simulated time."""
-    config = Config(frozenset(map(Feature, features)), frozenset(map(Flaw, flaws)))
-    addresses = dict.fromkeys(members, "")
+    config, settings, addresses = _config(kind), _settings(kind), dict.fromkeys(members, "")
 
     def make(
         node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
     ) -> DLedgerDriver:
-        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded, storage=SMALL_FILES)
+        return DLedgerDriver(node_id, addresses, disk, config, chance, recorded, settings, SMALL_FILES)
 
     return make
 
@@ -87,6 +112,50 @@ def committed(driver: DLedgerDriver) -> Iterator[tuple[int, str]]:
     for index in range(store.committed_index + 1):
         if store.has_entry(Index(index)):
             yield index, store.entry(Index(index)).value
+
+
+def read_outcome(answer: GetEntriesResponse | Refusal | RemotingFailure) -> ReadOutcome:
+    """Return what an answer says of a read: there may be nothing at the index."""
+    if isinstance(answer, RemotingFailure):
+        return ReadOutcome(answer.remark)
+    if isinstance(answer, Refusal):
+        is_nothing = answer.code is ResponseCode.INDEX_OUT_OF_RANGE
+        return ReadOutcome(answer.code.name, {} if is_nothing else None)
+    ((entry, header),) = zip(answer.entries, answer.headers, strict=True)
+    return ReadOutcome("SUCCESS", {header.index: entry.value}, header.index)
+
+
+# ---- For chaos -------------------------------------------------------------------------------------------
+
+
+def _hand_over(driver: DLedgerDriver, chance: random.Random) -> LeadershipTransferRequest:
+    """Return the request to hand over to any peer."""
+    node_id, term = driver.node_id, driver.server.member_state.curr_term
+    return LeadershipTransferRequest(node_id, node_id, chance.choice(driver.server.peers), term)
+
+
+def _code(answer: LeadershipTransferResponse | Refusal | RemotingFailure) -> str:
+    return answer.remark if isinstance(answer, RemotingFailure) else answer.code.name
+
+
+def led_term(step: NodeStep) -> int | None:
+    """Return the term that a node leads after a step."""
+    return step.shows["currTerm"] if step.shows.get("role") == Role.LEADER.value else None
+
+
+def outcomes(steps: Iterable[NodeStep]) -> Counter[str]:
+    """Count the TRUNCATEs that cut something off a log, the nodes that took over, and what a full disk refused."""
+    found = Counter({"truncated": 0, "took over": 0, "refused by a full disk": 0})
+    ends, takeovers = dict[str, int](), set[tuple[str, int]]()
+    for step in steps:
+        end = step.shows.get("ledgerEndIndex", ends.get(step.node, -1))
+        found["truncated"] += step.action == "HandleDoTruncate" and end < ends.get(step.node, -1)
+        ends[step.node] = end
+        if step.action == "HandleTakeLeadership":
+            takeovers.add((step.node, step.shows["currTerm"]))
+        found["refused by a full disk"] += step.action == "RefuseAppend" and step.args["code"] == DISK_FULL
+    found["took over"] = len(takeovers)
+    return found
 
 
 class _Client:
@@ -120,19 +189,52 @@ class _Client:
         return f"{found.code.name}, term {found.term}"
 
 
+class _HistoryClient:
+    """A client whose answers are those of a history."""
+
+    def __init__(self, group: str, addresses: Mapping[str, Address]) -> None:
+        self._client = Client(group, addresses)
+
+    async def append(self, value: str) -> AppendOutcome:
+        """Append a value."""
+        try:
+            found = await self._client.append(value)
+        except RequestRefusedError as error:
+            return AppendOutcome(error.code.name, None, error.leader)
+        return AppendOutcome("SUCCESS", found.index, found.leader_id)
+
+    async def read(self, index: int) -> ReadOutcome:
+        """Read what stands at an index."""
+        try:
+            found = await self._client.get(Index(index))
+        except RequestRefusedError as error:
+            is_nothing = error.code is ResponseCode.INDEX_OUT_OF_RANGE
+            return ReadOutcome(error.code.name, {} if is_nothing else None)
+        return ReadOutcome("SUCCESS", {index: found.value}, index)
+
+
 RUNNING_NODES = RunningNodes(
     features=tuple(map(str, OPTIONAL)),
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_0_2_7))),
+    settings=asdict(Settings()),
     node=node,
     shown=("role", "currTerm", "leaderId", "ledgerEndIndex", "committedIndex"),
     plan=plan_of,
     replay=replayed,
     client=_Client,
+    history_client=_HistoryClient,
     driver=drivers,
     append=AppendEntryRequest,
     appended=appended,
     committed=committed,
+    read=lambda node_id, index: (GetEntriesRequest(node_id, Index(index)),),
+    read_outcome=read_outcome,
+    reads_all=False,
+    operator=Operator({"transfer": _hand_over}, _code, lambda *_: None),
+    chaos_settings={},
+    led_term=led_term,
+    outcomes=outcomes,
+    outside_spec=frozenset({"full disk"}),
     sizes=range(MIN_NODES, MAX_NODES + 1),
-    leads=lambda shows: shows.get("role") == "LEADER",
 )

@@ -1,7 +1,9 @@
 """The properties of hashicorp/raft's spec, said of the servers of the reference.
 
 spec/hashicorp/Properties.tla has them in TLA+. After a step only what it can have changed is looked at: the server that
-took it, and, where a leader has committed something, the others for that.
+took it, and, where a leader has committed something, the others for that. What held before the step, and is about
+entries that the step left alone, still holds. So a property that is about all entries is asked of what has changed
+alone, until it has been violated once: from then on it is asked of all.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import Cluster
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.stores import Stores
-from raftref.hashicorp.values import Entry, EntryType, Index, NodeId, Place, Term
+from raftref.hashicorp.values import Entry, EntryType, Index, Log, NodeId, Place, Term
 
 #: The properties that are watched, in the order in which they are asked.
 PROPERTIES = (
@@ -44,16 +46,24 @@ PROPERTIES = (
 class _Before:
     """A server before its step."""
 
+    node_id: NodeId
     role: Role
     stores: Stores
     last_snapshot: Place
     commit_index: Index
     fsm_index: Index
+    applied: tuple[Log, ...]
     verifying: bool
 
 
 def _holds(stores: Stores, index: Index, entry: Entry) -> bool:
     return stores.logs.get(index) == entry or any(index <= each.index for each in stores.snapshots)
+
+
+def _keeps_all(old: Stores, stores: Stores) -> bool:
+    """Return whether stores have every entry that they had, and the same snapshots."""
+    same_logs = stores.logs is old.logs or old.logs.items() <= stores.logs.items()
+    return same_logs and stores.snapshots == old.snapshots
 
 
 def _said(entry: Entry | None) -> str:
@@ -75,22 +85,33 @@ class HashicorpWatch:
         self._elected: dict[Term, NodeId] = {}
         #: The servers that a client has asked whether they lead, when a newer leader had been elected already.
         self._superseded: dict[NodeId, bool] = {}
+        #: The indexes of the configurations in the log of each leader, with the log.
+        self._configurations: dict[NodeId, tuple[Mapping[Index, Entry], list[Index]]] = {}
+        #: The properties that were violated, and are asked of all entries since.
+        self._violated: set[str] = set()
         self._before: _Before | None = None
 
     def before(self, move: Move) -> None:
         """Remember the server that is about to take a step."""
         server = self._cluster.servers[move[0]]
         self._before = _Before(
+            server.node_id,
             server.role,
             server.stores,
             server.last_snapshot,
             server.commit_index,
             server.fsm.last.index,
+            server.fsm.applied,
             server.verification.active and server.verification.is_verified,
         )
 
     def after(self, move: Move) -> Iterator[Violation]:
         """Yield what the step has violated."""
+        for violation in self._after(move):
+            self._violated.add(violation[0])
+            yield violation
+
+    def _after(self, move: Move) -> Iterator[Violation]:
         node, action, _ = move
         server, before = self._cluster.servers[node], self._before
         if before is None:
@@ -101,26 +122,26 @@ class HashicorpWatch:
             self._superseded[node] = any(term > server.current_term for term in self._elected)
         elif action == "HandleVerify" and before.verifying and self._superseded.get(node, False):
             yield "VerifiedLeads", f"{node} was confirmed as leader of term {server.current_term}, which was over"
-        commits = action == "ProcessLogs" and self._remember_committed(server, before)
-        stores_changed = server.stores is not before.stores
-        if stores_changed or server.last_snapshot != before.last_snapshot:
+        new = list(self._remember_committed(server, before)) if action == "ProcessLogs" else []
+        logs_changed = server.stores.logs is not before.stores.logs
+        if logs_changed or server.last_snapshot != before.last_snapshot or "LogMatching" in self._violated:
             yield from self._log_matching(server)
-        for each in self._cluster.servers.values() if commits else (server,):
-            yield from self._leader_completeness(each)
-        yield from self._applied(server)
+        for each in self._cluster.servers.values() if new else (server,):
+            yield from self._leader_completeness(each, before, new)
+        yield from self._applied(server, before)
         if server.is_up:
             yield from _order(server)
             yield from _ends(server)
         if server.role is Role.LEADER:
             yield from self._leaders(server)
 
-    def _remember_committed(self, server: Server, before: _Before) -> bool:
-        known = len(self._committed)
+    def _remember_committed(self, server: Server, before: _Before) -> Iterator[tuple[Index, Entry]]:
+        """Yield what a leader has committed in its step, and was not committed before."""
         for index in range(before.commit_index + 1, max(server.commit_index, before.commit_index) + 1):
             entry = before.stores.logs.get(Index(index))
-            if entry is not None:
-                self._committed.setdefault((Index(index), entry), before.stores.current_term)
-        return len(self._committed) > known
+            if entry is not None and (Index(index), entry) not in self._committed:
+                self._committed[Index(index), entry] = before.stores.current_term
+                yield Index(index), entry
 
     # ---- Properties of steps ----
 
@@ -155,7 +176,8 @@ class HashicorpWatch:
 
     def _stays(self, server: Server, before: _Before) -> Iterator[Violation]:
         node, stores, old = server.node_id, server.stores, before.stores
-        for (index, entry), term in self._committed.items():
+        lost = {} if _keeps_all(old, stores) else self._committed
+        for (index, entry), term in lost.items():
             if _holds(old, index, entry) and not _holds(stores, index, entry):
                 yield (
                     "CommittedEntriesStayProp",
@@ -163,7 +185,8 @@ class HashicorpWatch:
                     f"{_said(stores.logs.get(index))} there now",
                 )
                 break
-        if before.role is Role.LEADER and server.role is Role.LEADER and stores.logs is not old.logs:
+        leads = before.role is Role.LEADER and server.role is Role.LEADER
+        if leads and not old.logs.items() <= stores.logs.items():
             for index, entry in old.logs.items():
                 if index > server.last_snapshot.index and stores.logs.get(index) != entry:
                     yield (
@@ -200,10 +223,18 @@ class HashicorpWatch:
                     )
                     break
 
-    def _leader_completeness(self, server: Server) -> Iterator[Violation]:
+    def _leader_completeness(
+        self, server: Server, before: _Before, new: list[tuple[Index, Entry]]
+    ) -> Iterator[Violation]:
+        """Ask whether a leader has what is committed: one that goes on, and has lost nothing, what is new alone."""
         if server.role is not Role.LEADER:
             return
-        for (index, entry), term in self._committed.items():
+        goes_on = before.role is Role.LEADER and before.stores.current_term == server.current_term
+        lost_nothing = goes_on and _keeps_all(before.stores, server.stores)
+        is_same = server.node_id != before.node_id or lost_nothing
+        asked = new if is_same and "LeaderCompleteness" not in self._violated else list(self._committed)
+        for index, entry in asked:
+            term = self._committed[index, entry]
             if term <= server.current_term and not _holds(server.stores, index, entry):
                 yield (
                     "LeaderCompleteness",
@@ -212,13 +243,17 @@ class HashicorpWatch:
                 )
                 return
 
-    def _applied(self, server: Server) -> Iterator[Violation]:
-        before = Index(0)
-        for log in server.fsm.applied:
-            if log.index <= before:
-                yield "AppliedIsCommitted", f"{server.node_id} applies index {log.index} after {before}"
+    def _applied(self, server: Server, before: _Before) -> Iterator[Violation]:
+        """Ask whether all that a server applied is committed: of one that has applied more, that alone."""
+        applied, known = server.fsm.applied, len(before.applied)
+        goes_on = applied is before.applied or applied[:known] == before.applied
+        first = known if goes_on and self._violated.isdisjoint(("AppliedIsCommitted", "StateMachineSafety")) else 0
+        last = applied[first - 1].index if first else Index(0)
+        for log in applied[first:]:
+            if log.index <= last:
+                yield "AppliedIsCommitted", f"{server.node_id} applies index {log.index} after {last}"
                 return
-            before = log.index
+            last = log.index
             if (log.index, log.entry) in self._committed:
                 continue
             others = [entry for (index, entry) in self._committed if index == log.index]
@@ -241,18 +276,25 @@ class HashicorpWatch:
                 f"{server.node_id} leads term {server.current_term}, and refuses entries for a transfer of term "
                 f"{server.transfer.term}",
             )
+        first = max(server.last_snapshot.index, 1)
         changes = [
             index
-            for index, entry in server.log.items()
-            if entry.type is EntryType.CONFIGURATION
-            and index > max(server.last_snapshot.index, 1)
-            and (index, entry) not in self._committed
+            for index in self._configurations_of(server)
+            if index > first and (index, server.log[index]) not in self._committed
         ]
         if len(changes) > 1:
             yield (
                 "OneChangeAtATime",
                 f"leader {server.node_id} has configurations at {changes} that are not committed",
             )
+
+    def _configurations_of(self, server: Server) -> list[Index]:
+        """Return the indexes of the configurations in a server's log."""
+        log, found = self._configurations.get(server.node_id, (None, []))
+        if log is not server.log:
+            found = [index for index, entry in server.log.items() if entry.type is EntryType.CONFIGURATION]
+            self._configurations[server.node_id] = server.log, found
+        return found
 
     # ---- Distances ----
 

@@ -16,8 +16,8 @@ from lockstep.trace.json_lines import TraceError, rephrase_error
 
 CAPTURE_FORMAT = "hcraft-capture-1"
 
-#: The version that the spec is of.
-VERSION = "v1.7.3"
+#: The version that the spec is of, and the one whose steps and messages are the same.
+VERSIONS = ("v1.7.3", "v1.8.0")
 
 
 def _check_line(line: RecordingLine, source: str) -> None:
@@ -63,7 +63,7 @@ RECORDING = RecordingFormat(
     start=s.StartLine,
     end=s.RecordingEnd,
     kinds=line_kinds(s, m),
-    required={"schema": CAPTURE_FORMAT, "library_version": VERSION},
+    required={"schema": (CAPTURE_FORMAT,), "library_version": VERSIONS},
     has_bootstrap=True,
     node_fields=("node", "to", "source", "peer"),
     check_line=_check_line,

@@ -3,32 +3,64 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from lockstep.systems.running_nodes import (
     Address,
     AppendOutcome,
     ClientRefusedError,
+    NodeKind,
     NodeOptions,
+    Operator,
+    ReadOutcome,
     RunningNodes,
 )
 from raftref.disks.directory_disk import DirectoryDisk
 from raftref.disks.simulated_disk import SimulatedDisk
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
+from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
-from raftref.hashicorp.runtime.client_calls import ApplyRequest, FutureResult
+from raftref.hashicorp.runtime.client_calls import (
+    ApplyRequest,
+    BarrierRequest,
+    ConfigurationChangeRequest,
+    FutureResult,
+    LeadershipTransferRequest,
+    SnapshotRequest,
+    StateRequest,
+    StateResult,
+)
 from raftref.hashicorp.runtime.client_lines import Answer
 from raftref.hashicorp.runtime.driver import DEFAULTS, RaftDriver
 from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
 from raftref.hashicorp.runtime.replayed_run import replayed
+from raftref.hashicorp.runtime.settings import Settings
+from raftref.hashicorp.runtime.state_machine import applied_in
 from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.simulation.fault_plan import MAX_NODES
+from raftref.hashicorp.state import Role
+from raftref.hashicorp.steps import Result
 from raftref.hashicorp.values import Configuration, EntryType, Index
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
+
+#: The settings of chaos: a minute of a few appends a second has snapshots, which take a while and leave little behind.
+CHAOS_SETTINGS: Mapping[str, float] = {
+    "snapshot_interval": 2.0,
+    "snapshot_threshold": 16,
+    "trailing_logs": 8,
+    "persist_time": 0.3,
+}
+
+
+def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
+    chosen: Mapping[str, Any] = kind.settings  # a bound is an int, a time is a float
+    return replace(DEFAULTS.scaled(time_scale), **chosen)
 
 
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
@@ -42,34 +74,37 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
         DiskStores(DirectoryDisk(options.folder, forces_names=True)),
         random.SystemRandom(),
         recorded,
-        flaws=frozenset(map(Flaw, options.flaws)),
+        flaws=frozenset(map(Flaw, options.kind.flaws)),
         features=ALL_FEATURES - without,
-        settings=replace(DEFAULTS.scaled(options.time_scale), **options.settings),
+        settings=_settings(options.kind, options.time_scale),
     )
     transport = NetworkTransport(options.node_id, options.addresses, lambda: driver.server.last_index, log)
     return RunningNode(driver, transport, log)
 
 
-def plan_of(nodes: int, _features: tuple[str, ...], flaws: tuple[str, ...]) -> FaultPlan:
+def plan_of(nodes: int, kind: NodeKind) -> FaultPlan:
     """Return the plan of a simulated group of such servers."""
+    settings = _settings(kind)
     return FaultPlan(
         voters=nodes,
-        flaws=frozenset(map(Flaw, flaws)),
+        flaws=frozenset(map(Flaw, kind.flaws)),
         fifo=False,
-        max_append_entries=DEFAULTS.max_append_entries,
-        trailing_logs=DEFAULTS.trailing_logs,
-        retain_snapshots=DEFAULTS.retain_snapshots,
+        max_append_entries=settings.max_append_entries,
+        trailing_logs=settings.trailing_logs,
+        retain_snapshots=settings.retain_snapshots,
     )
 
 
-def drivers(members: tuple[str, ...], _features: tuple[str, ...], flaws: tuple[str, ...]) -> MakeDriver:
+def drivers(members: Sequence[str], kind: NodeKind) -> MakeDriver:
     """Return what makes the drivers of a group in simulated time."""
-    configuration, chosen = Configuration(frozenset(members)), frozenset(map(Flaw, flaws))
+    configuration, flaws = Configuration(frozenset(members)), frozenset(map(Flaw, kind.flaws))
+    settings = _settings(kind)
 
     def make(
         node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
     ) -> RaftDriver:
-        return RaftDriver(node_id, members, configuration, DiskStores(disk), chance, recorded, flaws=chosen)
+        stores = DiskStores(disk)
+        return RaftDriver(node_id, members, configuration, stores, chance, recorded, flaws=flaws, settings=settings)
 
     return make
 
@@ -96,6 +131,60 @@ def committed(driver: RaftDriver) -> Iterator[tuple[int, str]]:
             yield index, entry.value
 
 
+def read_outcome(answer: StateResult | FutureResult) -> ReadOutcome:
+    """Return what the answer to the second request of a read says, or to the first one where that failed."""
+    if isinstance(answer, FutureResult):
+        return ReadOutcome(answer.error or "SUCCESS")
+    values = {int(log.index): log.entry.value or "" for log in applied_in(answer.data)}
+    return ReadOutcome("SUCCESS", values, answer.last.index)
+
+
+# ---- For chaos -------------------------------------------------------------------------------------------
+
+
+def _hand_over(driver: RaftDriver, chance: random.Random) -> LeadershipTransferRequest:
+    """Return the request to hand over to any other voter, or to the one that is furthest."""
+    return LeadershipTransferRequest(chance.choice([None, *sorted(driver.server.other_voters)]))
+
+
+def _change_members(driver: RaftDriver, chance: random.Random) -> ConfigurationChangeRequest | None:
+    """Return the request to remove a server, or to take its vote, where all of them vote; else to add one again."""
+    configuration = driver.server.configurations.latest
+    missing = sorted(set(driver.server.nodes) - configuration.voters)
+    if missing:
+        command = chance.choice((ChangeCommand.ADD_VOTER, ChangeCommand.ADD_NONVOTER))
+        return ConfigurationChangeRequest(command, missing[0])
+    command = chance.choice((ChangeCommand.REMOVE_SERVER, ChangeCommand.DEMOTE_VOTER))
+    return ConfigurationChangeRequest(command, chance.choice(sorted(configuration.voters)))
+
+
+def _restore(driver: RaftDriver, members: Sequence[str]) -> ConfigurationChangeRequest | None:
+    """Return the request to let a member vote that does not."""
+    missing = sorted(set(members) - driver.server.configurations.latest.voters)
+    return ConfigurationChangeRequest(ChangeCommand.ADD_VOTER, missing[0]) if missing else None
+
+
+def led_term(step: NodeStep) -> int | None:
+    """Return the term that a server leads after a step."""
+    return step.shows["currentTerm"] if step.shows.get("role") == Role.LEADER.value else None
+
+
+def outcomes(steps: Iterable[NodeStep]) -> Counter[str]:
+    """Count what came of faults: logs that were cut, snapshots saved and installed, and writes that failed."""
+    found = Counter(dict.fromkeys(("truncated", "snapshots saved", "snapshots installed", "writes that failed"), 0))
+    lasts, snapshots = dict[str, int](), dict[str, int]()
+    for step in steps:
+        last = step.shows.get("lastIndex", lasts.get(step.node, 0))
+        snapshot = step.shows.get("lastSnapshot", {}).get("index", snapshots.get(step.node, 0))
+        newer = snapshot > snapshots.get(step.node, 0)
+        found["truncated"] += step.action == "AppendEntries" and last < lasts.get(step.node, 0)
+        found["snapshots saved"] += step.action == "PersistSnapshot" and newer
+        found["snapshots installed"] += step.action == "InstallSnapshot" and newer
+        found["writes that failed"] += step.args.get("outcome", {}).get("result") == Result.FAIL.value
+        lasts[step.node], snapshots[step.node] = last, snapshot
+    return found
+
+
 class _Client:
     """A client whose answers are texts."""
 
@@ -118,6 +207,29 @@ class _Client:
         return "SUCCESS"
 
 
+class _HistoryClient:
+    """A client whose answers are those of a history."""
+
+    def __init__(self, _group: str, addresses: Mapping[str, Address]) -> None:
+        self._client = RaftClient(addresses)
+
+    async def append(self, value: str) -> AppendOutcome:
+        """Append a value."""
+        try:
+            found = await self._client.apply(value)
+        except RequestFailedError as error:
+            return AppendOutcome(error.error, None, error.leader)
+        return AppendOutcome("SUCCESS", found["index"], self._client.leader)
+
+    async def read(self, index: int) -> ReadOutcome:
+        """Read what stands at an index."""
+        try:
+            found = await self._client.read(Index(index))
+        except RequestFailedError as error:
+            return ReadOutcome(error.error)
+        return ReadOutcome("SUCCESS", {index: found["value"]}, index)
+
+
 async def _asked(answer: Awaitable[Answer]) -> Answer:
     try:
         return await answer
@@ -129,18 +241,30 @@ RUNNING_NODES = RunningNodes(
     features=(),
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_V173))),
+    settings=asdict(DEFAULTS),
     node=node,
     shown=("role", "currentTerm", "leader", "lastIndex", "commitIndex", "lastApplied"),
     plan=plan_of,
     replay=replayed,
     client=_Client,
+    history_client=_HistoryClient,
     driver=drivers,
     append=append,
     appended=appended,
     committed=committed,
+    read=lambda *_: (BarrierRequest(), StateRequest()),
+    read_outcome=read_outcome,
+    reads_all=True,
+    operator=Operator(
+        {"transfer": _hand_over, "members": _change_members, "snapshot": lambda *_: SnapshotRequest()},
+        lambda answer: answer.error or "SUCCESS",
+        _restore,
+    ),
+    chaos_settings=CHAOS_SETTINGS,
+    led_term=led_term,
+    outcomes=outcomes,
+    outside_spec=frozenset(),
     sizes=range(1, MAX_NODES + 1),
-    leads=lambda shows: shows.get("role") == "Leader",
-    settings=asdict(DEFAULTS),
     removable=(Feature.PRE_VOTE,),
     has_spares=True,
 )

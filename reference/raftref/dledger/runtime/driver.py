@@ -117,6 +117,11 @@ class DLedgerDriver(Driver):
         self._entry_handler = EntryHandlerThread(self.node)
         self._store_threads = StoreThreads(self.node, space)
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the node runs."""
+        return self.server.is_up
+
     # ---- Events --------------------------------------------------------------------------------------
 
     def start(self, now: Seconds) -> None:

@@ -86,12 +86,21 @@ class _Replay:
         Where it was sent again after that, two are there that differ in nothing else: the one that was given up comes
         first, if both come.
         """
-        found = [each for each in self._cluster.messages() if _awaited(each) == _awaited(m) and each.dst == m.dst]
+        found = [each for each in self._messages(m) if _awaited(each) == _awaited(m)]
         if not found:
             raise ReplayError(f"{where(step)}: no such message is under way: {m}")
         possible = [each for each in found if self._cluster.enabled(step.node, step.action, each)] or found
         comes_again = len(possible) > 1 and self._comes_again(step, m)
         return min(possible, key=lambda each: getattr(each, "awaited", False) is comes_again)
+
+    def _messages(self, like: Message) -> Iterator[Message]:
+        """Yield the messages that are like one by type, index, sender and receiver: under way, or waiting there."""
+        receiver, index = self._cluster.servers[like.dst], getattr(like, "index", None)
+        waiting = (*receiver.write_request_map.values(), *receiver.compare_or_truncate_requests)
+        for each in (*self._cluster.network.channels[like.src, like.dst], *waiting):
+            is_like = type(each) is type(like) and each.type is like.type and each.src == like.src
+            if is_like and getattr(each, "index", None) == index:
+                yield each
 
     def _comes_again(self, step: NodeStep, m: Message) -> bool:
         """Return whether a node takes the same request once more before its sender takes an answer to it."""
@@ -118,11 +127,14 @@ class _Replay:
             yield self._cluster.take(step.node, lost[0], *lost[1])
         store, log = server.ledger_store, step.shows["log"]
         fewer = len(log) < min(len(store.log), store.scanned_count())
-        if fewer:
-            yield self._cluster.take(step.node, "LosePower", len(log))
-        else:
-            yield self._cluster.take(step.node, "Crash")
-        event = self._cluster.take(step.node, "Restart", max(0, len(log) - len(server.ledger_store.log)))
+        try:
+            if fewer:
+                yield self._cluster.take(step.node, "LosePower", len(log))
+            else:
+                yield self._cluster.take(step.node, "Crash")
+            event = self._cluster.take(step.node, "Restart", max(0, len(log) - len(server.ledger_store.log)))
+        except NotEnabled as error:
+            raise ReplayError(f"{where(step)}: {error}") from error
         if event["shows"]["log"] != log:
             raise ReplayError(f"{where(step)}: the log came back as {log}, and not as {event['shows']['log']}")
         self._compare(step, event["shows"])
@@ -136,7 +148,7 @@ class _Replay:
 
 def _awaited(m: Message) -> Message:
     """Return a message as if its caller still waited for the answer."""
-    if isinstance(m, Response | ElectionResponse | CommitRequest):
+    if isinstance(m, Response | ElectionResponse | CommitRequest) or m.awaited:
         return m
     return replace(m, awaited=True)
 
@@ -147,11 +159,14 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _is_equal(one: Any, other: Any) -> bool:
+    """Return whether two values are the same as JSON, where the elements of a set may come in any order."""
+    if one == other:
+        return True
     if isinstance(one, dict) and set(one) == {"#set"}:
         return sorted(map(repr, one["#set"])) == sorted(map(repr, other["#set"]))
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_is_equal(one[name], other[name]) for name in one)
-    return bool(one == other)
+    return False
 
 
 def replayed(

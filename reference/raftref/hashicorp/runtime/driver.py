@@ -105,6 +105,11 @@ class RaftDriver(Driver):
             self._snapshots,
         )
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the server runs."""
+        return self.server.is_up
+
     # ---- Events --------------------------------------------------------------------------------------
 
     def start(self, now: Seconds) -> None:
@@ -170,6 +175,11 @@ class RaftDriver(Driver):
         self.now = now
         for key, request in requests:
             self._client_requests.handle(key, request)
+        self._settle()
+
+    def on_disk_space(self, now: Seconds, *, is_full: bool) -> None:
+        """Let a write of each step fail while the disk is full: any of them, since a small one may still fit."""
+        self.now, self.node.disk_is_full = now, is_full
         self._settle()
 
     def on_time(self, now: Seconds) -> None:

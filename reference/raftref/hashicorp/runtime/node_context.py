@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from raftref.action import Action
 from raftref.hashicorp.failures import start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
 from raftref.hashicorp.messages import Message
 from raftref.hashicorp.runtime.durable_stores import DurableStores
 from raftref.hashicorp.runtime.settings import Settings
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.steps import DONE, Effects
+from raftref.hashicorp.steps import DONE, MAX_WRITES, Effects, Outcome, Result
 from raftref.hashicorp.stores import Stores, bootstrap_cluster
 from raftref.hashicorp.values import Configuration, Index, NodeId
 from raftref.runtime.driver import START, Driver, Output, Seconds, Timers
@@ -76,6 +77,8 @@ class NodeContext:
         self.server = server
         self.settings = settings
         self.timers = Timers()
+        #: Whether the disk is full, so that writes fail.
+        self.disk_is_full = False
         self._driver = driver
         self._durable = stores
         self._random = random
@@ -156,6 +159,8 @@ class NodeContext:
         known = ACTIONS[action]
         if not known.enabled(self.server, *args):
             return None
+        if self.disk_is_full:
+            args = self._with_failing_write(known, args)
         before = copy.copy(self.server)
         effects: Effects = known.perform(self.server, *args)
         shows = observe(self.server, omitted=_GROWING)
@@ -163,6 +168,13 @@ class NodeContext:
         self._persist(before.stores)
         self._after_step(TakenStep(action, before, effects, key, data))
         return effects
+
+    def _with_failing_write(self, action: Action, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments of a step with one of its writes failing, if it has any."""
+        tried = [Outcome(Result.FAIL, write) for write in range(1, MAX_WRITES + 1)]
+        failing = [tuple(outcome if each is DONE else each for each in args) for outcome in tried]
+        possible = [each for each in failing if each != args and action.enabled(self.server, *each)]
+        return self._random.choice(possible) if possible else args
 
     def _persist(self, before: Stores) -> None:
         if self.server.stores is before:

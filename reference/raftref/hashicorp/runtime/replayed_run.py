@@ -18,7 +18,7 @@ from raftref.hashicorp.messages import Message, Request, Response
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import Cluster, FaultPlan
 from raftref.hashicorp.simulation.cluster import HANDLERS
-from raftref.hashicorp.steps import Effects, Outcome, Result
+from raftref.hashicorp.steps import MAX_WRITES, Effects, Outcome, Result
 from raftref.hashicorp.values import NodeId
 from raftref.runtime.driver import START, NodeStep
 from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, StepQueue, where
@@ -27,9 +27,6 @@ from raftref.simulation.group import Event
 
 #: What a server shows of its stores.
 _DURABLE = ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")
-
-#: The most writes that a step has.
-MAX_WRITES = 3
 
 #: The longest that a call lasts, in seconds.
 MAX_CALL = 30.0

@@ -284,3 +284,42 @@ def test_a_follower_whose_files_differ_from_the_leaders_refuses_every_entry_unti
     run.group.start(behind)
     run.group.run_until(run.group.now + 8)
     assert run.committed(behind) == ["v1", "v2"]
+
+
+class KilledInWriteError(Exception):
+    """The process is killed while it writes."""
+
+
+@pytest.mark.parametrize(
+    ("action", "at_leader"), [("AppendAsLeader", True), ("HandleDoAppend", False), ("PersistCheckPoint", True)]
+)
+def test_a_step_whose_process_was_killed_before_it_was_recorded_is_found_when_the_next_one_comes_up(
+    action: str, at_leader: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After kill -9 the files have what a process wrote; the record of the step comes later."""
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    assert ask(run.group, leader, entry(0), 3.0).code is ResponseCode.SUCCESS
+    killed = leader if at_leader else run.followers[0]
+    driver = run.driver(killed)
+    records = driver.record_step
+
+    def record_step(taken: str, args: Any, shows: Any) -> None:
+        if taken == action:
+            raise KilledInWriteError
+        records(taken, args, shows)
+
+    monkeypatch.setattr(driver, "record_step", record_step)
+    run.group.ask(leader, replace(entry(1), dst=leader), lambda _: None)
+    with pytest.raises(KilledInWriteError):
+        run.group.run_until(run.group.now + 5)
+    run.group.kill(killed)
+    run.group.start(killed)
+    recover(run.group, 20.0)
+    verdict = checked(tmp_path, run.plan, replayed(run.plan, run.group.steps))
+    assert verdict.verdict is Verdict.HOLDS, verdict.reason
+    (comes_up,) = [step for step in run.group.steps if (step.node, step.action) == (killed, "Start")][1:]
+    assert action in [event["action"] for event in replayed(run.plan, run.group.steps) if event["node"] == killed]
+    lie = replace(comes_up, shows={**comes_up.shows, "currVoteFor": "n9"})
+    with pytest.raises(ReplayError, match=r"currVoteFor is n9|is not enabled"):
+        list(replayed(run.plan, [lie if step is comes_up else step for step in run.group.steps]))

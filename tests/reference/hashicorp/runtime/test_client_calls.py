@@ -194,7 +194,7 @@ def test_a_change_waits_for_the_one_before_it_and_no_longer_than_its_client() ->
     for request in (ADD_N4, change):
         driver.on_client(run.group.now, lambda answer, r=request: answers.given.append((r, answer)), request)
     driver_time = run.group.now + 0.25
-    run.group.at(driver_time, lambda: run.group._drive(leader, lambda each: each.on_time(run.group.now)))
+    run.group.at(driver_time, lambda: run.group._drive(leader, lambda each, now: each.on_time(now)))
     run.group.run_until(driver_time)
     assert [(request, answer.error) for request, answer in answers.given] == [(change, RaftError.ENQUEUE_TIMEOUT)]
 

@@ -1,0 +1,87 @@
+"""The flaws of a system that chaos shows in a running group: for each the first seed, and what is violated there.
+
+Each group has one flaw alone, with those that it needs beside it. A run shows a flaw where its clients object, or a
+property is violated. That a trace is impossible in the spec does not count: a loss of power may take files of a
+published node that the spec keeps. Nor does a violation that a group without flaws may have as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockstep.cluster.chaos_run import ChaosRun
+from lockstep.cluster.chaos_series import collected_between
+from lockstep.cluster.chaos_verdict import ChaosJudge, ChaosVerdict
+from lockstep.systems.running_nodes import NodeKind, RunningNodes
+from lockstep.systems.system import System
+
+#: What stands for the objections of clients among the properties.
+CLIENTS = "clients"
+
+#: The head of the table.
+TABLE_HEAD = "| Flaw | with | nodes | seed | violated |\n|---|---|---|---|---|"
+
+
+@dataclass(frozen=True, slots=True)
+class FlawRow:
+    """A flaw with those beside it, the number of nodes, the seed that shows it, and what is violated there.
+
+    Without a seed none of the first `tried` shows it.
+    """
+
+    flaw: str
+    beside: tuple[str, ...]
+    nodes: int
+    tried: int
+    seed: int | None = None
+    violated: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return the row of a table."""
+        shown = f"none of {self.tried}" if self.seed is None else str(self.seed)
+        return f"| {self.flaw} | {', '.join(self.beside)} | {self.nodes} | {shown} | {', '.join(self.violated)} |"
+
+
+def row_of(line: str) -> FlawRow:
+    """Return the row that a line of the table stands for; raises ValueError where it is none."""
+    flaw, beside, nodes, seed, violated = (each.strip() for each in line.strip().strip("|").split("|"))
+    found = None if seed.startswith("none of ") else int(seed)
+    tried = int(seed.removeprefix("none of "))
+    return FlawRow(flaw, _names(beside), int(nodes), tried, found, _names(violated))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+class FlawSearch:
+    """Looks for the first seed that shows a flaw."""
+
+    def __init__(self, system: System, running: RunningNodes, seconds: float, folder: Path) -> None:
+        """Prepare to look. Arguments: `system` and `running`; `seconds`, of each run; `folder`, for traces."""
+        assert system.hunted is not None
+        self._system, self._running, self._seconds, self._folder = system, running, seconds, folder
+        self._hunted = system.hunted()
+
+    def rows(self, flaws: tuple[str, ...], runs: int) -> Iterator[FlawRow]:
+        """Yield a row for each flaw, with the seeds from 1 to `runs` tried until one shows it."""
+        for flaw in flaws:
+            row = FlawRow(flaw, self._hunted.together.get(flaw, ()), self._hunted.nodes_for(flaw), runs)
+            tried = collected_between(self.shown(row, seed) for seed in range(1, runs + 1))
+            yield next((each for each in tried if each.violated), row)
+
+    def shown(self, row: FlawRow, seed: int) -> FlawRow:
+        """Return a row with what a seed violates, nothing if it does not show the flaw."""
+        verdict = self.verdict(row, seed)
+        clients = (CLIENTS,) if verdict.result.objections else ()
+        shows = bool(clients) or not self._hunted.may_fail_repaired.issuperset(verdict.violated)
+        return FlawRow(row.flaw, row.beside, row.nodes, seed, seed, (*sorted(verdict.violated), *clients) * shows)
+
+    def verdict(self, row: FlawRow, seed: int) -> ChaosVerdict:
+        """Return the verdict on a run of nodes with the flaws of a row."""
+        kind = NodeKind((), (row.flaw, *row.beside), self._running.chaos_settings)
+        result = ChaosRun(self._running, seed, row.nodes, kind).run(self._seconds)
+        judge = ChaosJudge(self._system, self._running, row.nodes, kind)
+        return judge.judge(result, self._folder / f"{row.flaw}_{seed}.trace.ndjson", with_spec=False)
