@@ -34,6 +34,10 @@ def running() -> RunningNodes:
 # ---- Processes -------------------------------------------------------------------------------------------
 
 
+#: The answer for the first entry, which is the configuration.
+NOTHING_THERE = "get 1: refused, no command at index 1 has been applied"
+
+
 class Conversation:
     """Gives a group its commands, each after what the group printed to the one before."""
 
@@ -80,7 +84,8 @@ class Conversation:
         index = next(line for line in self.said if line.startswith("append a: index ")).split()[3].rstrip(",")
         while not any(line.startswith(f"get {index}: a of term ") for line in self.said):
             yield f"get {index}"
-        yield "get 1"
+        while NOTHING_THERE not in self.said:
+            yield "get 1"
 
 
 @pytest.mark.nightly
@@ -90,7 +95,6 @@ def test_a_group_of_processes_loses_its_leader_and_nothing_else_and_what_it_did_
     talk = Conversation(tmp_path / "run")
     verdict = asyncio.run(talk.session.run(talk.commands()))
     assert verdict.verdict is Verdict.HOLDS, (verdict, talk.said)
-    assert "get 1: refused, no command at index 1 has been applied" in talk.said
     assert any(line.startswith("n1 role ") and ", commitIndex " in line for line in talk.said)
     events = [json.loads(line) for line in talk.session.trace.read_text().splitlines()[1:-1]]
     taken = {event["action"] for event in events}
