@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from lockstep.cluster.client_history import Append, Read, objections, stale_reads
-from lockstep.cluster.leaders import Leaders
+from lockstep.cluster.leaders_by_term import LeadersByTerm
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.virtual import VirtualGroup
@@ -61,7 +61,7 @@ class ChaosResult:
         """Judge what clients saw by the log in the end, and count what came of the faults."""
         self.objections += objections(self.appends, log, self.reads)
         self.outcomes = running.outcomes(self.steps)
-        self.outcomes["leader changes"] = Leaders(self.steps, running.led_term).changes()
+        self.outcomes["leader changes"] = LeadersByTerm(self.steps, running.led_term).changes()
         self.outcomes[STALE_READS] = stale_reads(self.appends, self.reads)
 
     @property
@@ -97,7 +97,7 @@ class ChaosRun:
         self._group = VirtualGroup(names, running.driver(names, kind), seed)
         self.result = ChaosResult(seed, self._group.steps)
         self._faults_until = 0.0
-        self._leaders = Leaders(self._group.steps, running.led_term)
+        self._leaders = LeadersByTerm(self._group.steps, running.led_term)
         within_spec = self._random.random() < WITHIN_SPEC
         self._kinds = [
             each

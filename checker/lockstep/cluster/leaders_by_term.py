@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from raftref.runtime.driver import NodeStep
 
 
-class Leaders:
+class LeadersByTerm:
     """Knows who led which term, as far as the steps go that there are when it is asked."""
 
     def __init__(self, steps: Sequence[NodeStep], led_term: Callable[[NodeStep], int | None]) -> None:
