@@ -142,5 +142,5 @@ def test_a_disk_that_forgets_entries_shows(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(DiskStores, "persist", forgets)
     judge = ChaosJudge(SYSTEM, running(), 3, kind())
-    (reason, *_) = judge.judge(chaos(1), tmp_path / "chaos.ndjson", with_spec=False).reasons
+    (reason, *_) = judge.judge(chaos(2), tmp_path / "chaos.ndjson", with_spec=False).reasons
     assert "in the end" in reason or "log is" in reason
