@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SETTING, SYSTEM, chosen, running_system, settings
+from lockstep.cli.node_command import SETTING, SYSTEM, chosen, group_size, running_system, settings
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @SYSTEM
-@click.option("--nodes", type=click.IntRange(1, 7), default=3, show_default=True, help="The number of nodes.")
+@click.option("--nodes", type=int, default=3, show_default=True, help="The number of nodes.")
 @click.option("--runs", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="The number of runs.")
 @click.option(
     "--seconds",
@@ -103,6 +103,7 @@ def command(
     from lockstep.systems.running_nodes import NodeKind
 
     system, running = running_system(spec)
+    group_size(nodes, system, running, "--nodes")
     wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
     if each_flaw:
         click.echo(TABLE_HEAD)

@@ -9,18 +9,20 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SYSTEM, chosen, running_system
+from lockstep.cli.node_command import SYSTEM, chosen, group_size, running_system
 from lockstep.cli.options import FILE, FORMAT
 
-#: The most nodes of a group.
-MAX_NODES = 7
+if TYPE_CHECKING:
+    from lockstep.cluster.group_session import GroupSession
+    from lockstep.conformance.trace_verdict import TraceVerdict
 
 
 @click.command()
-@click.argument("nodes", type=click.IntRange(1, MAX_NODES), default=3)
+@click.argument("nodes", type=int, default=3)
 @SYSTEM
 @click.option(
     "-o",
@@ -54,9 +56,10 @@ def command(
     """Run a group of the reference: a process for each node on this machine, recorded, and checked while it runs.
 
     Commands come from the terminal or a file: append, get, status, transfer, kill, start, pause, resume, cut, slow,
-    heal, wait, quit; `help` lists them. The steps of all nodes are merged into one trace, which is checked against the
-    spec as it grows. At `quit`, at the end of the commands or at Ctrl-C the processes are stopped, and the verdict on
-    the whole run is printed; `lockstep check`, `view` and `minimise` take the trace.
+    heal, wait, quit; `help` lists them. The first of them waits until a node leads. The steps of all nodes are merged
+    into one trace, which is checked against the spec as it grows. At `quit`, at the end of the commands or at Ctrl-C
+    the processes are stopped, and the verdict on the whole run is printed; `lockstep check`, `view` and `minimise` take
+    the trace. Ctrl-C once more ends the check.
 
     \b
     lockstep cluster 3
@@ -65,11 +68,13 @@ def command(
     Exit codes: those of `lockstep check` for the trace; 2 also for a folder that is not empty.
     """
     from lockstep.base.errors import GaveUpError
+    from lockstep.base.text_files import NotUtf8Error, text_of
     from lockstep.cluster.group_session import GroupOptions, GroupSession
     from lockstep.report.verdict_text import verdict_record, verdict_text
     from lockstep.systems.running_nodes import NodeKind
 
     system, running = running_system(spec)
+    group_size(nodes, system, running, "NODES")
     wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
     kind = NodeKind(chosen(features, running.features, "--feature"), wanted)
     options = GroupOptions(nodes, output, kind, time_scale)
@@ -79,27 +84,36 @@ def command(
             click.echo(text)
 
     try:
+        text = None if file is None else text_of(file)
+    except NotUtf8Error as error:
+        raise click.BadParameter(str(error), param_hint="--commands") from error
+    try:
         session = GroupSession(system, running, options, say)
     except GaveUpError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
     say(f"{system.title}, {nodes} nodes in {output}; `help` lists the commands")
-    lines = _lines(None if file is None else file.read_text(encoding="utf-8"))
-    verdict = asyncio.run(session.run(lines))
+    verdict = asyncio.run(_run(session, text))
     click.echo(json.dumps(verdict_record(verdict), indent=2) if form == "json" else verdict_text(verdict))
     return verdict.verdict.exit_code
 
 
-async def _lines(text: str | None) -> AsyncIterator[str]:
-    """Yield the lines of a text, or of the terminal as they are typed; Ctrl-C ends them."""
+async def _run(session: GroupSession, text: str | None) -> TraceVerdict:
+    """Run a group with the commands of a text, or of the terminal; Ctrl-C is left to the session."""
+    interrupts = asyncio.Semaphore(0)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupts.release)
+    return await session.run(_typed_lines() if text is None else _lines(text), interrupts)
+
+
+async def _lines(text: str) -> AsyncIterator[str]:
+    for line in text.splitlines():
+        yield line
+
+
+async def _typed_lines() -> AsyncIterator[str]:
+    """Yield the lines of the terminal as they are typed."""
     lines: asyncio.Queue[str | None] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, lines.put_nowait, None)
-    if text is not None:
-        for line in [*text.splitlines(), None]:
-            lines.put_nowait(line)
-    else:
-        # A thread that nobody waits for: it may hang in a read for ever.
-        threading.Thread(target=_read, args=(loop, lines), daemon=True).start()
+    # A thread that nobody waits for: it may hang in a read for ever.
+    threading.Thread(target=_read, args=(asyncio.get_running_loop(), lines), daemon=True).start()
     while (line := await lines.get()) is not None:
         yield line
 

@@ -38,6 +38,14 @@ def running_system(name: str | None) -> tuple[System, RunningNodes]:
     return system, system.running()
 
 
+def group_size(nodes: int, system: System, running: RunningNodes, option: str) -> None:
+    """Raise a usage error where a group of a system cannot have this many nodes."""
+    least, most = running.sizes[0], running.sizes[-1]
+    if nodes not in running.sizes:
+        message = f"{nodes} is not from {least} to {most}, the sizes of a group of {system.title}"
+        raise click.BadParameter(message, param_hint=option)
+
+
 def addresses(text: str) -> Mapping[str, Address]:
     """Read `n1=127.0.0.1:12000;n2=...`; raises a usage error."""
     found: dict[str, Address] = {}

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.cluster.live_check import LiveCheck
 from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
-from lockstep.cluster.step_files import merged_steps
+from lockstep.cluster.step_files import newest_step, whole_steps
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes
 from lockstep.systems.system import System
 from raftref.runtime.driver import NodeStep
+
+#: The longest that a session waits for a leader before its first command, in seconds.
+MAX_WAIT_FOR_LEADER = 60.0
+#: The time between two lines that say that it still waits, and between two looks, in seconds.
+PROGRESS_PERIOD, POLL = 5.0, 0.1
 
 #: The commands, each with what it does.
 COMMANDS: Mapping[str, str] = {
@@ -74,45 +80,73 @@ class GroupSession:
         self._spec = system.spec
         self._addresses: dict[str, Address] = dict(zip(self.nodes, free_addresses(options.nodes), strict=True))
 
-    async def run(self, commands: AsyncIterator[str]) -> TraceVerdict:
-        """Run the group until the commands are over, and return the verdict on what it did."""
+    async def run(self, commands: AsyncIterator[str], interrupts: asyncio.Semaphore | None = None) -> TraceVerdict:
+        """Run the group until the commands are over, and return the verdict on what it did.
+
+        Arguments: `commands`; `interrupts`, released at each Ctrl-C: one ends the command that is carried out and all
+        that follow, one during the check of what is left ends that.
+        """
 
         async def take(links: Links, group: NodeProcesses) -> None:
+            await self._wait_for_leader(group)
             prompt = _Prompt(self, links, group)
             async for line in commands:
                 if not await prompt.take(line):
                     return
 
-        return await self.run_with(take)
+        return await self.run_with(take, asyncio.Semaphore(0) if interrupts is None else interrupts)
 
     async def run_with(
-        self, work: Callable[[Links, NodeProcesses], Awaitable[None]], *, live: bool = True
+        self,
+        work: Callable[[Links, NodeProcesses], Coroutine[Any, Any, None]],
+        interrupts: asyncio.Semaphore,
+        *,
+        live: bool = True,
     ) -> TraceVerdict:
         """Run the group until some work with its links and processes is done; return the verdict on what it did.
 
-        Arguments: `work`; `live`, whether the check begins with the group. One that begins after it waits for nobody: a
-        process that is stopped may write a step of long ago once it goes on.
+        Arguments: `work`; `interrupts`, as for `run`; `live`, whether the check begins with the group.
         """
         links = Links(self._addresses)
         await links.open()
         try:
             with NodeProcesses({node: self._words(node, links) for node in self.nodes}, self._options.folder) as group:
-                self.check.stopped_since = group.stopped_since
                 for node in self.nodes:
                     group.start(node)
                 if live:
                     self.check.start()
-                await work(links, group)
+                if not await _unless(interrupts, work(links, group)):
+                    self._say("interrupted: the nodes are stopped, and what they recorded is checked")
                 died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
         if not live:
             self.check.start()
-        self._say(f"checking: {self.check.checked:,} of {self.check.events:,} events so far")
-        verdict = await asyncio.to_thread(self.check.finish)
+        self.check.end()
+        self._say(f"checking: {self.check.checked:,} events so far")
+        await _unless(interrupts, self._checked())
+        verdict = self.check.verdict or self.check.give_up()
         if died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
             verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "; ".join(died)
         return verdict
+
+    async def _wait_for_leader(self, group: NodeProcesses) -> None:
+        """Wait until a node leads: processes take a while to start, and clients wait for a few seconds only."""
+        loop = asyncio.get_running_loop()
+        begin, count = loop.time(), 0
+        while not any(step is not None and self._running.led_term(step) is not None for step in self.newest().values()):
+            waited = loop.time() - begin
+            if waited > MAX_WAIT_FOR_LEADER or 2 * sum(map(group.is_running, self.nodes)) <= len(self.nodes):
+                self._say(f"no node leads after {waited:.0f} s")
+                return
+            if waited > (count + 1) * PROGRESS_PERIOD:
+                count += 1
+                self._say(f"no node leads yet, after {waited:.0f} s")
+            await asyncio.sleep(POLL)
+
+    async def _checked(self) -> None:
+        while not self.check.is_done:
+            await asyncio.sleep(POLL)
 
     def _words(self, node: str, links: Links) -> list[str]:
         options = self._options
@@ -132,28 +166,48 @@ class GroupSession:
 
     def steps(self) -> list[NodeStep]:
         """Return the steps that all nodes have taken, in their order, once none of them runs."""
-        return list(merged_steps(list(self._steps.values()), lambda: True))
+        return list(whole_steps(list(self._steps.values())))
 
     @property
     def addresses(self) -> Mapping[str, Address]:
         """Where each node listens."""
         return self._addresses
 
+    def newest(self) -> dict[str, NodeStep | None]:
+        """Return the last step of each node, None for one that has taken none."""
+        return {node: newest_step(path) for node, path in self._steps.items()}
+
     def status(self, group: NodeProcesses) -> list[str]:
         """Return a line about each node."""
         lines: list[str] = []
         died = group.ended_by_themselves()
-        for node in self.nodes:
-            step = self.check.last.get(node)
+        for node, step in self.newest().items():
             shows = {} if step is None else {name: step.shows.get(name) for name in self._running.shown}
             shown = ", ".join(f"{name} {value}" for name, value in shows.items()) or "nothing yet"
-            lines.append(died.get(node) or f"{node} {'' if group.is_running(node) else '(down) '}{shown}")
-        lines.append(f"checked {self.check.checked:,} of {self.check.events:,} events")
+            is_running = group.is_running(node)
+            line = f"{node} {'' if is_running else '(down) '}{shown}"
+            lines.append(line if is_running else died.get(node, line))
+        lines.append(self.check.status())
         return lines
 
     def say(self, text: str) -> None:
         """Print a line."""
         self._say(text)
+
+
+async def _unless(interrupts: asyncio.Semaphore, work: Coroutine[Any, Any, None]) -> bool:
+    """Carry out some work, and cancel it at an interrupt; return whether it came to its end."""
+    task, interrupt = asyncio.create_task(work), asyncio.create_task(interrupts.acquire())
+    try:
+        await asyncio.wait((task, interrupt), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            return False
+        task.result()
+        return True
+    finally:
+        for each in (task, interrupt):
+            each.cancel()
+        await asyncio.gather(task, interrupt, return_exceptions=True)
 
 
 class _Prompt:

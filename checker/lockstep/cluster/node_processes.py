@@ -7,9 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
 from types import TracebackType
 
@@ -18,8 +16,6 @@ from lockstep.systems.running_nodes import Address
 
 #: The time in which a process stops by itself, in seconds.
 PATIENCE = 5.0
-#: The time after which a process that goes on has written what it was about to write, in seconds.
-CATCHES_UP = 1.0
 
 
 #: The ports of nodes: below those that the system gives to connections, which could take a free one meanwhile.
@@ -52,8 +48,7 @@ class NodeProcesses:
         self._commands, self._folder = dict(commands), folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._killed: set[str] = set()
-        #: When each process was stopped, and how long what it was about to write may still be missing.
-        self._stopped: dict[str, tuple[float, float]] = {}
+        self._ended: dict[str, str] = {}
 
     def __enter__(self) -> NodeProcesses:
         """Begin with no process."""
@@ -71,19 +66,22 @@ class NodeProcesses:
         return process is not None and process.poll() is None
 
     def ended_by_themselves(self) -> dict[str, str]:
-        """Return the nodes whose processes ended though nobody killed them, each with how it ended."""
-        found = {}
+        """Return the nodes with a process that ended though nobody killed it, each with how the last of these ended.
+
+        A node is among them even if it was started again.
+        """
         for node, process in self._processes.items():
             if process.poll() is not None and node not in self._killed:
                 lines = (self._folder / f"{node}.log").read_text(encoding="utf-8", errors="replace").splitlines()
-                found[node] = f"{node} ended by itself, exit code {process.returncode}: {lines[-1] if lines else ''}"
-        return found
+                how = f"exit code {process.returncode}: {lines[-1] if lines else ''}"
+                self._ended[node] = f"{node} ended by itself, {how}"
+        return dict(self._ended)
 
     def start(self, node: str) -> None:
         """Start the process of a node; raises GaveUpError where it runs."""
         if self.is_running(node):
             raise GaveUpError(f"{node} is running")
-        self._stopped.pop(node, None)
+        self.ended_by_themselves()  # notes how the last process ended
         self._killed.discard(node)
         with (self._folder / f"{node}.log").open("ab") as log:
             self._processes[node] = subprocess.Popen(
@@ -94,28 +92,19 @@ class NodeProcesses:
                 start_new_session=True,  # Ctrl-C is for the group, which stops its nodes
             )
 
-    def stopped_since(self) -> float:
-        """Return since when a process is stopped, or went on a moment ago; infinity if none is."""
-        now = time.monotonic()
-        return min((since for since, until in self._stopped.values() if now < until), default=inf)
-
     def kill(self, node: str) -> None:
         """Kill the process of a node with SIGKILL."""
         self._signal(node, signal.SIGKILL)
-        self._stopped.pop(node, None)
         self._killed.add(node)
         self._processes[node].wait()
 
     def pause(self, node: str) -> None:
         """Stop the process of a node with SIGSTOP."""
-        self._stopped.setdefault(node, (time.monotonic(), inf))
         self._signal(node, signal.SIGSTOP)
 
     def resume(self, node: str) -> None:
         """Let the process of a node go on."""
         self._signal(node, signal.SIGCONT)
-        if node in self._stopped:
-            self._stopped[node] = self._stopped[node][0], time.monotonic() + CATCHES_UP
 
     def _signal(self, node: str, number: signal.Signals) -> None:
         if not self.is_running(node):

@@ -69,7 +69,7 @@ class RealChaosRun:
             await self._calm(links, group)
             await self._read_log()
 
-        verdict = await self._session.run_with(work, live=False)
+        verdict = await self._session.run_with(work, asyncio.Semaphore(0), live=False)
         result = self._result
         result.steps = self._session.steps()
         result.conclude(self._running, self._log)

@@ -143,6 +143,8 @@ class RunningNodes:
     given the node and an index; `read_outcome` is what the last answer says. `reads_all`: a read returns all that is
     applied, and not what stands at the index.
 
+    `sizes` are the numbers of nodes that a group may have.
+
     `operator` is for chaos, and `chaos_settings` are those of its nodes. `led_term` is the term that a node leads after
     a step, None if none. `outcomes` counts what came of faults in the steps of a run. `outside_spec` are the faults of
     chaos that the spec has not.
@@ -170,5 +172,6 @@ class RunningNodes:
     led_term: Callable[[NodeStep], int | None]
     outcomes: Callable[[Iterable[NodeStep]], Counter[str]]
     outside_spec: frozenset[str]
+    sizes: range
     removable: tuple[str, ...] = ()
     has_spares: bool = False

@@ -78,14 +78,14 @@ class Steps:
 
     def lines(self) -> Iterator[tuple[int, Line]]:
         """Yield each line with its time in nanoseconds."""
-        for number, raw in enumerate(self._path.read_text(encoding="utf-8").splitlines(), start=1):
-            step = json.loads(raw)
+        for number, step in whole_lines(self._path):
             try:
+                at = int(step["at"] * 1e9)
                 self._take(step)
             except (NotEnabled, LookupError, MergeError) as error:
-                raise MergeError(f"{self._path}:{number}: {step['action']}: {error}") from error
+                raise MergeError(f"{self._path}:{number}: {step.get('action')}: {error}") from error
             for line in self._lines:
-                yield int(step["at"] * 1e9), line
+                yield at, line
             self._lines = []
 
     def _line(self, kind: str, **fields: Any) -> None:
@@ -505,15 +505,32 @@ class Numbers:
 # ---- All nodes ----
 
 
+def whole_lines(path: Path) -> Iterator[tuple[int, Line]]:
+    """Yield the lines of a file with their numbers; the last may be cut off by the death of its process.
+
+    Raises MergeError where there is none, or one is no object of JSON.
+    """
+    raw = path.read_bytes().split(b"\n")[:-1]
+    if not raw:
+        raise MergeError(f"{path}:1: the file has no whole line")
+    for number, text in enumerate(raw, start=1):
+        try:
+            line = json.loads(text)
+        except ValueError as error:
+            raise MergeError(f"{path}:{number}: no JSON: {error}") from error
+        if not isinstance(line, dict):
+            raise MergeError(f"{path}:{number}: no object of JSON")
+        yield number, line
+
+
 def java_lines(path: Path) -> Iterator[tuple[int, Line]]:
-    """Yield the lines of a node of Java with their times; the last may be cut off by its death."""
-    raw = path.read_text(encoding="utf-8").split("\n")
-    for number, text in enumerate(raw[:-1], start=1):
-        line = json.loads(text)
-        if line["kind"] == "wrapped":
+    """Yield the lines of a node of Java with their times."""
+    for number, line in whole_lines(path):
+        if line.get("kind") == "wrapped":
             continue
-        if "node" not in line:
-            raise MergeError(f"{path}:{number}: a line of no node")
+        for field in ("kind", "node", "t"):
+            if field not in line:
+                raise MergeError(f"{path}:{number}: a line without `{field}`")
         at = line.pop("t")
         yield at, line
 
@@ -522,9 +539,10 @@ def merged(files: list[Path], nodes: tuple[str, ...], config: Config) -> list[tu
     """Return all lines in the order of time, those of a file in their own."""
     found: list[tuple[int, Line]] = []
     for path in files:
-        with path.open(encoding="utf-8") as file:
-            first = json.loads(file.readline() or "{}")
+        _, first = next(whole_lines(path))
         if "action" in first:
+            if "node" not in first:
+                raise MergeError(f"{path}:1: a step without `node`")
             found += Steps(path, first["node"], nodes, config).lines()
         else:
             found += java_lines(path)

@@ -40,6 +40,7 @@ from raftref.dledger.runtime.replayed_run import replayed
 from raftref.dledger.runtime.settings import Settings
 from raftref.dledger.runtime.transport import RemotingTransport
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.simulation.fault_plan import MAX_NODES, MIN_NODES
 from raftref.dledger.state import Role
 from raftref.dledger.storage.storage_config import StorageConfig
 from raftref.dledger.wire_fields import Version
@@ -235,4 +236,5 @@ RUNNING_NODES = RunningNodes(
     led_term=led_term,
     outcomes=outcomes,
     outside_spec=frozenset({"full disk"}),
+    sizes=range(MIN_NODES, MAX_NODES + 1),
 )

@@ -41,6 +41,7 @@ from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.runtime.settings import Settings
 from raftref.hashicorp.runtime.state_machine import applied_in
 from raftref.hashicorp.simulation import FaultPlan
+from raftref.hashicorp.simulation.fault_plan import MAX_NODES
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import Result
 from raftref.hashicorp.values import Configuration, EntryType, Index
@@ -263,6 +264,7 @@ RUNNING_NODES = RunningNodes(
     led_term=led_term,
     outcomes=outcomes,
     outside_spec=frozenset(),
+    sizes=range(1, MAX_NODES + 1),
     removable=(Feature.PRE_VOTE,),
     has_spares=True,
 )
