@@ -126,6 +126,8 @@ class Driver(ABC):
         """
         self.node_id = node_id
         self.now: Seconds = 0.0
+        #: Why the node is down, where the real one ends its own process; None as long as it is not.
+        self.failure: str | None = None
         self._recorded = recorded
         self._outputs: list[Output] = []
         self._call_count = 0

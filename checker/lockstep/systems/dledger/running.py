@@ -43,7 +43,7 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
     driver = DLedgerDriver(
         options.node_id,
         addresses,
-        DirectoryDisk(options.folder),
+        DirectoryDisk(options.folder, forces_names=not config.has(Flaw.VOTE_FILE)),
         config,
         random.SystemRandom(),
         recorded,
