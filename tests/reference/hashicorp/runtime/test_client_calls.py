@@ -209,6 +209,18 @@ def test_a_change_of_another_configuration_than_named_is_refused_and_one_that_le
     assert ask(run.group, leader, replace(stale, prev_index=Index(1))).error is None
 
 
+@pytest.mark.parametrize("command", [ChangeCommand.ADD_VOTER, ChangeCommand.ADD_NONVOTER])
+def test_a_server_that_no_member_can_reach_is_not_added_and_the_group_goes_on(command: ChangeCommand) -> None:
+    """An entry with it would reach no follower: none takes a configuration with a stranger."""
+    run = quiet()
+    leader = run.leader
+    error = ask(run.group, leader, ConfigurationChangeRequest(command, "zz")).error
+    assert error == "no address of zz is known"
+    removes = ConfigurationChangeRequest(ChangeCommand.REMOVE_SERVER, "zz")
+    assert ask(run.group, leader, removes).error is None
+    assert ask(run.group, leader, ApplyRequest("a")).error is None
+
+
 def test_a_leader_that_removes_itself_is_shut_down() -> None:
     run = quiet()
     old, answers = run.leader, Answers()

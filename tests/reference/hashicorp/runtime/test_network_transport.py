@@ -357,6 +357,8 @@ def test_a_call_to_nobody_or_of_what_has_no_bytes_fails() -> None:
             await transport.call("n2", PeerCall(1, "n2", HeartbeatRequest("n1", "n2", Term(1 << 64)), 1.0))
         with pytest.raises(CallFailedError):
             await transport.call("n1", PeerCall(1, "n1", HeartbeatRequest("n1", "n1", Term(2)), 1.0))
+        with pytest.raises(CallFailedError, match="no address of zz is known"):
+            await transport.call("zz", PeerCall(1, "zz", HeartbeatRequest("n1", "zz", Term(2)), None))
 
     calling(serve, use)
 
