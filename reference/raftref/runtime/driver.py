@@ -45,6 +45,13 @@ class PeerReply:
 
 
 @dataclass(frozen=True, slots=True)
+class NoReply:
+    """There will be no answer to a request of a peer, which was handed over with this key."""
+
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAnswer:
     """The answer to a client, whose request was handed over with this key."""
 
@@ -52,7 +59,7 @@ class ClientAnswer:
     answer: Any
 
 
-Output: TypeAlias = PeerCall | PeerReply | ClientAnswer
+Output: TypeAlias = PeerCall | PeerReply | NoReply | ClientAnswer
 
 
 @dataclass(frozen=True, slots=True)

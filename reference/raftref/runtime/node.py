@@ -8,12 +8,12 @@ import json
 import os
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Hashable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply
+from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, NoReply, PeerCall, PeerReply
 
 #: Called with a line about what went wrong, or came to an end, outside the protocol.
 Log: TypeAlias = Callable[[str], None]
@@ -147,7 +147,7 @@ class RunningNode:
     # ---- Events --------------------------------------------------------------------------------------
 
     async def request(self, m: Any) -> Any:
-        """Hand over a request of a peer, and return the answer; there may never be one."""
+        """Hand over a request of a peer, and return the answer, None once it is certain that there will be none."""
         answer = asyncio.get_running_loop().create_future()
         self._drive(lambda now: self.driver.on_request(now, answer, m))
         return await answer
@@ -193,10 +193,11 @@ class RunningNode:
         for output in self.driver.take_outputs():
             match output:
                 case PeerCall():
-                    self._spawn(self._call(output))
+                    self.spawn(self._call(output))
                 case PeerReply(key=key, message=answer) | ClientAnswer(key=key, answer=answer):
-                    if isinstance(key, asyncio.Future) and not key.done():
-                        key.set_result(answer)
+                    _set(key, answer)
+                case NoReply(key=key):
+                    _set(key, None)
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None
@@ -236,12 +237,11 @@ class RunningNode:
         finally:
             writer.close()
 
-    def _spawn(self, work: Any) -> None:
-        self._keep(asyncio.get_running_loop().create_task(work))
-
-    def spawn(self, work: Any) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let some work of the transport go on beside others, until the node stops."""
-        self._spawn(work)
+        task = asyncio.get_running_loop().create_task(work)
+        self._keep(task)
+        return task
 
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
@@ -252,6 +252,12 @@ class RunningNode:
         if not task.cancelled() and task.exception() is not None:
             self.log(f"an error within the node: {task.exception()!r}")
             task.get_loop().call_exception_handler({"message": "a task died", "exception": task.exception()})
+
+
+def _set(key: Hashable, answer: Any) -> None:
+    """Let whoever waits with a key have the answer, if anyone still does."""
+    if isinstance(key, asyncio.Future) and not key.done():
+        key.set_result(answer)
 
 
 def _described(error: Exception) -> str:
