@@ -96,7 +96,6 @@ class RaftDriver(Driver):
         self._client_requests = ClientRequests(
             node,
             futures,
-            self._fsm,
             self._follower,
             self._leader,
             verification,

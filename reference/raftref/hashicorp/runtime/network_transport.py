@@ -212,8 +212,8 @@ class NetworkTransport(Transport):
         except WireError as error:
             writer.write(error_line(str(error)))
             raise
-        answer = await node.ask(asked.request)
-        writer.write(answer_line(asked, answer, getattr(answer, "leader", None)))
+        answer = await node.ask(asked)
+        writer.write(answer_line(answer, getattr(answer, "leader", None)))
         await writer.drain()
 
 
