@@ -45,6 +45,13 @@ class PeerReply:
 
 
 @dataclass(frozen=True, slots=True)
+class NoReply:
+    """There will be no answer to a request of a peer, which was handed over with this key."""
+
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAnswer:
     """The answer to a client, whose request was handed over with this key."""
 
@@ -52,7 +59,7 @@ class ClientAnswer:
     answer: Any
 
 
-Output: TypeAlias = PeerCall | PeerReply | ClientAnswer
+Output: TypeAlias = PeerCall | PeerReply | NoReply | ClientAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,8 @@ class Driver(ABC):
         """
         self.node_id = node_id
         self.now: Seconds = 0.0
+        #: Why the node is down, where the real one ends its own process; None as long as it is not.
+        self.failure: str | None = None
         self._recorded = recorded
         self._outputs: list[Output] = []
         self._call_count = 0

@@ -105,6 +105,7 @@ class NodeContext:
 
     def _persist_term(self) -> None:
         state = self.server.member_state
-        if (state.curr_term, state.curr_vote_for) != self._durable:
-            self._durable = state.curr_term, state.curr_vote_for
-            self.term_file.persist(*self._durable)
+        now = state.curr_term, state.curr_vote_for
+        if now != self._durable:
+            self.term_file.persist(*now)
+            self._durable = now

@@ -97,12 +97,14 @@ class NetworkTransport(Transport):
 
     async def call(self, peer: NodeId, call: PeerCall) -> Any:
         """Make a call, and return the answer; None where nobody waits for it."""
+        if peer not in self._targets:
+            raise CallFailedError(f"no address of {peer} is known")
         try:
             async with asyncio.timeout(UNAWAITED_TIMEOUT if call.timeout is None else call.timeout):
                 answer = await self._ask(peer, call.message)
         except TimeoutError as error:
             failure: Exception = error
-        except (OSError, WireError) as error:
+        except (OSError, UnicodeError, WireError) as error:  # UnicodeError: a host whose name can be none
             if isinstance(error, WireError):
                 self._log(f"a call to {peer} has failed: {error}")
             failure = error
@@ -210,8 +212,8 @@ class NetworkTransport(Transport):
         except WireError as error:
             writer.write(error_line(str(error)))
             raise
-        answer = await node.ask(asked.request)
-        writer.write(answer_line(asked, answer, getattr(answer, "leader", None)))
+        answer = await node.ask(asked)
+        writer.write(answer_line(answer, getattr(answer, "leader", None)))
         await writer.drain()
 
 

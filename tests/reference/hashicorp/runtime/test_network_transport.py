@@ -358,6 +358,8 @@ def test_a_call_to_nobody_or_of_what_has_no_bytes_fails() -> None:
             await transport.call("n2", PeerCall(1, "n2", HeartbeatRequest("n1", "n2", Term(1 << 64)), 1.0))
         with pytest.raises(CallFailedError):
             await transport.call("n1", PeerCall(1, "n1", HeartbeatRequest("n1", "n1", Term(2)), 1.0))
+        with pytest.raises(CallFailedError, match="no address of zz is known"):
+            await transport.call("zz", PeerCall(1, "zz", HeartbeatRequest("n1", "zz", Term(2)), None))
 
     calling(serve, use)
 
@@ -476,12 +478,33 @@ def test_a_server_whose_disk_fails_does_nothing_any_more(monkeypatch: pytest.Mon
 
     async def run() -> None:
         async with follower() as group:
-            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             monkeypatch.setattr(DiskStores, "persist", fails)
             vote = RpcCall(RequestVoteRequest("n2", "n1", Term(2), Index(1), Term(1), False))
-            assert await sent(group, frame(vote.message)) == b""
-            assert not group.driver("n1").server.is_up
-            assert group.lines == ["an error within the node: OSError('the disk is full')"]
             assert await asked(group, vote) == [RpcFailure("the server cannot take the request now")]
+            assert not group.driver("n1").server.is_up
+            assert (await group.nodes["n1"].failed).startswith("OSError: the disk is full (in fails, line ")
+            steps = len(group.steps)
+            assert await asked(group, vote) == [RpcFailure("the server cannot take the request now")]
+            assert len(group.steps) == steps
+
+    in_time(run())
+
+
+def test_a_leader_that_was_removed_shuts_down_and_has_not_failed() -> None:
+    """Source: leaderLoop, commitCh, ShutdownOnRemove."""
+
+    async def run() -> None:
+        group = SocketGroup(3)
+        await group.start(*group.plan.node_ids)
+        try:
+            leader = await group.leader()
+            await group.client.change(ChangeCommand.REMOVE_SERVER, leader)
+            while group.driver(leader).server.is_up:
+                await asyncio.sleep(0.01)
+            with pytest.raises(RequestFailedError, match=RaftError.RAFT_SHUTDOWN):
+                await group.client.ask(leader, "apply", value="a")
+            assert not group.nodes[leader].failed.done()
+        finally:
+            await group.stop()
 
     in_time(run())
