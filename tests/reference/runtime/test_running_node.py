@@ -25,8 +25,15 @@ class FailingDriver(Driver):
         self.events = 0
         self.due = NEVER
 
+    @property
+    def is_up(self) -> bool:
+        return True
+
     def start(self, now: float) -> None:
         self.now = now
+
+    def on_disk_space(self, now: float, *, is_full: bool) -> None:
+        self._event()
 
     def _event(self) -> None:
         self.events += 1
