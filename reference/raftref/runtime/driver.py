@@ -5,7 +5,7 @@ it is possible. A driver has no clock, no socket and no thread. Its caller gives
 carries out what it asks for: `lockstep node` on sockets, `raftref.runtime.virtual` in simulated time.
 
 Every change of the node is an action of the spec. Before anything that an action asks for leaves the node, its durable
-part is on the disk and the step is recorded.
+part is written to files, and the step is recorded.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class NodeContext:
         self._driver.record_step(event, {}, self.server.observe(with_log=False))
 
     def take(self, action: str, *args: Any) -> bool:
-        """Take a step if the node may: its term and vote are on the disk, and it is recorded, before anything leaves.
+        """Take a step if the node may: its term and vote are in their file, and it is recorded, before anything leaves.
 
         Returns whether it was taken.
         """

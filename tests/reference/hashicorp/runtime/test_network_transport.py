@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -169,6 +170,21 @@ def test_what_the_server_refuses_is_answered_by_an_error_and_changes_nothing(cal
     in_time(run())
 
 
+@pytest.mark.parametrize("src", ["n9", "n1"])
+def test_the_snapshot_of_a_stranger_is_not_waited_for(src: str) -> None:
+    """Its bytes would be kept in memory until all of them are there."""
+
+    async def run() -> None:
+        async with follower() as group:
+            data = frame(replace(installs(), src=src), b"x" * 1000, ("n1", "n2", "n3", "n9"))
+            # One byte is missing, and never comes.
+            assert await sent(group, data[:-1]) == b""
+            (line,) = group.lines
+            assert line.endswith(f" is ended: {src} is no peer of n1")
+
+    in_time(run())
+
+
 def test_a_server_that_is_shut_down_answers_by_an_error() -> None:
     async def run() -> None:
         async with follower() as group:
@@ -182,8 +198,8 @@ def test_a_server_that_is_shut_down_answers_by_an_error() -> None:
 # ---- Hostile bytes ---------------------------------------------------------------------------------------
 
 
-def frame(m: Request = appends(), data: bytes = b"") -> bytes:  # noqa: B008 - it is frozen
-    return encode_request(RpcCall(m, data=data), dict.fromkeys(("n1", "n2", "n3"), "127.0.0.1:1"))
+def frame(m: Request = appends(), data: bytes = b"", known: Iterable[str] = ("n1", "n2", "n3")) -> bytes:  # noqa: B008 - it is frozen
+    return encode_request(RpcCall(m, data=data), dict.fromkeys(known, "127.0.0.1:1"))
 
 
 @pytest.mark.parametrize(
