@@ -57,6 +57,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first == again
 
 
+@pytest.mark.nightly
 def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
     published = running().published
     result = chaos(1, 60.0, published, power_fails=False)
