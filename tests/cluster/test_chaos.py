@@ -57,6 +57,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first == again
 
 
+@pytest.mark.nightly
 def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
     published = running().published
     result = chaos(1, 60.0, published, power_fails=False)
@@ -98,13 +99,26 @@ def test_runs_that_confirm_nothing_are_no_pass(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.nightly
-def test_a_thousand_runs_of_a_minute_lose_nothing(tmp_path: Path) -> None:
-    words = ["--runs", "1000", "--spec-every", "100", "-o", str(tmp_path), "--format", "json"]
+@pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
+def test_a_thousand_runs_of_a_minute_lose_nothing(spec: str, tmp_path: Path) -> None:
+    """Five hundred of each system, with every kind of fault, and all that is to come of them."""
+    words = ["--system", spec, "--runs", "500", "--spec-every", "10", "-o", str(tmp_path), "--format", "json"]
     done = CliRunner().invoke(command, words, standalone_mode=False)
     assert done.return_value == 0, done.output
     counted = json.loads(done.stdout)
-    assert counted["confirmed"] > 200_000
-    assert counted["checked"] == 10
+    assert counted["confirmed"] > 50_000
+    assert counted["checked"] > 40
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
+def test_a_group_of_processes_loses_nothing_whatever_fails(spec: str, tmp_path: Path) -> None:
+    words = ["--real", "--system", spec, "--runs", "5", "-o", str(tmp_path), "--format", "json"]
+    done = CliRunner().invoke(command, words, standalone_mode=False)
+    assert done.return_value == 0, done.output
+    counted = json.loads(done.stdout)
+    assert counted["confirmed"] > 100
+    assert counted["checked"] == 5
 
 
 # ---- What a history may say ----

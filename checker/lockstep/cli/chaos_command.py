@@ -79,7 +79,7 @@ def command(
     The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by clocks that are
     simulated: a minute takes a second or two, and follows from its seed. Some clients append and read while processes
     are killed and paused, links are cut, slow and lossy, machines lose power, clocks jump, disks are slow and fill up,
-    and an operator transfers the leadership, changes the members and takes snapshots, where the system can. Each run
+    and an operator transfers leaderships, changes the members and takes snapshots, where the system can. Each run
     is judged by its clients' history, which the log must explain; by the properties of the spec, after each step; and,
     every now and then, by the spec. With --real the nodes are processes on this machine: they are killed and stopped,
     links are cut and slow, and the leadership is handed over, while clients ask from outside. A series in which some

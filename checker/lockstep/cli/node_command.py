@@ -157,7 +157,7 @@ def command(
     \b
     lockstep node n1 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' --dir n1
 
-    Exit codes: 0 stopped; 2 wrong usage; 3 its address is taken; 4 an internal error.
+    Exit codes: 0 stopped; 2 wrong usage, or damaged files; 3 its address is taken, or its folder in use; 4 it failed.
     """
     from lockstep.cluster.node_process import run_node
     from lockstep.systems.running_nodes import NodeKind, NodeOptions

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from lockstep.cluster.client_history import Append, Read, objections, stale_reads
-from lockstep.cluster.leaders import LeadersByTerm
+from lockstep.cluster.leaders_by_term import LeadersByTerm
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.virtual import VirtualGroup

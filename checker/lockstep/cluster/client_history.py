@@ -1,10 +1,10 @@
 """The history of a group's clients, and whether the log explains it.
 
-A client appends values, each value once, and reads. Such a history is linearizable if and only if there is an order of
-its operations in which every confirmed append stands, none stands before one that ended before it began, and every read
+Values are appended, each of them once, and read. Such a history is linearizable if and only if there is an order of its
+operations in which every confirmed append stands, none stands before one that ended before it began, and every read
 shows what stands before it. The order is given here: an append takes effect at its index in the log, and a read of all
-that is applied behind the last index that it covers. So no search is needed, as there is where only the answers are
-known. These are checked: what was confirmed stands at its index in the log in the end; an append that began
+that is applied behind the last index that it covers. So no search is needed, as it is where only the answers
+are known. These are checked: what was confirmed stands at its index in the log in the end; an append that began
 after an operation ended has a higher index than it; a read that began then covers that index; a read shows what the
 log has up to its last index, and nothing else; and no value stands in the log twice. An append without an answer may
 stand in the log, or not.

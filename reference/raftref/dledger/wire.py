@@ -213,8 +213,19 @@ def _push(src: NodeId, dst: NodeId, body: dict[str, Any]) -> tuple[PushRequest, 
         first = headers[0].index
         if [each.index for each in headers] != list(range(first, first + len(headers))):
             raise WireError("the entries of a batch do not follow each other")
+        _check_index(first, type_)
         return BatchRequest(src, dst, term, first, entries, commit_index), headers
     if body["entry"] is None:
         raise WireError(f"{type_} has no entry")
     entry, header = body["entry"]
+    _check_index(header.index, type_)
     return Request(type_, src, dst, term, header.index, entry, commit_index), (header,)
+
+
+def _check_index(index: int, type_: PushType) -> None:
+    """Refuse an entry that no log has. A leader with an empty log compares and truncates nothing.
+
+    Source: EntryDispatcher.doCompare, doTruncate.
+    """
+    if index < 0:
+        raise WireError(f"the entry of {type_} is at index {index}")

@@ -8,7 +8,7 @@ Source: net_transport.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,9 @@ from raftref.hashicorp.msgpack import Scan, to_text, unpack
 from raftref.hashicorp.wire_fields import FORMATS, RpcCode, read_fields
 from raftref.wire_error import WireError, shown
 
-#: The size of the longest snapshot that is read, which is kept in memory. The library streams it, and has no limit.
-MAX_SNAPSHOT_BYTES = 1 << 30
+#: The size of the longest snapshot that is read, which is kept in memory: over a million short commands, or about two
+#: thousand of the longest. The library streams it, and has no limit.
+MAX_SNAPSHOT_BYTES = 1 << 28
 #: The size of the longest error of an answer.
 MAX_ERROR_BYTES = 1 << 16
 
@@ -42,7 +43,14 @@ class ReceivedAnswer:
 class RequestReader:
     """The requests that a server receives on a connection, however its bytes are cut."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[ReceivedRequest], None] = lambda _: None) -> None:
+        """Begin with a connection.
+
+        Args:
+            check: Called with a request before its snapshot is waited for, which it has not got yet; raises WireError
+                to refuse it.
+        """
+        self._check = check
         self._buffer = bytearray()
         self._scan = Scan(1)
         self._awaits_snapshot: ReceivedRequest | None = None
@@ -72,6 +80,7 @@ class RequestReader:
             size = request.fields.get("Size", 0)
             if len(self._buffer) < size:
                 self._awaits_snapshot = request
+                self._check(request)
                 return
             self._awaits_snapshot = None
             data = bytes(self._buffer[:size])

@@ -5,7 +5,7 @@ it is possible. A driver has no clock, no socket and no thread. Its caller gives
 carries out what it asks for: `lockstep node` on sockets, `raftref.runtime.virtual` in simulated time.
 
 Every change of the node is an action of the spec. Before anything that an action asks for leaves the node, its durable
-part is on the disk and the step is recorded.
+part is written to files, and the step is recorded.
 """
 
 from __future__ import annotations
@@ -45,6 +45,13 @@ class PeerReply:
 
 
 @dataclass(frozen=True, slots=True)
+class NoReply:
+    """There will be no answer to a request of a peer, which was handed over with this key."""
+
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAnswer:
     """The answer to a client, whose request was handed over with this key."""
 
@@ -52,7 +59,7 @@ class ClientAnswer:
     answer: Any
 
 
-Output: TypeAlias = PeerCall | PeerReply | ClientAnswer
+Output: TypeAlias = PeerCall | PeerReply | NoReply | ClientAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,8 @@ class Driver(ABC):
         """
         self.node_id = node_id
         self.now: Seconds = 0.0
+        #: Why the node is down, where the real one ends its own process; None as long as it is not.
+        self.failure: str | None = None
         self._recorded = recorded
         self._outputs: list[Output] = []
         self._call_count = 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Hashable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply
+from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, NoReply, PeerCall, PeerReply
 
 #: Called with a line about what went wrong, or came to an end, outside the protocol.
 Log: TypeAlias = Callable[[str], None]
@@ -21,21 +23,33 @@ class CallFailedError(Exception):
     """A call to a peer came to nothing: no connection, no answer in time, or none that can be read."""
 
 
+class ListenError(Exception):
+    """A node cannot listen on its address; the message says why."""
+
+
+class StartError(Exception):
+    """A node stays down on what its disk holds, as the real one does; the message says why."""
+
+
 class StepFile:
     """The file of a node's steps, a line of JSON each, written whole before anything that the step asks for leaves."""
 
     def __init__(self, path: Path) -> None:
         """Go on with a file, or make it."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, step: NodeStep) -> None:
-        """Write a step."""
+        """Write a step; raises OSError, which names the file."""
         fields = {name: getattr(step, name) for name in NodeStep.__dataclass_fields__}
         line = json.dumps(fields, separators=(",", ":")).encode() + b"\n"
-        written = os.write(self._file, line)
+        try:
+            written = os.write(self._file, line)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
         if written != len(line):
-            raise OSError(f"{written} of {len(line)} bytes of a step were written")
+            raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes of a step were written", str(self._path))
 
     def close(self) -> None:
         """Close the file."""
@@ -64,8 +78,12 @@ class Transport(ABC):
 class RunningNode:
     """Runs a driver: gives it time, requests, answers and clients, and carries out what it asks for.
 
-    Everything happens in one thread, so that the driver sees one event after the other.
+    Everything happens in one thread, so that the driver sees one event after the other. An error of the driver ends the
+    node: nobody knows what is on its disk then, or in which state it is.
     """
+
+    #: Why the node has failed, once it has: nothing is done any more, and its process should end. Set by `start`.
+    failed: asyncio.Future[str]
 
     def __init__(self, driver: Driver, transport: Transport, log: Log) -> None:
         """Make a node that is not started.
@@ -83,21 +101,34 @@ class RunningNode:
         self._asked: list[tuple[asyncio.Future[Any], Any]] = []
         self._wake: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
+        self._is_over = False
 
     # ---- Its life ------------------------------------------------------------------------------------
 
     async def start(self, host: str, port: int) -> int:
-        """Listen, and let the driver come up; return the port. Raises OSError where the port is taken."""
-        self._server = await asyncio.start_server(self._serve, host, port)
-        self._drive(lambda now: self.driver.start(now))
+        """Listen, and let the driver come up; return the port.
+
+        Raises:
+            ListenError: The address is taken, or is none of this machine.
+            StartError: The node stays down on what its disk holds.
+            DiskError, OSError or ValueError: Its files cannot be read, or not be written.
+        """
+        loop = asyncio.get_running_loop()
+        self.failed = loop.create_future()
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            raise ListenError(error.strerror or str(error)) from error
+        self.driver.start(loop.time())
+        if self.driver.failure is not None:
+            raise StartError(self.driver.failure)
+        self._carry_out()
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
     async def stop(self) -> None:
         """Stop, as a process that dies does: nothing is written any more."""
-        self._asked = []
-        if self._wake is not None:
-            self._wake.cancel()
+        self._end()
         if self._server is not None:
             self._server.close()
         for task in [*self._tasks]:
@@ -116,7 +147,7 @@ class RunningNode:
     # ---- Events --------------------------------------------------------------------------------------
 
     async def request(self, m: Any) -> Any:
-        """Hand over a request of a peer, and return the answer; there may never be one."""
+        """Hand over a request of a peer, and return the answer, None once it is certain that there will be none."""
         answer = asyncio.get_running_loop().create_future()
         self._drive(lambda now: self.driver.on_request(now, answer, m))
         return await answer
@@ -143,21 +174,48 @@ class RunningNode:
             self._drive(lambda now: self.driver.on_clients(now, asked))
 
     def _drive(self, event: Callable[[float], None]) -> None:
+        """Give the driver an event, and carry out what it asks for; an error of the driver ends the node."""
+        if self._is_over:
+            return
+        try:
+            event(asyncio.get_running_loop().time())
+        except Exception as error:  # whatever it is, a step may have been taken in part
+            self._fail(_described(error))
+            return
+        if self.driver.failure is not None:
+            self._fail(self.driver.failure)
+            return
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        """Carry out what the driver asks for, and wake it when something is due."""
         loop = asyncio.get_running_loop()
-        event(loop.time())
         for output in self.driver.take_outputs():
             match output:
                 case PeerCall():
-                    self._spawn(self._call(output))
+                    self.spawn(self._call(output))
                 case PeerReply(key=key, message=answer) | ClientAnswer(key=key, answer=answer):
-                    if isinstance(key, asyncio.Future) and not key.done():
-                        key.set_result(answer)
+                    _set(key, answer)
+                case NoReply(key=key):
+                    _set(key, None)
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None
         at = self.driver.next_time()
         if at != NEVER:
             self._wake = loop.call_at(at, self._drive, self.driver.on_time)
+
+    def _fail(self, why: str) -> None:
+        self._end()
+        self.failed.set_result(why)
+
+    def _end(self) -> None:
+        """Give the driver no more events."""
+        self._is_over = True
+        self._asked = []
+        if self._wake is not None:
+            self._wake.cancel()
+            self._wake = None
 
     async def _call(self, call: PeerCall) -> None:
         try:
@@ -179,12 +237,11 @@ class RunningNode:
         finally:
             writer.close()
 
-    def _spawn(self, work: Any) -> None:
-        self._keep(asyncio.get_running_loop().create_task(work))
-
-    def spawn(self, work: Any) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let some work of the transport go on beside others, until the node stops."""
-        self._spawn(work)
+        task = asyncio.get_running_loop().create_task(work)
+        self._keep(task)
+        return task
 
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
@@ -195,3 +252,16 @@ class RunningNode:
         if not task.cancelled() and task.exception() is not None:
             self.log(f"an error within the node: {task.exception()!r}")
             task.get_loop().call_exception_handler({"message": "a task died", "exception": task.exception()})
+
+
+def _set(key: Hashable, answer: Any) -> None:
+    """Let whoever waits with a key have the answer, if anyone still does."""
+    if isinstance(key, asyncio.Future) and not key.done():
+        key.set_result(answer)
+
+
+def _described(error: Exception) -> str:
+    """Return what failed, and where, in one line."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{what} (in {place.name}, line {place.lineno} of {Path(place.filename).name})"

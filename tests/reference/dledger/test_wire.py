@@ -256,6 +256,28 @@ def test_a_push_without_a_type_is_an_append() -> None:
     assert decode_call(request(Rpc.PUSH, body)).message == PUSH
 
 
+@pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE, PushType.APPEND])
+def test_a_push_of_an_entry_that_no_log_has_is_refused(type_: PushType) -> None:
+    """Its index is below 0; nothing else is: an empty log has end and committed index -1.
+
+    Source: EntryDispatcher.doCompare, which compares nothing where the log is empty.
+    """
+    body = fields_of(call_of(PUSH, HEADER)) | {"type": type_.value, "commitIndex": -1}
+    below = body["entry"] | {"index": -1}
+    assert refused(request(Rpc.PUSH, body | {"entry": below})) == f"the entry of {type_} is at index -1"
+    assert decode_call(request(Rpc.PUSH, body | {"entry": below | {"index": 0}})).message.commit_index == -1  # type: ignore[union-attr]
+
+
+def test_a_batch_of_entries_that_no_log_has_is_refused_and_a_commit_of_nothing_is_not() -> None:
+    body = fields_of(call_of(PUSH, HEADER)) | {"commitIndex": -1}
+    batch = [body["entry"] | {"index": index} for index in (-1, 0)]
+    assert (
+        refused(request(Rpc.PUSH, body | {"entry": None, "batchEntry": batch})) == "the entry of APPEND is at index -1"
+    )
+    commit = decode_call(request(Rpc.PUSH, body | {"entry": None, "type": "COMMIT"})).message
+    assert commit == CommitRequest("n1", "n2", Term(4), NONE)
+
+
 def test_an_append_with_a_batch_of_one_is_still_a_batch() -> None:
     batch = BatchRequest("n1", "n2", Term(4), Index(7), (ENTRY,), Index(6))
     assert decode_call(request(Rpc.PUSH, fields_of(call_of(batch, HEADER)))).message == batch
@@ -352,7 +374,7 @@ def pushes(draw: st.DrawFn) -> RpcCall:
     """A push with headers as arbitrary as the wire allows."""
     src, dst, term, commit = draw(NODES), draw(NODES), draw(TERMS), draw(INDEXES)
     type_ = draw(st.sampled_from(PushType))
-    first = draw(st.integers(-(2**62), 2**62))
+    first = draw(st.integers(0, 2**62))
     entries = tuple(draw(st.lists(st.builds(Entry, TERMS, VALUES), min_size=1, max_size=3)))
     headers = tuple(
         replace(

@@ -27,7 +27,7 @@ from raftref.hashicorp.messages import (
 )
 from raftref.hashicorp.msgpack import pack, unpack
 from raftref.hashicorp.stored_values import ZERO_TIME, EntryDetails, decode_configuration, go_time, to_value
-from raftref.hashicorp.transport import MAX_SNAPSHOT_BYTES, AnswerReader, RequestReader
+from raftref.hashicorp.transport import MAX_SNAPSHOT_BYTES, AnswerReader, ReceivedRequest, RequestReader
 from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, Snapshot, Term
 from raftref.hashicorp.wire import RpcCall, RpcFailure, decode_answer, decode_request, encode_answer, encode_request
 from raftref.wire_error import WireError
@@ -129,7 +129,19 @@ def test_a_snapshot_of_an_impossible_size_is_refused_before_its_bytes(size: int)
     data = encoded(INSTALL)
     packed = b"\xd3" + size.to_bytes(8, "big", signed=True)
     line = refused(data.replace(b"\xa4Size\x00", b"\xa4Size" + packed))
-    assert line == f"a snapshot has a size of {size} bytes, of at most 1073741824"
+    assert line == f"a snapshot has a size of {size} bytes, of at most {MAX_SNAPSHOT_BYTES}"
+
+
+def test_a_snapshot_may_be_refused_before_its_bytes_and_the_error_comes_again() -> None:
+    def refuses(received: ReceivedRequest) -> None:
+        raise WireError(f"no snapshot is taken from {received.fields['ID'].decode()}")
+
+    reader, data = RequestReader(refuses), encoded(VOTE) + encoded(INSTALL, b"snapshot")
+    read = reader.feed(data[:-8])
+    assert decode_request(next(read), "n2", ADDRESSES).message == VOTE
+    for left in (read, reader.feed(b"snap")):
+        with pytest.raises(WireError, match="no snapshot is taken from n1"):
+            next(left)
 
 
 def test_what_is_no_answer_is_refused_in_one_line() -> None:

@@ -87,7 +87,7 @@ class RaftGroup:
 
     def applied(self, node: str) -> list[str | None]:
         """The commands that a server's FSM has applied."""
-        logs: tuple[Log, ...] = self.driver(node).machine.applied  # type: ignore[attr-defined]
+        logs: list[Log] = self.driver(node).machine.applied  # type: ignore[attr-defined]
         return [log.entry.value for log in logs]
 
 

@@ -66,12 +66,13 @@ def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
 
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
     """Return a node that is not started."""
+    config = _config(options.kind)
     addresses = {member: f"{host}:{port}" for member, (host, port) in options.addresses.items()}
     driver = DLedgerDriver(
         options.node_id,
         addresses,
-        DirectoryDisk(options.folder),
-        _config(options.kind),
+        DirectoryDisk(options.folder, forces_names=not config.has(Flaw.VOTE_FILE)),
+        config,
         random.SystemRandom(),
         recorded,
         _settings(options.kind, options.time_scale),

@@ -39,7 +39,6 @@ from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
 from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.runtime.settings import Settings
-from raftref.hashicorp.runtime.state_machine import applied_in
 from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.simulation.fault_plan import MAX_NODES
 from raftref.hashicorp.state import Role
@@ -135,7 +134,7 @@ def read_outcome(answer: StateResult | FutureResult) -> ReadOutcome:
     """Return what the answer to the second request of a read says, or to the first one where that failed."""
     if isinstance(answer, FutureResult):
         return ReadOutcome(answer.error or "SUCCESS")
-    values = {int(log.index): log.entry.value or "" for log in applied_in(answer.data)}
+    values = {int(log.index): log.entry.value or "" for log in answer.applied}
     return ReadOutcome("SUCCESS", values, answer.last.index)
 
 

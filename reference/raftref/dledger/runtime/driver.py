@@ -13,7 +13,7 @@ from random import Random
 from raftref.disks.disk import Disk
 from raftref.disks.disk_space import DiskSpace
 from raftref.dledger.choices import Config, Feature, Flaw
-from raftref.dledger.client_messages import ClientRequest, ResponseCode
+from raftref.dledger.client_messages import ClientRequest, Refusal, ResponseCode
 from raftref.dledger.election_rules import HeartBeatCode, VoteCode
 from raftref.dledger.messages import (
     CommitRequest,
@@ -136,24 +136,30 @@ class DLedgerDriver(Driver):
         Source: DLedgerServer.handleVote, handleHeartBeat, handlePush, handleLeadershipTransfer.
         """
         self.now = now
-        m = self._positions.received(m)
-        if isinstance(m, VoteMessage | HeartBeatMessage) and m.src not in self.node.server.peers:
-            self.node.put(PeerReply(key, self._answer_to_stranger(m)))
+        request = m.request if isinstance(m, PositionedPush) else m
+        if request.src not in self.node.server.peers:
+            self.node.put(PeerReply(key, self._answer_to_stranger(request)))
             return
+        m = self._positions.received(m)
         if not isinstance(m, CommitRequest):
             self._calls.expect_answer(key, m)
-        if isinstance(m, VoteMessage | HeartBeatMessage | TransferMessage):
-            self.node.take(_REQUEST_HANDLERS[m.type], m)
+        action = _REQUEST_HANDLERS[m.type] if isinstance(m.type, ElectionType) else "HandlePush"
+        if self.node.take(action, m):
             if isinstance(m, HeartBeatMessage):
                 self._maintainer.hear_heart_beat(m)
-        else:
-            self.node.take("HandlePush", m)
+        elif not isinstance(m, CommitRequest):
+            self._calls.refuse(m)
         self._settle()
         if isinstance(m, CommitRequest):
             self._calls.confirm_commit(key, m)
 
-    def _answer_to_stranger(self, m: VoteMessage | HeartBeatMessage) -> ElectionResponse:
-        """Refuse one who is no member, and name the term: no step, as in the spec every sender is one."""
+    def _answer_to_stranger(self, m: Message) -> ElectionResponse | Refusal:
+        """Refuse one who is no member: no step, as in the spec every sender is one.
+
+        To a vote or a heartbeat the answer names the term. DLedger itself does not ask who pushes, or hands over.
+        """
+        if not isinstance(m, VoteMessage | HeartBeatMessage):
+            return Refusal(ResponseCode.UNKNOWN_MEMBER)
         code = VoteCode.REJECT_UNKNOWN_LEADER if isinstance(m, VoteMessage) else HeartBeatCode.UNKNOWN_MEMBER
         state = self.node.server.member_state
         return ElectionResponse(m.type, self.node.node_id, m.src, state.curr_term, code)
@@ -231,6 +237,7 @@ class DLedgerDriver(Driver):
                 break
         waiting = [*self.server.compare_or_truncate_requests, *self.server.write_request_map.values()]
         self._positions.keep(waiting)
+        self._calls.keep(waiting)
 
     def _dispatch(self) -> bool:
         """Let the dispatchers of all peers work."""

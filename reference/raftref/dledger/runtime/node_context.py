@@ -88,7 +88,7 @@ class NodeContext:
         self._driver.record_step(event, {}, self.server.observe(with_log=False))
 
     def take(self, action: str, *args: Any) -> bool:
-        """Take a step if the node may: its term and vote are on the disk, and it is recorded, before anything leaves.
+        """Take a step if the node may: its term and vote are in their file, and it is recorded, before anything leaves.
 
         Returns whether it was taken.
         """
@@ -105,6 +105,7 @@ class NodeContext:
 
     def _persist_term(self) -> None:
         state = self.server.member_state
-        if (state.curr_term, state.curr_vote_for) != self._durable:
-            self._durable = state.curr_term, state.curr_vote_for
-            self.term_file.persist(*self._durable)
+        now = state.curr_term, state.curr_vote_for
+        if now != self._durable:
+            self.term_file.persist(*now)
+            self._durable = now

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
 
 from raftref.dledger.messages import (
     NONE,
@@ -11,8 +12,11 @@ from raftref.dledger.messages import (
     Code,
     CommitRequest,
     ElectionResponse,
+    ElectionType,
     Index,
     Message,
+    NodeId,
+    PushRequest,
     PushType,
     Request,
     Response,
@@ -20,7 +24,15 @@ from raftref.dledger.messages import (
 from raftref.dledger.runtime.leader_positions import PositionedPush
 from raftref.dledger.runtime.node_context import NodeContext
 from raftref.dledger.steps import Abandoned, Effects
-from raftref.runtime.driver import PeerCall, PeerReply
+from raftref.runtime.driver import NoReply, PeerCall, PeerReply
+
+
+class _Question(NamedTuple):
+    """A request as far as its answer shows which one it is an answer to."""
+
+    caller: NodeId
+    type: PushType | ElectionType
+    pushed_index: Index | None
 
 
 class PeerCalls:
@@ -35,7 +47,7 @@ class PeerCalls:
         #: Calls that have no answer yet, by their numbers.
         self._calls: dict[int, Message] = {}
         #: The keys of requests that have no answer yet, in their order.
-        self._unanswered: dict[Hashable, deque[Hashable]] = {}
+        self._unanswered: dict[_Question, deque[Hashable]] = {}
 
     # ---- Requests of this node -----------------------------------------------------------------------
 
@@ -83,6 +95,26 @@ class PeerCalls:
         """Let the answer to a request go to the caller with this key."""
         self._unanswered.setdefault(_question(m), deque()).append(key)
 
+    def refuse(self, m: Message) -> None:
+        """Give no answer to a request that the node does not take, the last one that came."""
+        self._node.put(NoReply(self._unanswered[_question(m)].pop()))
+
+    def keep(self, waiting: Iterable[PushRequest]) -> None:
+        """Forget the callers whose pushes are gone from the queues and were not answered: they get no answer.
+
+        Of pushes of one type at one index the first are answered first, and the last ones wait.
+        """
+        if not self._unanswered:
+            return
+        counts = Counter(_question(m) for m in waiting)
+        for question, keys in list(self._unanswered.items()):
+            if not isinstance(question.type, PushType):
+                continue
+            while len(keys) > counts[question]:
+                self._node.put(NoReply(keys.popleft()))
+            if not keys:
+                del self._unanswered[question]
+
     def confirm_commit(self, key: Hashable, m: CommitRequest) -> None:
         """Answer a COMMIT. Nobody looks at that, but the caller logs its absence."""
         node, store = self._node, self._node.server.ledger_store
@@ -90,17 +122,17 @@ class PeerCalls:
         node.put(PeerReply(key, Response(*echo, store.begin_index, store.end_index)))
 
     def _answer(self, m: Response | ElectionResponse) -> None:
-        keys = self._unanswered.get(_question_of(m))
-        if keys:
-            self._node.put(PeerReply(keys.popleft(), m))
-            if not keys:
-                del self._unanswered[_question_of(m)]
+        question = _Question(m.dst, m.type, m.index if isinstance(m, Response) else None)
+        keys = self._unanswered.get(question)
+        if not keys:
+            return
+        # The second of two APPENDs is answered with REPEATED_PUSH, while the first goes on waiting.
+        repeated = isinstance(m, Response) and m.code is Code.REPEATED_PUSH
+        self._node.put(PeerReply(keys.pop() if repeated else keys.popleft(), m))
+        if not keys:
+            del self._unanswered[question]
 
 
-def _question(m: Message) -> Hashable:
+def _question(m: Message) -> _Question:
     """Return by what an answer is matched to its request."""
-    return m.src, m.type, getattr(m, "index", None) if isinstance(m.type, PushType) else None
-
-
-def _question_of(m: Response | ElectionResponse) -> Hashable:
-    return m.dst, m.type, m.index if isinstance(m, Response) else None
+    return _Question(m.src, m.type, getattr(m, "index", None) if isinstance(m.type, PushType) else None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Mapping
 from typing import Any
 
 from raftref.dledger.client_messages import ClientRequest, Refusal, RemotingFailure, ResponseCode
-from raftref.dledger.messages import CommitRequest, NodeId, PushRequest
+from raftref.dledger.messages import NodeId, PushRequest
 from raftref.dledger.remoting import FrameReader
 from raftref.dledger.runtime.leader_positions import PositionedPush
 from raftref.dledger.storage.entry_coder import EntryHeader
@@ -21,6 +22,11 @@ from raftref.wire_error import WireError
 
 #: The bytes that are read from a connection at once.
 READ_BYTES = 1 << 16
+#: The requests of one connection that are handled at a time; no more are read until one of them is done. Above the
+#: 10,000 clients that may wait at a leader, which could all have come on one connection.
+MAX_REQUESTS_PER_CONNECTION = 1 << 14
+#: The bytes that are kept for the other side of a connection while it reads nothing; with more it is ended.
+MAX_UNREAD_BYTES = 1 << 26
 
 
 class _Connection:
@@ -45,9 +51,26 @@ class _Connection:
         else:
             self.fail("the connection was closed")
 
+    def send(self, data: bytes) -> None:
+        """Send a request whose answer nobody waits for; raises ConnectionError where the peer reads nothing."""
+        if self.writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            self.fail("the peer reads nothing")
+            raise ConnectionAbortedError("the peer reads nothing")
+        self.writer.write(data)
+
+    async def ask(self, call: RpcCall) -> Any:
+        """Send a request, and return its answer; raises CallFailedError, ConnectionError or WireError."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.send(encode_call(call))
+        self.waiting[call.opaque] = call, answer
+        try:
+            return await answer
+        finally:
+            self.waiting.pop(call.opaque, None)
+
     def fail(self, why: str) -> None:
         """End the connection; no call on it is answered any more."""
-        self.writer.close()
+        self.writer.transport.abort()  # what is not sent by now is nobody's any more
         for _, answer in self.waiting.values():
             if not answer.done():
                 answer.set_exception(CallFailedError(why))
@@ -82,30 +105,22 @@ class RemotingTransport(Transport):
 
     async def call(self, peer: NodeId, call: PeerCall) -> Any:
         """Make a call, and return the answer; one without a timeout is sent, and its answer is not waited for."""
+        message, headers = _parts(call.message)
+        request = call_with(message, next(self._opaque), self._group, self._version, headers)
         try:
             if call.timeout is None:
-                await self._send(peer, call)
+                (await self._connection(peer)).send(encode_call(request))
                 return None
             async with asyncio.timeout(call.timeout):
-                answer = await (await self._send(peer, call))
+                answer = await (await self._connection(peer)).ask(request)
         except TimeoutError as error:
             raise CallFailedError("no answer in time") from error
-        except (OSError, WireError) as error:
+        except (OSError, UnicodeError, WireError) as error:  # UnicodeError: a host whose name can be none
             if call.timeout is None:
                 return None
             raise CallFailedError(str(error)) from error
         if isinstance(answer, RemotingFailure) or not hasattr(answer, "src"):
             raise CallFailedError(f"refused: {answer}")
-        return answer
-
-    async def _send(self, peer: NodeId, call: PeerCall) -> asyncio.Future[Any]:
-        message, headers = _parts(call.message)
-        request = call_with(message, next(self._opaque), self._group, self._version, headers)
-        connection = await self._connection(peer)
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if not isinstance(message, CommitRequest):
-            connection.waiting[request.opaque] = request, answer
-        connection.writer.write(encode_call(request))
         return answer
 
     async def _connection(self, peer: NodeId) -> _Connection:
@@ -124,14 +139,24 @@ class RemotingTransport(Transport):
     # ---- Requests ------------------------------------------------------------------------------------
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode) -> None:
-        """Hand over the requests of a connection as they come; each is answered when its answer is there."""
-        frames = FrameReader()
+        """Hand over the requests of a connection as they come; each is answered when its answer is there.
+
+        Those that have no answer when the connection ends get none.
+        """
+        frames, handled = FrameReader(), set[asyncio.Task[None]]()
         try:
             while data := await reader.read(READ_BYTES):
                 for frame in frames.feed(data):
-                    node.spawn(self._handle(decode_call(frame), writer, node))
+                    if len(handled) >= MAX_REQUESTS_PER_CONNECTION:
+                        await asyncio.wait(handled, return_when=asyncio.FIRST_COMPLETED)
+                    task = node.spawn(self._handle(decode_call(frame), writer, node))
+                    handled.add(task)
+                    task.add_done_callback(handled.discard)
         except WireError as error:
             node.log(f"a connection from {_name(writer)} is ended: {error}")
+        finally:
+            for task in [*handled]:
+                task.cancel()
 
     async def _handle(self, call: RpcCall, writer: asyncio.StreamWriter, node: RunningNode) -> None:
         m, code = call.message, self._refusal(call, node)
@@ -143,8 +168,15 @@ class RemotingTransport(Transport):
             answer = await node.request(PositionedPush(m, call.headers))
         else:
             answer = await node.request(m)
-        if not writer.is_closing():
-            writer.write(encode_answer(answer, call))
+        if answer is None or writer.is_closing():
+            return
+        if writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            node.log(f"a connection from {_name(writer)} is ended: its answers are not read")
+            writer.transport.abort()
+            return
+        writer.write(encode_answer(answer, call))
+        with contextlib.suppress(ConnectionError):  # its reader sees that, too
+            await writer.drain()
 
     def _refusal(self, call: RpcCall, node: RunningNode) -> ResponseCode | None:
         """Return the reason for which a request is not this node's, if there is one. No leader is named with it.

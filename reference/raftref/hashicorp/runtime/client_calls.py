@@ -8,7 +8,7 @@ from typing import Any
 
 from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.state import Role
-from raftref.hashicorp.values import NO_INDEX, NO_TERM, Configuration, Index, NodeId, Place, Term, Value
+from raftref.hashicorp.values import NO_INDEX, NO_TERM, Configuration, Entry, Index, Log, NodeId, Place, Term, Value
 from raftref.runtime.driver import Seconds
 
 
@@ -78,8 +78,15 @@ class SnapshotRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """Read the command at an index, if this server's FSM has applied it; it may be behind the leader's."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
 class StateRequest:
-    """Read the state of this server's FSM, which may be behind the leader's."""
+    """Read all that this server's FSM has applied. No line of a client asks for it: it is as long as the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ ClientRequest = (
     | LeadershipTransferRequest
     | ConfigurationChangeRequest
     | SnapshotRequest
+    | ReadRequest
     | StateRequest
     | StatsRequest
 )
@@ -120,11 +128,19 @@ class FutureResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The command at an index, None where the FSM has applied none there."""
+
+    index: Index
+    entry: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
 class StateResult:
-    """The FSM's state as a snapshot would have it, and where the log was when it last applied something."""
+    """All commands that the FSM has applied, in their order, and where the log was when it last applied something."""
 
     last: Place
-    data: bytes
+    applied: tuple[Log, ...]
 
 
 @dataclass(frozen=True, slots=True)

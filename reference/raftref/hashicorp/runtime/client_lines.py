@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from raftref.hashicorp.membership import ChangeCommand
@@ -32,15 +31,14 @@ from raftref.hashicorp.runtime.client_calls import (
     ConfigurationChangeRequest,
     FutureResult,
     LeadershipTransferRequest,
+    ReadRequest,
+    ReadResult,
     SnapshotRequest,
-    StateRequest,
-    StateResult,
     StatsRequest,
     StatsResult,
     VerifyLeaderRequest,
 )
-from raftref.hashicorp.runtime.state_machine import applied_in
-from raftref.hashicorp.values import Index, NodeId
+from raftref.hashicorp.values import Entry, Index, NodeId
 from raftref.records import record
 from raftref.wire_error import WireError, shown
 
@@ -53,20 +51,12 @@ MAX_LINE_BYTES, MAX_VALUE_BYTES = 1 << 20, 1 << 17
 Answer: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class LineRequest:
-    """A request of a line: what is asked of the server, and the index of a command that is read."""
-
-    request: ClientRequest
-    index: Index | None = None
-
-
 def request_line(op: str, /, **fields: Any) -> bytes:
     """Return the line of a request."""
     return json.dumps({"op": op, **fields}).encode() + b"\n"
 
 
-def read_request(line: bytes) -> LineRequest:
+def read_request(line: bytes) -> ClientRequest:
     """Read the line of a request; raises WireError where it is none."""
     fields = _object(line)
     match fields.get("op"):
@@ -74,25 +64,25 @@ def read_request(line: bytes) -> LineRequest:
             value = _text(fields, "value")
             if len(value.encode()) > MAX_VALUE_BYTES:
                 raise WireError(f"a value is longer than {MAX_VALUE_BYTES} bytes")
-            return LineRequest(ApplyRequest(value))
+            return ApplyRequest(value)
         case "barrier":
-            return LineRequest(BarrierRequest())
+            return BarrierRequest()
         case "verify":
-            return LineRequest(VerifyLeaderRequest())
+            return VerifyLeaderRequest()
         case "read":
-            return LineRequest(StateRequest(), _index(fields))
+            return ReadRequest(_index(fields))
         case "status":
-            return LineRequest(StatsRequest())
+            return StatsRequest()
         case "transfer":
             to = None if fields.get("to") is None else _text(fields, "to")
-            return LineRequest(LeadershipTransferRequest(to))
+            return LeadershipTransferRequest(to)
         case "change":
             command = _text(fields, "command")
             if command not in frozenset(ChangeCommand):
                 raise WireError(f"no change is {shown(command)}")
-            return LineRequest(ConfigurationChangeRequest(ChangeCommand(command), _text(fields, "server")))
+            return ConfigurationChangeRequest(ChangeCommand(command), _text(fields, "server"))
         case "snapshot":
-            return LineRequest(SnapshotRequest())
+            return SnapshotRequest()
         case other:
             raise WireError(f"no request is {shown(other)}")
 
@@ -125,19 +115,17 @@ def _index(fields: Mapping[str, Any]) -> Index:
     return Index(value)
 
 
-def answer_line(asked: LineRequest, answer: FutureResult | StateResult | StatsResult, leader: NodeId | None) -> bytes:
+def answer_line(answer: FutureResult | ReadResult | StatsResult, leader: NodeId | None) -> bytes:
     """Return the line of an answer; `leader` is the one that the server knows."""
     fields: Answer = {"error": None, "leader": leader}
     match answer:
         case FutureResult():
             fields |= {"error": answer.error, "leader": answer.leader, "index": answer.index, "term": answer.term}
             fields |= {"response": answer.response}
-        case StateResult():
-            found = {log.index: log.entry for log in applied_in(answer.data)}.get(asked.index or Index(0))
-            if found is None:
-                fields["error"] = f"no command at index {asked.index} has been applied"
-            else:
-                fields |= {"index": asked.index, "term": found.term, "value": found.value}
+        case ReadResult(index=index, entry=None):
+            fields["error"] = f"no command at index {index} has been applied"
+        case ReadResult(index=index, entry=Entry() as entry):
+            fields |= {"index": index, "term": entry.term, "value": entry.value}
         case StatsResult():
             fields |= {"state": answer.state.value, "term": answer.term, "lastLog": record(answer.last_log)}
             fields |= {"commitIndex": answer.commit_index, "appliedIndex": answer.applied_index}

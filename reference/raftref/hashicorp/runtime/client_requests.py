@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable
+from operator import attrgetter
 
 from raftref.hashicorp.runtime.client_calls import (
     ApplyRequest,
@@ -11,6 +13,8 @@ from raftref.hashicorp.runtime.client_calls import (
     ConfigurationChangeRequest,
     LeadershipTransferRequest,
     RaftError,
+    ReadRequest,
+    ReadResult,
     SnapshotRequest,
     StateRequest,
     StateResult,
@@ -20,7 +24,6 @@ from raftref.hashicorp.runtime.client_calls import (
 )
 from raftref.hashicorp.runtime.configuration_changes import ConfigurationChanges
 from raftref.hashicorp.runtime.follower_loop import FollowerLoop
-from raftref.hashicorp.runtime.fsm_routine import FsmRoutine
 from raftref.hashicorp.runtime.futures import Futures
 from raftref.hashicorp.runtime.leader_loop import LeaderLoop
 from raftref.hashicorp.runtime.leader_verification import LeaderVerification
@@ -28,7 +31,7 @@ from raftref.hashicorp.runtime.node_context import NodeContext
 from raftref.hashicorp.runtime.snapshot_routine import SnapshotRoutine
 from raftref.hashicorp.runtime.transfer_routine import TransferRoutine
 from raftref.hashicorp.state import Role
-from raftref.hashicorp.values import ClientLog, EntryType
+from raftref.hashicorp.values import ClientLog, Entry, EntryType, Index
 from raftref.runtime.driver import NEVER, ClientAnswer
 
 
@@ -42,7 +45,6 @@ class ClientRequests:
         self,
         node: NodeContext,
         futures: Futures,
-        fsm: FsmRoutine,
         follower: FollowerLoop,
         leader: LeaderLoop,
         verification: LeaderVerification,
@@ -53,7 +55,6 @@ class ClientRequests:
         """Take the requests to a server, given its routines."""
         self._node = node
         self._futures = futures
-        self._fsm = fsm
         self._follower = follower
         self._leader = leader
         self._verification = verification
@@ -67,8 +68,10 @@ class ClientRequests:
         match request:
             case StatsRequest():
                 self._node.put(ClientAnswer(key, self._stats()))
+            case ReadRequest(index=index) if server.is_up:
+                self._node.put(ClientAnswer(key, ReadResult(index, self._applied_at(index))))
             case StateRequest() if server.is_up:
-                self._node.put(ClientAnswer(key, StateResult(server.fsm.last, self._fsm.machine.snapshot())))
+                self._node.put(ClientAnswer(key, StateResult(server.fsm.last, tuple(server.fsm.applied))))
             case _ if not server.is_up:
                 self._futures.answer(key, RaftError.RAFT_SHUTDOWN)
             case SnapshotRequest():
@@ -94,6 +97,12 @@ class ClientRequests:
                 self._leader.apply(key, ClientLog(EntryType.BARRIER))
             case LeadershipTransferRequest(to=to):
                 self._transfer.begin(key, to)
+
+    def _applied_at(self, index: Index) -> Entry | None:
+        """Return the command at an index, if the FSM has applied one: they are in the order of their indexes."""
+        applied = self._node.server.fsm.applied
+        at = bisect_left(applied, index, key=attrgetter("index"))
+        return applied[at].entry if at < len(applied) and applied[at].index == index else None
 
     def _stats(self) -> StatsResult:
         server, contact = self._node.server, self._follower.last_contact

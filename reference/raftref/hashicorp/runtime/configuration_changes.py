@@ -67,15 +67,21 @@ class ConfigurationChanges:
             self._futures.answer(each.key, RaftError.ENQUEUE_TIMEOUT)
 
     def _refusal(self, request: ConfigurationChangeRequest) -> str | None:
-        """Return why a change is refused, None where it is not. Source: nextConfiguration, checkConfiguration."""
+        """Return why a change is refused, None where it is not.
+
+        That a server is refused whose address nobody was started with is not the library's: there a change has it.
+
+        Source: nextConfiguration, checkConfiguration.
+        """
         configurations = self._node.server.configurations
         if self._node.server.transfer.in_progress:
             return RaftError.LEADERSHIP_TRANSFER_IN_PROGRESS
         if request.prev_index not in (NO_INDEX, configurations.latest_index):
             return f"configuration changed since {request.prev_index} (latest is {configurations.latest_index})"
-        if not next_configuration(configurations.latest, request.command, request.server).voters:
-            return "need at least one voter in configuration"
-        return None
+        after = next_configuration(configurations.latest, request.command, request.server)
+        if request.server in after.servers and request.server not in self._node.server.nodes:
+            return f"no address of {request.server} is known"
+        return None if after.voters else "need at least one voter in configuration"
 
     def end_leadership(self, refusal: RaftError) -> None:
         """Refuse those that wait. Source: runLeader, the deferred part."""

@@ -96,7 +96,6 @@ class RaftDriver(Driver):
         self._client_requests = ClientRequests(
             node,
             futures,
-            self._fsm,
             self._follower,
             self._leader,
             verification,
@@ -115,10 +114,11 @@ class RaftDriver(Driver):
     def start(self, now: Seconds) -> None:
         """Come up as a follower on what is durable, or bootstrap.
 
-        A server whose log has a gap stays down, and nothing is recorded.
+        A server whose log has a gap stays down, which is its `failure`, and nothing is recorded.
         """
         self.now = now
         if not self.node.start(self._configuration):
+            self.failure = "the log behind the newest snapshot has a gap, with which NewRaft fails"
             return
         self._fsm.restore()
         self.node.record_start()
@@ -206,6 +206,8 @@ class RaftDriver(Driver):
             self._begin_role()
         self._futures.end_committed_changes(step.committed)
         if not self.server.is_up:
+            if not _shuts_down(step):
+                self.failure = f"the library panics in {step.action}"
             self._futures.shut_down()
             self._snapshots.shut_down()
         self._fsm.after_step(step)
@@ -246,3 +248,11 @@ class RaftDriver(Driver):
                 done = routine.work() or done
             if not done:
                 return
+
+
+def _shuts_down(step: TakenStep) -> bool:
+    """Return whether a server is down since its group removed it, or it was killed; else it has panicked.
+
+    Source: leaderLoop, commitCh, ShutdownOnRemove.
+    """
+    return step.action == "Crash" or (step.action == "ProcessLogs" and not step.before.is_voter)

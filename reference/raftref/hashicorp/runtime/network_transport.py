@@ -20,7 +20,7 @@ from raftref.hashicorp.messages import (
 )
 from raftref.hashicorp.runtime.client_lines import CLIENT_BYTE, MAX_LINE_BYTES, answer_line, error_line, read_request
 from raftref.hashicorp.runtime.state_machine import SnapshotStream, applied_in
-from raftref.hashicorp.transport import AnswerReader, ReceivedAnswer, RequestReader
+from raftref.hashicorp.transport import AnswerReader, ReceivedAnswer, ReceivedRequest, RequestReader
 from raftref.hashicorp.values import NO_CONFIGURATION, Configuration, EntryType, Index, Log, NodeId
 from raftref.hashicorp.wire import RpcCall, RpcFailure, decode_answer, decode_request, encode_answer, encode_request
 from raftref.hashicorp.wire_fields import PROTOCOL_VERSION
@@ -97,12 +97,14 @@ class NetworkTransport(Transport):
 
     async def call(self, peer: NodeId, call: PeerCall) -> Any:
         """Make a call, and return the answer; None where nobody waits for it."""
+        if peer not in self._targets:
+            raise CallFailedError(f"no address of {peer} is known")
         try:
             async with asyncio.timeout(UNAWAITED_TIMEOUT if call.timeout is None else call.timeout):
                 answer = await self._ask(peer, call.message)
         except TimeoutError as error:
             failure: Exception = error
-        except (OSError, WireError) as error:
+        except (OSError, UnicodeError, WireError) as error:  # UnicodeError: a host whose name can be none
             if isinstance(error, WireError):
                 self._log(f"a call to {peer} has failed: {error}")
             failure = error
@@ -157,7 +159,7 @@ class NetworkTransport(Transport):
     async def _serve_peer(
         self, data: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode
     ) -> None:
-        requests = RequestReader()
+        requests = RequestReader(self._check_sender)
         while data:
             for received in requests.feed(data):
                 call = decode_request(received, self._node_id, self._addresses)
@@ -166,14 +168,24 @@ class NetworkTransport(Transport):
                 await writer.drain()
             data = await reader.read(READ_BYTES)
 
+    def _check_sender(self, received: ReceivedRequest) -> None:
+        """Refuse the snapshot of a stranger before any of it is kept; raises WireError, which ends the connection."""
+        strangers = self._strangers_in(decode_request(received, self._node_id, self._addresses).message)
+        if strangers:
+            raise WireError(f"{min(strangers)} is no peer of {self._node_id}")
+
+    def _strangers_in(self, m: Message) -> frozenset[NodeId]:
+        """Return the servers in a request that are none of the group; this server does not send to itself."""
+        return (_servers_in(m) - self._addresses.keys()) | ({m.src} & {self._node_id})
+
     def _answer(self, call: RpcCall, node: RunningNode) -> Response | RpcFailure:
         """Hand a request over, or refuse it."""
         if not MIN_PROTOCOL_VERSION <= call.protocol_version <= PROTOCOL_VERSION:
             return RpcFailure(f"protocol version {call.protocol_version} is not supported")
         m: Message = call.message
-        strangers = _servers_in(m) - self._addresses.keys()
-        if strangers or m.src == self._node_id:
-            return RpcFailure(f"{min(strangers, default=m.src)} is no peer of {self._node_id}")
+        strangers = self._strangers_in(m)
+        if strangers:
+            return RpcFailure(f"{min(strangers)} is no peer of {self._node_id}")
         request: Message | SnapshotStream = m
         if isinstance(m, InstallSnapshotRequest):
             try:
@@ -210,8 +222,8 @@ class NetworkTransport(Transport):
         except WireError as error:
             writer.write(error_line(str(error)))
             raise
-        answer = await node.ask(asked.request)
-        writer.write(answer_line(asked, answer, getattr(answer, "leader", None)))
+        answer = await node.ask(asked)
+        writer.write(answer_line(answer, getattr(answer, "leader", None)))
         await writer.drain()
 
 

@@ -33,11 +33,11 @@ class RecordingStateMachine:
 
     def __init__(self) -> None:
         """Begin with nothing applied."""
-        self.applied: tuple[Log, ...] = ()
+        self.applied: list[Log] = []
 
     def apply(self, log: Log) -> Any:
         """Remember a command, and return how many there are."""
-        self.applied = (*self.applied, log)
+        self.applied.append(log)
         return len(self.applied)
 
     def snapshot(self) -> bytes:
@@ -46,7 +46,7 @@ class RecordingStateMachine:
 
     def restore(self, data: bytes) -> None:
         """Begin anew with what another one had applied."""
-        self.applied = applied_in(data)
+        self.applied = [*applied_in(data)]
 
 
 def snapshot_data(applied: Sequence[Log]) -> bytes:

@@ -74,7 +74,10 @@ class FileStores:
         self._compacted_bytes = 0
         #: Whether a write failed and could not be undone: then nobody knows what is on the disk.
         self._is_broken = False
-        self._load()
+        try:
+            self._load()
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise DiskError(f"{STORES_FILE}, or a snapshot, has a record of another form: {error!r}") from error
 
     # ---- Writing -------------------------------------------------------------------------------------
 

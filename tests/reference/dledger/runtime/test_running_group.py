@@ -296,7 +296,7 @@ class KilledInWriteError(Exception):
 def test_a_step_whose_process_was_killed_before_it_was_recorded_is_found_when_the_next_one_comes_up(
     action: str, at_leader: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After kill -9 the files have what a process wrote; the record of the step comes later."""
+    """The writes of a process stay after kill -9; the record of a step is written behind them."""
     run = DLedgerGroup(1)
     leader = run.elect()
     assert ask(run.group, leader, entry(0), 3.0).code is ResponseCode.SUCCESS

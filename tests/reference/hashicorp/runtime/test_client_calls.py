@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -17,14 +17,14 @@ from raftref.hashicorp.runtime.client_calls import (
     ConfigurationChangeRequest,
     LeadershipTransferRequest,
     RaftError,
+    ReadRequest,
     SnapshotRequest,
-    StateRequest,
     StatsRequest,
     VerifyLeaderRequest,
 )
-from raftref.hashicorp.runtime.state_machine import applied_in
+from raftref.hashicorp.runtime.state_machine import RecordingStateMachine
 from raftref.hashicorp.state import Role
-from raftref.hashicorp.values import Index, Term
+from raftref.hashicorp.values import Entry, EntryType, Index, Log, Term
 from raftref.runtime.driver import ClientAnswer, PeerCall
 from tests.support.systems.running_groups import Answers, ask
 from tests.support.systems.running_raft import RaftGroup, without_snapshots
@@ -209,13 +209,25 @@ def test_a_change_of_another_configuration_than_named_is_refused_and_one_that_le
     assert ask(run.group, leader, replace(stale, prev_index=Index(1))).error is None
 
 
+@pytest.mark.parametrize("command", [ChangeCommand.ADD_VOTER, ChangeCommand.ADD_NONVOTER])
+def test_a_server_that_no_member_can_reach_is_not_added_and_the_group_goes_on(command: ChangeCommand) -> None:
+    """An entry with it would reach no follower: none takes a configuration with a stranger."""
+    run = quiet()
+    leader = run.leader
+    error = ask(run.group, leader, ConfigurationChangeRequest(command, "zz")).error
+    assert error == "no address of zz is known"
+    removes = ConfigurationChangeRequest(ChangeCommand.REMOVE_SERVER, "zz")
+    assert ask(run.group, leader, removes).error is None
+    assert ask(run.group, leader, ApplyRequest("a")).error is None
+
+
 def test_a_leader_that_removes_itself_is_shut_down() -> None:
     run = quiet()
     old, answers = run.leader, Answers()
     removes = ConfigurationChangeRequest(ChangeCommand.REMOVE_SERVER, old)
     answer = ask(run.group, old, removes)
     assert (answer.error, answer.index) == (None, run.driver(old).server.stores.last_index())
-    for request in (ApplyRequest("a"), SnapshotRequest(), StateRequest()):
+    for request in (ApplyRequest("a"), SnapshotRequest(), ReadRequest(Index(3))):
         answers.ask(run.group, old, request)
     run.group.run_until(run.group.now + 5)
     assert [answer.error for _, answer in answers.given] == [RaftError.RAFT_SHUTDOWN] * 3
@@ -248,12 +260,50 @@ def test_any_server_shows_its_state_and_its_statistics() -> None:
     assert ask(run.group, run.leader, ApplyRequest("a")).error is None
     run.group.run_until(run.group.now + 0.5)
     follower = run.followers[0]
-    state = ask(run.group, follower, StateRequest())
-    assert [log.entry.value for log in applied_in(state.data)] == ["a"]
+    read = [ask(run.group, follower, ReadRequest(Index(index))) for index in range(5)]
+    assert [each.entry and each.entry.value for each in read] == [None, None, None, "a", None]
     stats = ask(run.group, follower, StatsRequest(), 0.05)
     assert (stats.state, stats.leader, stats.applied_index, stats.peer_count) == (Role.FOLLOWER, run.leader, 3, 2)
     assert 0 <= stats.last_contact < 1
     assert ask(run.group, run.leader, StatsRequest()).last_contact == 0
+
+
+@dataclass(frozen=True)
+class CountedLog:
+    """A command that counts how often its index is looked at."""
+
+    place: int
+    entry: Entry
+    looks: list[int]
+
+    @property
+    def index(self) -> int:
+        self.looks.append(self.place)
+        return self.place
+
+
+def test_a_read_looks_at_no_more_commands_than_a_search_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes as long with a long history as with a short one, and reads no snapshot of all of it."""
+    run = quiet()
+    driver, looks = run.driver(run.leader), list[int]()
+    entry = Entry(Term(1), EntryType.COMMAND, "a")
+    logs: Any = tuple(CountedLog(2 * number, entry, looks) for number in range(10_000))
+    driver.server.fsm = replace(driver.server.fsm, applied=logs)
+    monkeypatch.setattr(driver.machine, "snapshot", None)
+    for index, found in ((4_444, entry), (4_445, None), (20_000, None)):
+        looks.clear()
+        driver.on_client(run.group.now, "client", ReadRequest(Index(index)))
+        (answer,) = [each.answer for each in driver.take_outputs() if isinstance(each, ClientAnswer)]
+        assert answer.entry == found
+        assert 0 < len(looks) < 20
+
+
+def test_a_state_machine_does_not_copy_its_history_with_each_command() -> None:
+    machine = RecordingStateMachine()
+    history = machine.applied
+    for number in (1, 2):
+        assert machine.apply(Log(Index(number), Entry(Term(1), EntryType.COMMAND, "a"))) == number
+    assert machine.applied is history
 
 
 def test_the_flag_of_a_transfer_outlives_the_leadership_only_in_the_published_library() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -169,6 +170,21 @@ def test_what_the_server_refuses_is_answered_by_an_error_and_changes_nothing(cal
     in_time(run())
 
 
+@pytest.mark.parametrize("src", ["n9", "n1"])
+def test_the_snapshot_of_a_stranger_is_not_waited_for(src: str) -> None:
+    """Its bytes would be kept in memory until all of them are there."""
+
+    async def run() -> None:
+        async with follower() as group:
+            data = frame(replace(installs(), src=src), b"x" * 1000, ("n1", "n2", "n3", "n9"))
+            # One byte is missing, and never comes.
+            assert await sent(group, data[:-1]) == b""
+            (line,) = group.lines
+            assert line.endswith(f" is ended: {src} is no peer of n1")
+
+    in_time(run())
+
+
 def test_a_server_that_is_shut_down_answers_by_an_error() -> None:
     async def run() -> None:
         async with follower() as group:
@@ -182,8 +198,8 @@ def test_a_server_that_is_shut_down_answers_by_an_error() -> None:
 # ---- Hostile bytes ---------------------------------------------------------------------------------------
 
 
-def frame(m: Request = appends(), data: bytes = b"") -> bytes:  # noqa: B008 - it is frozen
-    return encode_request(RpcCall(m, data=data), dict.fromkeys(("n1", "n2", "n3"), "127.0.0.1:1"))
+def frame(m: Request = appends(), data: bytes = b"", known: Iterable[str] = ("n1", "n2", "n3")) -> bytes:  # noqa: B008 - it is frozen
+    return encode_request(RpcCall(m, data=data), dict.fromkeys(known, "127.0.0.1:1"))
 
 
 @pytest.mark.parametrize(
@@ -358,6 +374,8 @@ def test_a_call_to_nobody_or_of_what_has_no_bytes_fails() -> None:
             await transport.call("n2", PeerCall(1, "n2", HeartbeatRequest("n1", "n2", Term(1 << 64)), 1.0))
         with pytest.raises(CallFailedError):
             await transport.call("n1", PeerCall(1, "n1", HeartbeatRequest("n1", "n1", Term(2)), 1.0))
+        with pytest.raises(CallFailedError, match="no address of zz is known"):
+            await transport.call("zz", PeerCall(1, "zz", HeartbeatRequest("n1", "zz", Term(2)), None))
 
     calling(serve, use)
 
@@ -476,12 +494,33 @@ def test_a_server_whose_disk_fails_does_nothing_any_more(monkeypatch: pytest.Mon
 
     async def run() -> None:
         async with follower() as group:
-            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             monkeypatch.setattr(DiskStores, "persist", fails)
             vote = RpcCall(RequestVoteRequest("n2", "n1", Term(2), Index(1), Term(1), False))
-            assert await sent(group, frame(vote.message)) == b""
-            assert not group.driver("n1").server.is_up
-            assert group.lines == ["an error within the node: OSError('the disk is full')"]
             assert await asked(group, vote) == [RpcFailure("the server cannot take the request now")]
+            assert not group.driver("n1").server.is_up
+            assert (await group.nodes["n1"].failed).startswith("OSError: the disk is full (in fails, line ")
+            steps = len(group.steps)
+            assert await asked(group, vote) == [RpcFailure("the server cannot take the request now")]
+            assert len(group.steps) == steps
+
+    in_time(run())
+
+
+def test_a_leader_that_was_removed_shuts_down_and_has_not_failed() -> None:
+    """Source: leaderLoop, commitCh, ShutdownOnRemove."""
+
+    async def run() -> None:
+        group = SocketGroup(3)
+        await group.start(*group.plan.node_ids)
+        try:
+            leader = await group.leader()
+            await group.client.change(ChangeCommand.REMOVE_SERVER, leader)
+            while group.driver(leader).server.is_up:
+                await asyncio.sleep(0.01)
+            with pytest.raises(RequestFailedError, match=RaftError.RAFT_SHUTDOWN):
+                await group.client.ask(leader, "apply", value="a")
+            assert not group.nodes[leader].failed.done()
+        finally:
+            await group.stop()
 
     in_time(run())
