@@ -62,8 +62,8 @@ ThreeLeaders ==
 ThreeLeadersNext == MCNext /\ TalksWith(n5) /\ node'[n2] = node[n2] /\ node'[n4] = node[n4]
 
 \* n1 leads term 1.  n5 holds its first entry, and is to end its log there, or has been pushed the second one.
-\* n2 leads term 2 with n3 and n4, has stored two other entries behind the first with n3, and compares the first
-\* with n5.  Nobody appends, and n1 says the same over and over.
+\* n2 leads term 2 with n3 and n4, has stored two other entries behind the first with n3, and compares the
+\* first with n5.  Nobody appends, and n1 says the same over and over.
 OldLeader ==
     \E d \in {Truncating(0), Appending(2)} :
     LET first == <<Entry(1)>>
@@ -80,8 +80,8 @@ OldLeaderNext ==
     /\ MCNext /\ TalksWith(n5) /\ node'[n2].log = node[n2].log
     /\ \A n \in {n1, n3, n4} : node'[n] = node[n]
 
-\* n1 led term 1 and leads term 3; n4 holds its log.  n2 holds two entries of term 1, and its answer to the push
-\* of the second is under way.  Nobody appends.
+\* n1 led term 1 and leads term 3; n4 holds its log.  n2 holds two entries of term 1, and its answer to the
+\* push of the second is under way.  Nobody appends.
 LateAnswer ==
     LET first  == <<Entry(2)>>
         second == <<Entry(2), Entry(3)>>
