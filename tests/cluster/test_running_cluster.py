@@ -28,6 +28,7 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.running_nodes import NodeKind
 from tests.support.programs.processes import running_nodes, wait_until
 
+FIXED = "a group of DLedger has the members that it was started with"
 NODE = [sys.executable, "-m", "lockstep", "node"]
 CLUSTER = [sys.executable, "-m", "lockstep", "cluster"]
 DLEDGER = SYSTEMS["DLedger"]
@@ -192,6 +193,7 @@ def test_a_client_appends_to_nodes_that_were_started_by_hand(tmp_path: Path) -> 
         assert wait_until(lambda: ask(said, peers, "append", "y").startswith("append y: index ")), said
         index = said[-1].split()[3].rstrip(",")
         assert wait_until(lambda: ask(said, peers, "get", index).startswith(f"get {index}: y of term ")), said
+        assert ask(said, peers, "remove", "n1") == f"remove n1: refused, {FIXED}\n"
         assert wait_until(lambda: ask(said, peers, "get", "999") == "get 999: refused, INDEX_OUT_OF_RANGE\n"), said
     finally:
         for node in nodes:

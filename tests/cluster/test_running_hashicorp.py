@@ -59,6 +59,17 @@ class Conversation:
         while not any(line.startswith(f"append {value}: index ") for line in self.said):
             yield f"append {value}"
 
+    async def members_changed(self) -> AsyncIterator[str]:
+        """Remove a follower, which shuts down, and add it again once its process is another one."""
+        leader = await self.leader()
+        node = next(each for each in self.session.nodes if each != leader)
+        for command in (f"remove {node}", f"kill {node}", f"start {node}", f"add {node}"):
+            yield command
+            while command.startswith(("remove", "add")) and not any(
+                line.startswith(f"{command}: index ") for line in self.said
+            ):
+                yield command
+
     async def commands(self) -> AsyncIterator[str]:
         async for line in self.confirmed("a"):
             yield line
@@ -81,6 +92,8 @@ class Conversation:
         yield f"transfer {next(node for node in self.session.nodes if node != leader)}"
         async for line in self.confirmed("e"):
             yield line
+        async for line in self.members_changed():
+            yield line
         index = next(line for line in self.said if line.startswith("append a: index ")).split()[3].rstrip(",")
         while not any(line.startswith(f"get {index}: a of term ") for line in self.said):
             yield f"get {index}"
@@ -99,6 +112,7 @@ def test_a_group_of_processes_loses_its_leader_and_nothing_else_and_what_it_did_
     events = [json.loads(line) for line in talk.session.trace.read_text().splitlines()[1:-1]]
     taken = {event["action"] for event in events}
     assert {"Crash", "Restart", "RequestVote", "ApplyFsm", "HandleHeartbeatResponse", "RPCError"} <= taken
+    assert any(event["action"] == "AppendConfigurationEntry" for event in events)
     assert running_nodes(tmp_path) == []
     logs = "".join(path.read_text() for path in (tmp_path / "run").glob("*.log"))
     assert "error" not in logs.lower()

@@ -11,12 +11,12 @@ from lockstep.cli.node_command import SYSTEM, addresses, running_system
 
 @click.command()
 @click.argument("peers")
-@click.argument("act", type=click.Choice(["append", "get", "transfer"]))
+@click.argument("act", type=click.Choice(["append", "get", "transfer", "add", "remove"]))
 @click.argument("what", nargs=-1, required=True)
 @SYSTEM
 @click.option("--group", default="lockstep", show_default=True, help="The name of the group.")
 def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group: str) -> int:
-    """Append values to a group, read its entries, or let its leader hand over to a node.
+    """Append values to a group, read its entries, let its leader hand over to a node, or change the members.
 
     PEERS are the members with their addresses, as for `lockstep node`. The group may be one of real nodes.
 
@@ -24,6 +24,7 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
     lockstep client 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' append v1 v2
     lockstep client PEERS get 0
     lockstep client PEERS transfer n2
+    lockstep client PEERS remove n2 --system HashicorpRaft
 
     Exit codes: 0 done; 1 the group refused; 2 wrong usage; 4 an internal error.
     """
@@ -40,8 +41,12 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
                 return await client.append(each)
             case "get":
                 return await client.get(int(each))
-            case _:
+            case "transfer":
                 return await client.transfer(each)
+            case "add":
+                return await client.add(each)
+            case _:
+                return await client.remove(each)
 
     async def ask_all() -> int:
         for each in what:

@@ -31,6 +31,8 @@ COMMANDS: Mapping[str, str] = {
     "get INDEX": "print the entry at an index",
     "status": "print what each node shows",
     "transfer NODE": "let the leader hand over to a node",
+    "add NODE": "let the leader add a node to the members that vote (hashicorp/raft)",
+    "remove NODE": "let the leader remove a node from the members (hashicorp/raft); it shuts down",
     "kill NODE": "kill a node's process (SIGKILL)",
     "start NODE": "start a node's process again",
     "pause NODE": "stop a node's process (SIGSTOP)",
@@ -221,6 +223,8 @@ class _Prompt:
             "get": self._get,
             "status": self._status,
             "transfer": self._transfer,
+            "add": self._change("add", self._client.add),
+            "remove": self._change("remove", self._client.remove),
             "kill": self._on_process(group.kill),
             "start": self._on_process(group.start),
             "pause": self._on_process(group.pause),
@@ -273,6 +277,12 @@ class _Prompt:
 
     async def _transfer(self, words: Sequence[str]) -> None:
         await self._asked(f"transfer {_one(words)}", self._client.transfer(self._node(_one(words))))
+
+    def _change(self, name: str, change: Callable[[str], Awaitable[str]]) -> Callable[[Sequence[str]], Awaitable[None]]:
+        async def carry_out(words: Sequence[str]) -> None:
+            await self._asked(f"{name} {_one(words)}", change(self._node(_one(words))))
+
+        return carry_out
 
     async def _status(self, _: Sequence[str]) -> None:
         for line in self._session.status(self._group):

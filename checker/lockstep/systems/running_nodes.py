@@ -62,6 +62,12 @@ class GroupClient(Protocol):
     async def transfer(self, node: str) -> str:
         """Let the leader hand over to a node, and return how that went."""
 
+    async def add(self, node: str) -> str:
+        """Add a node to the members that vote, and return where that was committed, as a text."""
+
+    async def remove(self, node: str) -> str:
+        """Remove a node from the members, and return where that was committed, as a text."""
+
 
 class HistoryClient(Protocol):
     """A client of a group, whose answers are those of a history; what comes to nothing has a code other than SUCCESS.

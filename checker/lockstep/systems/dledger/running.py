@@ -159,6 +159,9 @@ def outcomes(steps: Iterable[NodeStep]) -> Counter[str]:
     return found
 
 
+_FIXED = "a group of DLedger has the members that it was started with"
+
+
 class _Client:
     """A client whose answers are texts."""
 
@@ -188,6 +191,14 @@ class _Client:
         except RequestRefusedError as error:
             raise ClientRefusedError(str(error)) from error
         return f"{found.code.name}, term {found.term}"
+
+    async def add(self, node_id: str) -> str:
+        """Refuse: a group has the members of its configuration for as long as it runs."""
+        raise ClientRefusedError(_FIXED)
+
+    async def remove(self, node_id: str) -> str:
+        """Refuse: a group has the members of its configuration for as long as it runs."""
+        raise ClientRefusedError(_FIXED)
 
 
 class _HistoryClient:

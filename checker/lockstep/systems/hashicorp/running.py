@@ -205,6 +205,18 @@ class _Client:
         await _asked(self._client.transfer(node_id))
         return "SUCCESS"
 
+    async def add(self, node_id: str) -> str:
+        """Add a server that votes."""
+        return await self._change(ChangeCommand.ADD_VOTER, node_id)
+
+    async def remove(self, node_id: str) -> str:
+        """Remove a server."""
+        return await self._change(ChangeCommand.REMOVE_SERVER, node_id)
+
+    async def _change(self, command: ChangeCommand, node_id: str) -> str:
+        found = await _asked(self._client.change(command, node_id))
+        return f"index {found['index']}, term {found['term']}"
+
 
 class _HistoryClient:
     """A client whose answers are those of a history."""
