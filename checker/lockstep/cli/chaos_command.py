@@ -74,7 +74,7 @@ def command(
     form: str,
     set_to: tuple[str, ...],
 ) -> int:
-    """Let groups of running nodes fail in every way in simulated time, and judge what their clients saw.
+    """Let groups of running nodes fail in simulated time, and judge what their clients saw.
 
     The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by clocks that are
     simulated: a minute takes a second or two, and follows from its seed. Some clients append and read while processes
