@@ -50,9 +50,7 @@ def recorder_jar() -> Path:
 
     def make(folder: Path) -> None:
         shutil.copytree(RECORDER, folder, ignore=shutil.ignore_patterns("target"))
-        done = subprocess.run(
-            ["mvn", "-q", "-B", "package"], cwd=folder, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = _maven(["package"], folder)
         if "Could not transfer" in done.stdout or "Could not resolve" in done.stdout:
             pytest.skip(f"Maven cannot fetch what the recorder needs: {done.stdout[-300:]}")
         assert done.returncode == 0, done.stdout
@@ -87,7 +85,16 @@ def _fetch(artifacts: Sequence[str], folder: Path) -> None:
     folder.mkdir()
     dependencies = "".join(_DEPENDENCY.format(*each.split(":")) for each in artifacts)
     (folder / "pom.xml").write_text(_POM.format(dependencies))
-    words = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    done = _maven(["dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"], folder)
     if done.returncode:
         pytest.skip(f"Maven cannot fetch {', '.join(artifacts)}: {done.stdout[-300:]}")
+
+
+def _maven(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Maven in a folder; skips the test where it does not come to an end, as without a network."""
+    try:
+        return subprocess.run(
+            ["mvn", "-q", "-B", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        pytest.skip(f"Maven did not end within {error.timeout:g} s")

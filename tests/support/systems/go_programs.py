@@ -22,6 +22,9 @@ RELEASES = {"1.8.0": "go.mod", "1.7.3": "go-1.7.3.mod"}
 #: The time that a build may take, in seconds; the first one fetches the modules.
 BUILD_TIMEOUT = 600
 
+#: What Go says where it cannot reach whoever has a module.
+_NOT_FETCHED = ("dial tcp", "no such host", "module lookup disabled", "i/o timeout", "404 Not Found", "403 Forbidden")
+
 
 def _digest(release: str) -> str:
     found = hashlib.sha256(release.encode())
@@ -52,6 +55,8 @@ def go_programs(release: str = "1.8.0") -> Path:
             "./client",
         ]
         done = subprocess.run(words, cwd=SOURCES, capture_output=True, text=True, timeout=BUILD_TIMEOUT, check=False)
+        if done.returncode and "go: " in done.stderr and any(word in done.stderr for word in _NOT_FETCHED):
+            pytest.skip(f"Go cannot fetch a module: {done.stderr[-300:]}")
         assert done.returncode == 0, done.stderr
         finished = Path(tempfile.mkdtemp(dir=built.parent))
         for program in Path(aside).iterdir():
