@@ -49,6 +49,13 @@ def test_a_test_that_raises_something_else_as_it_is_cut_off_has_not_failed(tmp_p
     assert done.returncode == pytest.ExitCode.OK
 
 
+def test_a_test_that_goes_on_after_it_was_cut_off_is_cut_off_again(tmp_path: Path) -> None:
+    goes_on = "import time\ndef test_goes_on():\n    try: time.sleep(600)\n    except BaseException: time.sleep(600)"
+    done = sample(tmp_path, f"{QUICK}\n{goes_on}", "--minutes", "0.03")
+    assert "sample: 30 tests came to their end, 1 were cut off, 0 were not reached" in done.stdout
+    assert done.returncode == pytest.ExitCode.OK
+
+
 def test_tests_after_the_end_are_not_begun(tmp_path: Path) -> None:
     first = "\n".join(f"def test_first_{number}(): pass" for number in range(10))
     done = sample(tmp_path, f"{first}\n{SLOW}\n{QUICK}", "--minutes", "0.03")

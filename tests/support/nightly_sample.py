@@ -18,6 +18,9 @@ import pytest
 #: The least number of tests that must pass or fail in a sample.
 MIN_ENDED = 10
 
+#: The time between two alarms for a test that goes on after it was cut off, in seconds.
+ALARM_PERIOD = 5.0
+
 NOT_REACHED = "not reached: the sample's time is up"
 CUT_OFF = "cut off: the sample's time is up"
 
@@ -64,7 +67,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         pytest.skip(CUT_OFF)
 
     before = signal.signal(signal.SIGALRM, cut_off)
-    signal.setitimer(signal.ITIMER_REAL, left)
+    # Once more each few seconds: a test may catch what stops it, and go on.
+    signal.setitimer(signal.ITIMER_REAL, left, ALARM_PERIOD)
     try:
         return (yield)
     finally:
