@@ -18,6 +18,7 @@ from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.hunted_group import Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
+from raftref.dledger.client_messages import ResponseCode
 from raftref.runtime.virtual import VirtualGroup
 
 DLEDGER = SYSTEMS["DLedger"]
@@ -50,6 +51,13 @@ def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> 
     assert result.confirmed > 60
     assert len(result.faults) > 3
     assert judged(result, tmp_path) == []
+
+
+def test_clients_that_a_full_disk_refuses_are_counted() -> None:
+    result = chaos(5, 60.0)
+    refused = sum(each.code == ResponseCode.DISK_FULL.name for each in result.appends)
+    assert result.faults["full disk"] > 0
+    assert result.outcomes["refused by a full disk"] == refused > 0
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -18,13 +18,13 @@ from lockstep.cli.node_command import SYSTEM, addresses, running_system
 def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group: str) -> int:
     """Append values to a group, read its entries, let its leader hand over to a node, or change the members.
 
-    PEERS are the members with their addresses, as for `lockstep node`. The group may be one of real nodes.
+    A system whose members are fixed refuses to change them. PEERS are the members with their addresses, as for `lockstep node`. The group may be one of real nodes.
 
     \b
     lockstep client 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' append v1 v2
     lockstep client PEERS get 0
     lockstep client PEERS transfer n2
-    lockstep client PEERS remove n2 --system HashicorpRaft
+    lockstep client PEERS remove n2
 
     Exit codes: 0 done; 1 the group refused; 2 wrong usage; 4 an internal error.
     """

@@ -60,7 +60,7 @@ class ChaosResult:
     def conclude(self, running: RunningNodes, log: Mapping[int, str]) -> None:
         """Judge what clients saw by the log in the end, and count what came of the faults."""
         self.objections += objections(self.appends, log, self.reads)
-        self.outcomes = running.outcomes(self.steps)
+        self.outcomes = running.outcomes(self.steps, Counter(each.code for each in self.appends))
         self.outcomes["leader changes"] = LeadersByTerm(self.steps, running.led_term).changes()
         self.outcomes[STALE_READS] = stale_reads(self.appends, self.reads)
 

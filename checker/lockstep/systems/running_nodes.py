@@ -152,8 +152,8 @@ class RunningNodes:
     `sizes` are the numbers of nodes that a group may have.
 
     `operator` is for chaos, and `chaos_settings` are those of its nodes. `led_term` is the term that a node leads after
-    a step, None if none. `outcomes` counts what came of faults in the steps of a run. `outside_spec` are the faults of
-    chaos that the spec has not.
+    a step, None if none. `outcomes` counts what came of faults, given the steps of a run and how often clients' appends
+    were answered with which code. `outside_spec` are the faults of chaos that the spec has not.
     """
 
     features: tuple[str, ...]
@@ -176,7 +176,7 @@ class RunningNodes:
     operator: Operator
     chaos_settings: Mapping[str, float]
     led_term: Callable[[NodeStep], int | None]
-    outcomes: Callable[[Iterable[NodeStep]], Counter[str]]
+    outcomes: Callable[[Iterable[NodeStep], Mapping[str, int]], Counter[str]]
     outside_spec: frozenset[str]
     sizes: range
     removable: tuple[str, ...] = ()

@@ -144,9 +144,9 @@ def led_term(step: NodeStep) -> int | None:
     return step.shows["currTerm"] if step.shows.get("role") == Role.LEADER.value else None
 
 
-def outcomes(steps: Iterable[NodeStep]) -> Counter[str]:
+def outcomes(steps: Iterable[NodeStep], codes: Mapping[str, int]) -> Counter[str]:
     """Count the TRUNCATEs that cut something off a log, the nodes that took over, and what a full disk refused."""
-    found = Counter({"truncated": 0, "took over": 0, "refused by a full disk": 0})
+    found = Counter({"truncated": 0, "took over": 0, "refused by a full disk": codes.get(DISK_FULL, 0)})
     ends, takeovers = dict[str, int](), set[tuple[str, int]]()
     for step in steps:
         end = step.shows.get("ledgerEndIndex", ends.get(step.node, -1))
@@ -154,7 +154,6 @@ def outcomes(steps: Iterable[NodeStep]) -> Counter[str]:
         ends[step.node] = end
         if step.action == "HandleTakeLeadership":
             takeovers.add((step.node, step.shows["currTerm"]))
-        found["refused by a full disk"] += step.action == "RefuseAppend" and step.args["code"] == DISK_FULL
     found["took over"] = len(takeovers)
     return found
 

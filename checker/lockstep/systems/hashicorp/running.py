@@ -168,7 +168,7 @@ def led_term(step: NodeStep) -> int | None:
     return step.shows["currentTerm"] if step.shows.get("role") == Role.LEADER.value else None
 
 
-def outcomes(steps: Iterable[NodeStep]) -> Counter[str]:
+def outcomes(steps: Iterable[NodeStep], _codes: Mapping[str, int]) -> Counter[str]:
     """Count what came of faults: logs that were cut, snapshots saved and installed, and writes that failed."""
     found = Counter(dict.fromkeys(("truncated", "snapshots saved", "snapshots installed", "writes that failed"), 0))
     lasts, snapshots = dict[str, int](), dict[str, int]()
