@@ -83,6 +83,9 @@ def main() -> None:
             written["results"].append({"model": name, "way": way.__name__.strip("_"), **found})
             _write(chosen.out, written)
             print(name, json.dumps({key: each for key, each in found.items() if key != "levels"}), flush=True)
+    wrong = [each["model"] for each in written["results"] if "failed" in each or not each.get("equal", True)]
+    if wrong:
+        raise SystemExit(f"failed, or unlike the processor: {', '.join(wrong)}")
 
 
 def _spec(name: str) -> tuple[Spec, SearchOptions]:

@@ -129,6 +129,29 @@ def test_a_group_of_processes_loses_nothing_whatever_fails(spec: str, tmp_path: 
     assert counted["checked"] == 5
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--each-flaw", "--nodes", "5", "--seed", "7"], "--nodes, --seed: of no use with --each-flaw"),
+        (["--real", "--no-power"], "--no-power: of no use with --real"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, [*words, "-o", str(tmp_path)])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_a_series_without_a_trace_that_the_spec_checked_is_no_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run with seed 5 has a full disk, which the spec has not; nothing else is missed here."""
+    monkeypatch.setattr("lockstep.cluster.chaos_series.ChaosSeries.missing", lambda _: [])
+    words = ["--seed", "5", "--runs", "1", "--spec-every", "1", "-o", str(tmp_path)]
+    with pytest.raises(GaveUpError, match="there was no trace checked against the spec"):
+        CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
+
+
 # ---- What a history may say ----
 
 

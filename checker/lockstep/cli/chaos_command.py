@@ -105,6 +105,7 @@ def command(
     system, running = running_system(spec)
     group_size(nodes, system, running, "--nodes")
     wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
+    _refuse_unused(each_flaw=each_flaw, real=real)
     if each_flaw:
         click.echo(TABLE_HEAD)
         for row in FlawSearch(system, running, seconds, output).rows(wanted or running.flaws, runs):
@@ -136,10 +137,26 @@ def command(
     progress_end()
     record = {**series.record(), "settings": dict(kind.settings)}
     click.echo(json.dumps(record, indent=2) if form == "json" else _text(series, seconds, nodes, kind.settings))
-    missing = series.missing()
+    missing = series.missing() + ["trace checked against the spec"] * ((real or spec_every > 0) and not series.checked)
     if missing and not series.wrong:
         raise GaveUpError(f"no pass: in {series.runs} runs there was no {', no '.join(missing)}")
     return 1 if series.wrong else 0
+
+
+#: The options that a table of flaws takes, and those that a series in real time has no use for.
+_OF_EACH_FLAW = frozenset({"spec", "runs", "seconds", "flaws", "each_flaw", "output"})
+_NOT_IN_REAL_TIME = frozenset({"spec_every", "no_power"})
+
+
+def _refuse_unused(*, each_flaw: bool, real: bool) -> None:
+    """Refuse options that were given and would change nothing; raises click.UsageError."""
+    context = click.get_current_context()
+    source = click.core.ParameterSource.COMMANDLINE
+    given = {name for name in context.params if context.get_parameter_source(name) is source}
+    unused = given - _OF_EACH_FLAW if each_flaw else given & _NOT_IN_REAL_TIME if real else set()
+    if unused:
+        names = sorted(option.opts[0] for option in context.command.params if option.name in unused)
+        raise click.UsageError(f"{', '.join(names)}: of no use with {'--each-flaw' if each_flaw else '--real'}")
 
 
 def _in_real_time(

@@ -18,7 +18,8 @@ from lockstep.cli.node_command import SYSTEM, addresses, running_system
 def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group: str) -> int:
     """Append values to a group, read its entries, let its leader hand over to a node, or change the members.
 
-    A system whose members are fixed refuses to change them. PEERS are the members with their addresses, as for `lockstep node`. The group may be one of real nodes.
+    PEERS are the members with their addresses, as for `lockstep node`. The group may be one of real nodes. A system
+    whose members are fixed refuses to change them.
 
     \b
     lockstep client 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' append v1 v2

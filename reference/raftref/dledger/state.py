@@ -205,9 +205,9 @@ class ClientFutures:
         """Return the futures of entries of a term, by index."""
         return {index: each for (entry_term, index), each in self._futures.items() if entry_term == term}
 
-    def is_full(self, term: Term) -> bool:
+    def is_full(self, term: Term, max_requests: int | None = None) -> bool:
         """Return whether no more may wait for entries of a term. Source: DLedgerEntryPusher.isPendingFull."""
-        return len(self.in_term(term)) > MAX_PENDING_REQUESTS
+        return len(self.in_term(term)) > (MAX_PENDING_REQUESTS if max_requests is None else max_requests)
 
     def answer(self, term: Term, indexes: Collection[Index]) -> tuple[Future, ...]:
         """End the futures at these indexes of a term, and return those that are not done."""

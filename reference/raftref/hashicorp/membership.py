@@ -38,6 +38,14 @@ def next_configuration(current: Configuration, command: ChangeCommand, server: N
             return Configuration(voters - {server}, nonvoters - {server})
 
 
+def is_change_possible(leader: Server) -> bool:
+    """Return whether the last change, and an entry of the leader's own term, are committed.
+
+    Source: configurationChangeChIfStable.
+    """
+    return leader.configurations.is_stable and leader.commit_index >= leader.commitment.start_index
+
+
 def can_append_configuration_entry(leader: Server, command: ChangeCommand, server: NodeId, _outcome: Outcome) -> bool:
     """A leader's main loop takes an event; the last change, and an entry of its own term, are committed.
 
@@ -45,8 +53,7 @@ def can_append_configuration_entry(leader: Server, command: ChangeCommand, serve
 
     Source: configurationChangeChIfStable, checkConfiguration.
     """
-    committed_own = leader.commit_index >= leader.commitment.start_index
-    stable = leader.configurations.is_stable and committed_own and not leader.transfer.in_progress
+    stable = is_change_possible(leader) and not leader.transfer.in_progress
     after = next_configuration(leader.configurations.latest, command, server)
     return leader.has(Feature.CONFIGURATION_CHANGES) and leader.leads and stable and bool(after.voters)
 

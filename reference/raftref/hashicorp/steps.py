@@ -72,10 +72,14 @@ class Abandoned:
 
 @dataclass(slots=True)
 class Effects:
-    """The requests of a step, in their order: first calls are given up, then messages are sent."""
+    """The requests of a step, in their order: first calls are given up, then messages are sent.
+
+    `panicked` says whether the server has gone down since the library panics there.
+    """
 
     abandoned: list[Abandoned] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
+    panicked: bool = False
 
     def abandon(self, types: Collection[RpcType], peer: NodeId | None = None) -> None:
         """Wait no more for the answers to some calls."""
@@ -134,6 +138,7 @@ def step(
                 after.effects.await_none()
                 after.go_down()
             except PanicError:
+                after.effects.panicked = True
                 after.go_down()
             if after.outcome != DONE and not 1 <= after.outcome.write <= after.write_count:
                 raise NotEnabled(f"{body.__name__} has {after.write_count} writes: no {after.outcome}")

@@ -59,6 +59,8 @@ class MixedGroup:
         self.peers = ";".join(f"{name}={host}:{port}" for name, (host, port) in self.addresses.items())
         self.programs = go_programs(self.shape.release)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        #: The servers that were started, and neither killed nor stopped since.
+        self._wanted = set[str]()
 
     def __enter__(self) -> MixedGroup:
         return self
@@ -93,25 +95,36 @@ class MixedGroup:
                 stderr=log,
                 start_new_session=True,
             )
+        self._wanted.add(name)
 
     def kill(self, *names: str) -> None:
         """Kill the processes of servers with SIGKILL."""
         for name in names:
+            self._assert_running(name)
+            self._wanted.remove(name)
             self._processes[name].kill()
             self._processes[name].wait()
 
     def stop(self, *names: str) -> None:
         """Let servers stop in order."""
         for name in names:
+            self._assert_running(name)
+            self._wanted.remove(name)
             self._processes[name].terminate()
             assert self._processes[name].wait(PATIENCE) == 0, self.log(name).read_text()[-2000:]
+
+    def _assert_running(self, name: str) -> None:
+        assert self.is_running(name), f"{name} ended by itself: {self.log(name).read_text()[-2000:]}"
 
     def is_running(self, name: str) -> bool:
         process = self._processes.get(name)
         return process is not None and process.poll() is None
 
     def running(self) -> list[str]:
-        return [name for name in self.kinds if self.is_running(name)]
+        """The servers that were started, and neither killed nor stopped since; fails if one has ended by itself."""
+        for name in self._wanted:
+            self._assert_running(name)
+        return [name for name in self.kinds if name in self._wanted]
 
     def log(self, name: str) -> Path:
         """The file of what a server prints."""

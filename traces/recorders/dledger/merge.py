@@ -625,7 +625,7 @@ def main() -> int:
     header = {
         "seq": 0, "t_ms": 0.0, "kind": "header", "format": "dledger-capture/1", "version": args.version,
         "scenario": "merged", "nodes": nodes, "client": "c0", "seed": 0, "faults": "none",
-        "config": {"enableBatchPush": args.batches}, "java": "17", "fields": "see traces/captured/dledger/README.md",
+        "config": {"enableBatchPush": args.batches}, "fields": "see traces/captured/dledger/README.md",
     }  # fmt: skip
     counts = Counter(line["kind"] for line in [header, *recording.lines])
     last = recording.lines[-1]

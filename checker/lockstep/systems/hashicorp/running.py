@@ -33,7 +33,7 @@ from raftref.hashicorp.runtime.client_calls import (
     StateRequest,
     StateResult,
 )
-from raftref.hashicorp.runtime.client_lines import Answer
+from raftref.hashicorp.runtime.client_lines import NO_COMMAND, Answer
 from raftref.hashicorp.runtime.driver import DEFAULTS, RaftDriver
 from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
@@ -237,7 +237,7 @@ class _HistoryClient:
         try:
             found = await self._client.read(Index(index))
         except RequestFailedError as error:
-            return ReadOutcome(error.error)
+            return ReadOutcome(error.error, {} if error.error.startswith(NO_COMMAND) else None)
         return ReadOutcome("SUCCESS", {index: found["value"]}, index)
 
 

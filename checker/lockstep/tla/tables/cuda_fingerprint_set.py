@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lockstep.tla.tables import cuda_kernels as kernels
 from lockstep.tla.tables.cuda_device import Device
-from lockstep.tla.tables.fingerprint_set import DeviceFullError
+from lockstep.tla.tables.fingerprint_set import INSTEAD_OF_FREE, DeviceFullError
 from lockstep.tla.tables.fingerprints import Hashes
 
 _FIRST_CAPACITY = 1 << 12
@@ -92,8 +92,7 @@ class CudaFingerprintSet:
     def add(self, hashes: Hashes) -> None:
         """Add fingerprints that are new and there once; raises DeviceFullError if they do not fit."""
         self.reserve(len(hashes), 0)
-        zero = np.uint64(0x9E3779B97F4A7C15)
-        known = self._device.put(np.where(hashes == 0, zero, hashes).astype(np.uint64))
+        known = self._device.put(np.where(hashes == 0, INSTEAD_OF_FREE, hashes).astype(np.uint64))
         self._device.launch(kernels.add, len(hashes), len(hashes), known, self.keys, self.firsts)
         self._count += len(hashes)
 

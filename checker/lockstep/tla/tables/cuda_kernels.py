@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, int32
 
+from lockstep.tla.tables.fingerprint_set import INSTEAD_OF_FREE
+
 # The tables in `ints`, by their numbers in `at`. Those with FIRST have one entry more than lists.
 NODES, BRANCHES, DERIVED = 0, 1, 2
 TREE_ROOTS, AFFECTED_FIRST, AFFECTED = 3, 4, 5
@@ -48,7 +50,6 @@ _MAX_PROBES = 64
 #: The owner of a place that was never taken; 0 is that of a fingerprint from an earlier chunk.
 NO_OWNER = 0xFFFFFFFF
 _FREE = np.uint64(0)
-_INSTEAD_OF_FREE = np.uint64(0x9E3779B97F4A7C15)
 #: The place of a successor that the constraints exclude.
 OUTSIDE = -1
 #: Numbers that one thread adds up in a prefix sum.
@@ -423,7 +424,7 @@ def fill(count: int, value: Any, array: Any) -> None:
 def take_place(wanted: Any, keys: Any) -> Any:
     """Return the place of a fingerprint in the table; it is put there if it is new."""
     if wanted == _FREE:
-        wanted = _INSTEAD_OF_FREE
+        wanted = INSTEAD_OF_FREE
     mask = np.uint64(keys.size - 1)
     place = np.int64(wanted & mask)
     while True:
@@ -504,7 +505,7 @@ def has(count: int, hashes: Any, keys: Any, found: Any) -> None:
     for item in range(cuda.grid(1), count, cuda.gridsize(1)):
         wanted = hashes[item]
         if wanted == _FREE:
-            wanted = _INSTEAD_OF_FREE
+            wanted = INSTEAD_OF_FREE
         place = np.int64(wanted & np.uint64(keys.size - 1))
         while keys[place] != _FREE and keys[place] != wanted:
             place = (place + 1) & (keys.size - 1)

@@ -12,6 +12,7 @@ from lockstep.tla.tables import cuda_kernels as kernels
 from lockstep.tla.tables.cuda_device import Device
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expander
+from lockstep.tla.tables.fingerprint_set import DeviceFullError
 from lockstep.tla.tables.predicate_trees import StepPredicates
 from lockstep.tla.tables.successor_groups import SuccessorGroup
 
@@ -56,7 +57,7 @@ class CudaTables:
         tables[kernels.HASH_START] = starts
         ends = np.cumsum([0, *(tables[number].size for number in range(kernels.TABLE_COUNT))])
         if int(ends[-1]) >= 1 << 31:
-            raise MemoryError("the tables are larger than a card's kernels can address")
+            raise DeviceFullError("the tables are larger than a card's kernels can address")
         flat = [np.ascontiguousarray(tables[number], np.int32).reshape(-1) for number in range(kernels.TABLE_COUNT)]
         self.ints = self._device.put(np.concatenate(flat))
         self.at = self._device.put(ends[:-1].astype(np.int64))

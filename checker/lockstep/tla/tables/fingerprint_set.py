@@ -11,7 +11,8 @@ _FIRST_CAPACITY = 1 << 12
 #: Places that are moved together where a table grows, so that moving takes little memory beside the tables.
 _MOVED_TOGETHER = 1 << 16
 _FREE = np.uint64(0)
-_INSTEAD_OF_FREE = np.uint64(0x9E3779B97F4A7C15)
+#: The fingerprint that stands for the one that means a free place.
+INSTEAD_OF_FREE = np.uint64(0x9E3779B97F4A7C15)
 
 
 class DeviceFullError(Exception):
@@ -103,7 +104,7 @@ class FingerprintSet:
     def _begin(self, hashes: Hashes) -> tuple[Hashes, Hashes, npt.NDArray[np.int64]]:
         """Return what is looked for, the place of each to look at first, and the number of each."""
         free = hashes == _FREE
-        wanted = np.where(free, _INSTEAD_OF_FREE, hashes) if free.any() else hashes
+        wanted = np.where(free, INSTEAD_OF_FREE, hashes) if free.any() else hashes
         return wanted, wanted & np.uint64(len(self._table) - 1), np.arange(len(wanted))
 
     def _after(self, places: Hashes) -> Hashes:

@@ -88,7 +88,9 @@ class ClientRequests:
             answer = self._size_refusal(value)
             if answer is not None:
                 return answer
-            self._node.take("AppendInBatch", value)
+            # A node that pushes no batches appends each of a client's batch as it appends any entry.
+            taken = self._node.take("AppendInBatch", value) or self._node.take("AppendAsLeader", value)
+            assert taken, value
         return None
 
     def _refusal(self, values: Sequence[Value]) -> AppendEntryResponse | None:
@@ -99,7 +101,7 @@ class ClientRequests:
         server, settings = self._node.server, self._node.settings
         term, code = server.member_state.curr_term, server.refusal()
         if code in (None, DISK_FULL):
-            if len(server.client_futures.in_term(term)) > settings.max_pending_requests_num:
+            if server.client_futures.is_full(term, settings.max_pending_requests_num):
                 code = LEADER_PENDING_FULL
             elif not values:
                 code = REQUEST_WITH_EMPTY_BODYS

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from raftref.dledger.client_messages import ClientRequest, Refusal, RemotingFailure, ResponseCode
 from raftref.dledger.messages import NodeId, PushRequest
 from raftref.dledger.remoting import FrameReader
+from raftref.dledger.runtime.driver import DLedgerDriver
 from raftref.dledger.runtime.leader_positions import PositionedPush
 from raftref.dledger.storage.entry_coder import EntryHeader
 from raftref.dledger.wire import RpcCall, call_with, decode_call, encode_call
@@ -161,7 +162,8 @@ class RemotingTransport(Transport):
     async def _handle(self, call: RpcCall, writer: asyncio.StreamWriter, node: RunningNode) -> None:
         m, code = call.message, self._refusal(call, node)
         if code is not None:
-            answer: Any = Refusal(code)
+            driver = cast(DLedgerDriver, node.driver)
+            answer: Any = Refusal(code, driver.server.member_state.leader_id)
         elif isinstance(m, ClientRequest):
             answer = await node.ask(m)
         elif isinstance(m, PushRequest):
@@ -179,12 +181,13 @@ class RemotingTransport(Transport):
             await writer.drain()
 
     def _refusal(self, call: RpcCall, node: RunningNode) -> ResponseCode | None:
-        """Return the reason for which a request is not this node's, if there is one. No leader is named with it.
+        """Return the reason for which a request is not this node's, if there is one.
 
         Source: DLedgerServer, the first two tests of each of its handlers.
         """
         if call.message.dst != node.driver.node_id:
-            return ResponseCode.UNKNOWN_MEMBER
+            # The node itself refuses a client: its answer has the fields of that request's.
+            return None if isinstance(call.message, ClientRequest) else ResponseCode.UNKNOWN_MEMBER
         return ResponseCode.UNKNOWN_GROUP if call.group != self._group else None
 
 

@@ -44,6 +44,8 @@ from raftref.wire_error import WireError, shown
 
 #: The first byte of a client's connection.
 CLIENT_BYTE = b"\x4c"
+#: The begin of the error where there is no command at an index that is read.
+NO_COMMAND = "no command at index"
 #: The size of the longest line, and of the longest value.
 MAX_LINE_BYTES, MAX_VALUE_BYTES = 1 << 20, 1 << 17
 
@@ -123,7 +125,7 @@ def answer_line(answer: FutureResult | ReadResult | StatsResult, leader: NodeId 
             fields |= {"error": answer.error, "leader": answer.leader, "index": answer.index, "term": answer.term}
             fields |= {"response": answer.response}
         case ReadResult(index=index, entry=None):
-            fields["error"] = f"no command at index {index} has been applied"
+            fields["error"] = f"{NO_COMMAND} {index} has been applied"
         case ReadResult(index=index, entry=Entry() as entry):
             fields |= {"index": index, "term": entry.term, "value": entry.value}
         case StatsResult():

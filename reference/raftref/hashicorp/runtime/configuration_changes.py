@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from raftref.hashicorp.membership import next_configuration
+from raftref.hashicorp.membership import is_change_possible, next_configuration
 from raftref.hashicorp.runtime.client_calls import ConfigurationChangeRequest, RaftError
 from raftref.hashicorp.runtime.futures import Futures
 from raftref.hashicorp.runtime.node_context import NodeContext
@@ -49,8 +49,7 @@ class ConfigurationChanges:
         """
         node, server = self._node, self._node.server
         self._give_up_late()
-        committed_own = server.commit_index >= server.commitment.start_index
-        if not (self._changes and server.configurations.is_stable and committed_own):
+        if not (self._changes and is_change_possible(server)):
             return False
         change = self._changes.pop(0)
         error = self._refusal(change.request)

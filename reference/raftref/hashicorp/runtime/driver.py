@@ -206,7 +206,7 @@ class RaftDriver(Driver):
             self._begin_role()
         self._futures.end_committed_changes(step.committed)
         if not self.server.is_up:
-            if not _shuts_down(step):
+            if step.effects.panicked:
                 self.failure = f"the library panics in {step.action}"
             self._futures.shut_down()
             self._snapshots.shut_down()
@@ -248,11 +248,3 @@ class RaftDriver(Driver):
                 done = routine.work() or done
             if not done:
                 return
-
-
-def _shuts_down(step: TakenStep) -> bool:
-    """Return whether a server is down since its group removed it, or it was killed; else it has panicked.
-
-    Source: leaderLoop, commitCh, ShutdownOnRemove.
-    """
-    return step.action == "Crash" or (step.action == "ProcessLogs" and not step.before.is_voter)

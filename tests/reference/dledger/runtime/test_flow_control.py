@@ -136,6 +136,16 @@ def test_an_entry_that_fits_into_no_file_is_a_disk_error_and_the_next_one_is_sto
     assert ask(run.group, leader, entry(1)).index == 0
 
 
+def test_a_node_that_pushes_no_batches_stores_every_entry_of_a_clients_batch() -> None:
+    """Source: DLedgerServer.handleAppend, which asks nothing of isEnableBatchPush."""
+    run = DLedgerGroup(1)
+    leader = run.elect()
+    answer = ask(run.group, leader, BatchAppendEntryRequest("", ("a", "b", "c")))
+    assert (answer.code, answer.index) == (ResponseCode.SUCCESS, 2)
+    assert run.committed(leader) == ["a", "b", "c"]
+    assert list(replayed(run.plan, run.group.steps))
+
+
 def test_of_a_batch_the_entries_before_one_that_is_too_long_stay() -> None:
     """Source: DLedgerServer.handleAppend, its loop over a BatchAppendEntryRequest."""
     run = DLedgerGroup(7, features={Feature.BATCHES})
