@@ -112,6 +112,8 @@ def test_what_a_dying_process_has_not_finished_is_no_line(merging: Any, tmp_path
     ("lines", "said"),
     [
         ([], "has no line"),
+        ([*start("n2", 3.0), []], f"other:{len(start('n2', 3.0)) + 1}: no object of JSON"),
+        ([{"at": 3.0, "kind": "liblog"}], "other: no line names a server"),
         (start("n1", 3.0), "two files are of the same server"),
         ([*start("n2", 3.0), line("n2", 4.0, "rpc_error", rpc=7, msg="TimeoutNow")], "an answer to no call"),
         (

@@ -619,13 +619,14 @@ def main() -> int:
                 recording.add(at, line)
             except LookupError:
                 raise MergeError(f"nobody sent the push of this line: {line}") from None
-    except MergeError as error:
+    except (MergeError, OSError) as error:
         print(f"merge: {error}", file=sys.stderr)
         return 2
     header = {
         "seq": 0, "t_ms": 0.0, "kind": "header", "format": "dledger-capture/1", "version": args.version,
         "scenario": "merged", "nodes": nodes, "client": "c0", "seed": 0, "faults": "none",
-        "config": {"enableBatchPush": args.batches}, "fields": "see traces/captured/dledger/README.md",
+        "config": {"enableBatchPush": args.batches}, "java": "not recorded",
+        "fields": "see traces/captured/dledger/README.md",
     }  # fmt: skip
     counts = Counter(line["kind"] for line in [header, *recording.lines])
     last = recording.lines[-1]

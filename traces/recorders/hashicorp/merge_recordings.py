@@ -41,10 +41,16 @@ def _objects(path: Path) -> list[Line]:
     lines = whole.splitlines()
     if not lines:
         raise LinesError(f"{path} has no line")
-    try:
-        return [json.loads(line) for line in lines]
-    except ValueError as error:
-        raise LinesError(f"{path} has a line that is no JSON: {error}") from error
+    found: list[Line] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            each = json.loads(line)
+        except ValueError as error:
+            raise LinesError(f"{path}:{number}: no JSON: {error}") from error
+        if not isinstance(each, dict):
+            raise LinesError(f"{path}:{number}: no object of JSON")
+        found.append(each)
+    return found
 
 
 @dataclass
@@ -128,7 +134,12 @@ def merged(paths: Sequence[Path]) -> list[Line]:
     if not headers:
         raise LinesError("no file is one of the Go recorder")
     header = headers[0]
-    names = [next(line["node"] for line in file if "node" in line) for file in files]
+    names = []
+    for path, file in zip(paths, files, strict=True):
+        named = next((line["node"] for line in file if "node" in line), None)
+        if named is None:
+            raise LinesError(f"{path}: no line names a server")
+        names.append(named)
     nodes = sorted(names)
     if len(set(nodes)) != len(nodes):
         raise LinesError("two files are of the same server")
