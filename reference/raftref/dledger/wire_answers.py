@@ -46,6 +46,9 @@ from raftref.dledger.wire import RpcCall
 from raftref.dledger.wire_fields import FORMATS, NO_VOTE_RESULT, Rpc, read_body, write_body, write_entries
 from raftref.wire_error import WireError
 
+#: The largest term and index: both are longs of Java.
+MAX_LONG = (1 << 63) - 1
+
 AnyResponse: TypeAlias = Response | ElectionResponse | ClientResponse | Refusal | RemotingFailure
 
 #: The answers to a heartbeat that carry the term of the node that answers; in others it is -1.
@@ -73,7 +76,7 @@ def encode_answer(answer: AnyResponse, call: RpcCall) -> bytes:
         call: The request that it answers, as `decode_call` read it.
 
     Raises:
-        WireError: No such request has such an answer, or the frame would be too long.
+        WireError: No such request has such an answer, the frame would be too long, or no term follows a transfer's.
 
     Source: DLedgerRpcNettyService.writeResponse.
     """
@@ -110,6 +113,8 @@ def _response_fields(answer: AnyResponse, call: RpcCall) -> dict[str, Any] | Non
             return {"code": _number(answer.code), "term": term}
         case ElectionResponse(), Rpc.LEADERSHIP_TRANSFER:
             next_term = answer.term + (answer.code == TransferCode.SUCCESS)
+            if next_term > MAX_LONG:
+                raise WireError(f"no term of 64 bits follows {answer.term}")
             return {"code": _number(answer.code), "term": next_term}
         case LeadershipTransferResponse(), Rpc.LEADERSHIP_TRANSFER:
             return {"code": answer.code, "term": answer.term}

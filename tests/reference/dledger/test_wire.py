@@ -366,6 +366,7 @@ NODES = st.text(max_size=5)
 LONGS = st.integers(-(2**63), 2**63 - 1)
 INTS = st.integers(-(2**31), 2**31 - 1)
 TERMS, INDEXES = LONGS.map(Term), LONGS.map(Index)
+LAST_TERM = 2**63 - 1
 VALUES = st.binary(max_size=20).map(to_value)
 
 
@@ -393,7 +394,7 @@ def pushes(draw: st.DrawFn) -> RpcCall:
 @st.composite
 def transfers(draw: st.DrawFn) -> TransferMessage:
     src, dst = draw(st.lists(NODES, min_size=2, max_size=2, unique=True))
-    return TransferMessage(src, dst, draw(TERMS), draw(INDEXES))
+    return TransferMessage(src, dst, draw(TERMS.filter(lambda term: term < LAST_TERM)), draw(INDEXES))
 
 
 @st.composite
@@ -457,6 +458,14 @@ def test_every_answer_comes_back(data: st.DataObject) -> None:
     answer = data.draw(answers(call) | st.builds(RemotingFailure, st.just(1), st.text(max_size=9)))
     (frame,) = frames(encode_answer(answer, call))
     assert decode_answer(frame, call) == answer
+
+
+def test_a_transfer_that_no_term_can_follow_has_no_answer_of_success() -> None:
+    """A SUCCESS carries the term that the transferee leads, which is the next."""
+    call = call_of(TransferMessage("n1", "n2", Term(LAST_TERM), Index(0)))
+    answer = ElectionResponse(ElectionType.TRANSFER, "n2", "n1", Term(LAST_TERM), TransferCode.SUCCESS.name)
+    with pytest.raises(WireError, match=f"no term of 64 bits follows {LAST_TERM}"):
+        encode_answer(answer, call)
 
 
 @given(CALLS, st.sampled_from([ResponseCode.UNKNOWN_GROUP, ResponseCode.ILLEGAL_MEMBER_STATE]), st.none() | NODES)
