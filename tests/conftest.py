@@ -13,6 +13,7 @@ import pytest
 import lockstep.models.tlc_search
 from lockstep.tlc import TlcOptions
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
+from tests.support.tla.ready_sany import ready_sany
 
 # Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
@@ -26,6 +27,13 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lockstep.models.tlc_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sany_is_ready() -> Iterator[None]:
+    """Let SANY parse the modules of tests in one JVM: most have a few lines, and Java takes half a second to start."""
+    with ready_sany():
         yield
 
 

@@ -14,10 +14,12 @@ from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
+from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaAssertionError, TlaError
 from tests.support.places import SPECS
 from tests.support.sampling import sampled
+from tests.support.tla.ready_sany import SANY_OF_ITS_OWN
 
 MODULES = SPECS / "tla"
 
@@ -416,7 +418,8 @@ def test_a_false_assumption_is_reported(tmp_path: Path) -> None:
 # ---- The cache ----
 
 
-def test_many_at_once_read_the_standard_modules() -> None:
+def test_many_at_once_read_the_standard_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sany, "_run", SANY_OF_ITS_OWN)
     module = SPECS / "systems" / "BagQueue.tla"
     with ThreadPoolExecutor(4) as pool:
         assert len({*pool.map(lambda _: export(module), range(4))}) == 1
