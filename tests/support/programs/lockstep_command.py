@@ -1,6 +1,6 @@
-"""The command as a user runs it, without the half second that Python takes to import it.
+"""The command as a user runs it, without the second that Python takes to import it and what it imports as it runs.
 
-Each run is a process of its own, forked from one that has imported the command and done nothing else. Tests of signals,
+Each run is a process of its own, forked from one that has imported all this and done nothing else. Tests of signals,
 and of how a process starts and ends, start a new one instead.
 """
 
@@ -17,13 +17,17 @@ from typing import TypedDict
 
 SECONDS = 120
 
-#: What nearly every command imports.
-COMMON = (
-    "lockstep.cli.check_command",
-    "lockstep.cli.model_command",
-    "lockstep.cli.import_command",
-    "lockstep.cli.print_commands",
+#: Packages whose modules commands import as they run, which takes longer than most commands of tests do.
+PACKAGES = (
+    *("cli", "conformance", "logs", "models", "report", "systems", "tla", "trace"),
+    *("jobs.minimise_trace", "jobs.play", "jobs.view"),
 )
+
+#: The kernels of a graphics card, which need what is not always there.
+LEFT_OUT = "lockstep.tla.tables.cuda"
+
+#: What is lazy, and no package of ours.
+OTHERS = ("jinja2", "networkx", "numpy", "platformdirs")
 
 
 class Run(TypedDict):
@@ -76,10 +80,15 @@ class _Forks:
 
 def _serve() -> None:
     """Fork for each line of standard input, and print the exit status."""
-    from importlib import import_module
+    import gc
+    from contextlib import suppress
 
-    for module in COMMON:
-        import_module(module)
+    from lockstep.tlc import ToolMissing, find_java
+
+    _import_what_commands_import()
+    with suppress(ToolMissing):
+        find_java()  # Java is asked for its version once.
+    gc.freeze()  # A process that is forked need not look through all this for garbage.
     for line in sys.stdin:
         run: Run = json.loads(line)
         pid = os.fork()
@@ -87,6 +96,21 @@ def _serve() -> None:
             _become(run)
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _import_what_commands_import() -> None:
+    """Import the modules that commands import, so that no process that is forked has to."""
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    import raftref
+
+    names = [each.name for each in walk_packages(raftref.__path__, "raftref.")]
+    for name in PACKAGES:
+        module = import_module(f"lockstep.{name}")
+        names += [each.name for each in walk_packages(getattr(module, "__path__", ()), f"{module.__name__}.")]
+    for name in (*OTHERS, *(each for each in names if not each.startswith(LEFT_OUT))):
+        import_module(name)
 
 
 def _become(run: Run) -> None:
