@@ -12,6 +12,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn
 from lockstep.tlc import TlcOptions, run_tlc
+from tests.support.sampling import sampled
 
 BODY = r"""
 EXTENDS Naturals
@@ -103,7 +104,9 @@ def test_a_formula_that_reads_the_next_state_is_computed_where_that_is_known(
     assert list(map(tuple, spec.steps(state, action, {}))) == found
 
 
-@pytest.mark.parametrize(("action", "times"), [("OfOne", 1), ("LetOfOne", 1), ("LetOfArgument", 2)])
+@pytest.mark.parametrize(
+    ("action", "times"), sampled([("OfOne", 1), ("LetOfOne", 1), ("LetOfArgument", 2)], [("LetOfArgument", 2)])
+)
 def test_a_formula_that_prints_is_computed_as_often_as_by_tlc(
     action: str, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

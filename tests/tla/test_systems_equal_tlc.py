@@ -52,7 +52,7 @@ VIOLATED = {
     ("TwoPhaseCommit", "Hasty"): "Agreement",
 }
 #: A deadlock and an invariant in every run.
-SAMPLE = (("Philosophers", "Greedy"), ("SearchTree", "List"))
+SAMPLE = (("Philosophers", "Greedy"),)
 #: The system whose whole graph is compared in every run.
 COMPARED = ("ReadersWriters",)
 LARGEST = 20_000

@@ -488,7 +488,7 @@ def noticed(spec: Spec, **options: Any) -> bool:
 # ---- The models ----
 
 #: Models that every run explores by tables; the others of the quick tier are for the night.
-SAMPLE = ("ordered", "raft_prevote", "witness_second_leader")
+SAMPLE = ("ordered", "witness_second_leader")
 CHECKED = [each for of_one in manifests() for each in of_one.models if (each.tier, each.mode) == ("quick", "check")]
 QUICK = [each.name for each in CHECKED]
 #: Models that a search state by state explores within a minute.

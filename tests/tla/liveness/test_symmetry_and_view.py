@@ -66,7 +66,9 @@ def test_a_temporal_property_that_tlc_passes_under_a_symmetry_is_inconclusive(fo
     ],
     ids=["SYMMETRY", "VIEW", "both"],
 )
-@pytest.mark.parametrize("command", [("--engine", "compiled"), ()], ids=["compiled", "tlc"])
+@pytest.mark.parametrize(
+    "command", [("--engine", "compiled"), pytest.param((), marks=pytest.mark.nightly)], ids=["compiled", "tlc"]
+)
 def test_each_engine_names_what_to_remove(
     entries: str, place: str, words: str, command: tuple[str, ...], folder: Path
 ) -> None:
