@@ -118,6 +118,7 @@ def test_a_graph_prints_the_steps_that_it_draws(broken: Path, tmp_path: Path) ->
     assert (printed["property"], printed["counterexample"][1]["args"]) == ("TokenRisesProp", {"c": "a"})
 
 
+@pytest.mark.nightly
 def test_a_counterexample_of_a_model_of_the_manifest_shows_the_fields_that_changed() -> None:
     said = run("model", "witness_leader")
     assert "    2  ElectLeader(n = n1, voters = {n1, n2})  RoleElections.tla:" in said

@@ -813,10 +813,13 @@ def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> TableExplora
     )
 
 
-#: The mutants of every run: the first one of the first chapter that has one, and one of each arrow of the ladder.
+#: A leader of DLedger and one of hashicorp/raft count without a quorum.
+MINORITY = ("dispatcher_commits_what_a_minority_stores", "raft_commits_what_a_minority_stores")
+
+#: The mutants of every run: the first one of the first chapter that has one, and the quorum rule of each system.
 SAMPLE = [
     *list({each.module: each for each in reversed(MUTANTS) if each.reached}.values())[:1],
-    *(each for each in LADDER if each.name.endswith("commits_what_a_minority_stores")),
+    *(each for each in LADDER if each.name in MINORITY),
 ]
 
 

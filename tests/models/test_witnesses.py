@@ -75,6 +75,7 @@ def groups(of: Manifest) -> list[list[str]]:
     return [[entry.name for entry in entries] for _, entries in group_witnesses((of, entry) for entry in of.models)]
 
 
+@pytest.mark.nightly
 def test_each_witness_of_a_group_is_reached_as_deep_as_in_a_run_of_its_own(witnesses: Write) -> None:
     pinned = witnesses(dict.fromkeys(PINS, 4))
     assert groups(pinned) == [list(PINS)]
