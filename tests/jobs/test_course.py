@@ -304,6 +304,7 @@ def guard(name: str, text: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_a_guard_that_keeps_the_promise_and_lets_things_happen_is_right() -> None:
     code, printed = ran("course", "check", "5-guard", solution("5-guard"))
     assert (code, "every property holds in all 1,047 states, and OwnTermCommits is true in some" in printed) == (

@@ -240,6 +240,7 @@ def shipped_for(spark: SparkSession, trace: Path) -> ShippedSpecs:
         return SpecShipper(spark, {}).ship([(str(trace), file.readline())])
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,6 +313,7 @@ def test_every_trace_is_in_one_part_and_there_are_not_too_many(count: int, most:
     assert len(parts) <= most
 
 
+@pytest.mark.nightly
 def test_verdicts_come_as_soon_as_they_are_there(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

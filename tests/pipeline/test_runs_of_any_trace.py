@@ -58,7 +58,9 @@ def reached(path: Path) -> dict[tuple[str, str], int]:
     return dict(found.reached or {})
 
 
-@pytest.mark.parametrize("path", sampled(COUNTEREXAMPLES, COUNTEREXAMPLES[::10]), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sampled(COUNTEREXAMPLES, [COUNTEREXAMPLES[0], COUNTEREXAMPLES[-1]]), ids=lambda path: path.name
+)
 def test_every_step_of_a_counterexample_is_counted_as_an_action(path: Path) -> None:
     actions = sum(times for (kind, _), times in reached(path).items() if kind in ("action", "fault"))
     assert actions == KnownTraceCheck(switches_of(()))(path).steps > 0

@@ -81,6 +81,7 @@ def test_a_given_session_gives_the_verdicts_of_check_and_stays_as_it_is(spark: S
     assert SparkSession.getActiveSession() is spark
 
 
+@pytest.mark.nightly
 def test_a_trace_whose_count_takes_too_long_has_one_row_that_says_so_of_the_kind_that_the_page_names(
     spark: SparkSession,
 ) -> None:
