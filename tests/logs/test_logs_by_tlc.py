@@ -231,6 +231,7 @@ def test_tlc_understands_what_a_mapping_says_of_lines(tmp_path: Path) -> None:
     assert_each(post_office(tmp_path, NOTHING_LOST), tmp_path, CASES)
 
 
+@pytest.mark.nightly
 def test_tlc_lets_a_log_begin_in_the_middle_and_what_fails_there_fails(tmp_path: Path) -> None:
     """At Middle each box may hold a card, and 6, which is too much, may be read."""
     cases = {

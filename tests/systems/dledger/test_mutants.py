@@ -56,6 +56,7 @@ def test_every_file_of_the_rooms_and_every_kind_of_mistake_is_among_the_mutants(
     assert "0 <= index < len(self.log)" in inspect.getsource(LedgerStore.has_entry)
 
 
+@pytest.mark.nightly
 def test_a_mistake_that_no_cluster_comes_to_is_noticed_by_the_rules() -> None:
     counting = "index > quorum_index and is_quorum(reached_count, len(watermarks))"
     assert REFERENCE.by_rules() == ""

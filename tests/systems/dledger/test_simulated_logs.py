@@ -20,7 +20,7 @@ from tests.support.systems.dledger_lines import CAPTURED
 
 #: The thousand clusters, in parts; the sample has one of every second plan.
 PARTS = [range(first, first + 125) for first in range(0, 1000, 125)]
-SAMPLE = range(0, 16, 2)
+SAMPLE = range(0, 16, 4)
 #: The share of whole logs, whose messages did not come twice, that must be explained.
 FLOOR = 0.6
 DOUBLED = ("late_truncate", "commit_past_end")
@@ -67,7 +67,7 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize(("seed", "lie"), sampled(LIES, LIES[:2]))
+@pytest.mark.parametrize(("seed", "lie"), sampled(LIES, LIES[:1]))
 def test_a_lie_about_the_leader_and_its_term_is_refuted(seed: int, lie: str, tmp_path: Path) -> None:
     assert run(trial(seed), tmp_path).outcome is Outcome.HOLDS
     found = lied(trial(seed), lie, tmp_path)

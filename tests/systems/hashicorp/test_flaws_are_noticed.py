@@ -24,7 +24,7 @@ from tests.scripts.hashicorp_traces import FIRST, check, checked, claiming_repai
 from tests.support.sampling import sampled
 
 
-@pytest.mark.parametrize("flaw", sampled(FIRST, list(FIRST)[::4]), ids=str)
+@pytest.mark.parametrize("flaw", sampled(FIRST, list(FIRST)[::8]), ids=str)
 def test_a_server_that_has_a_flaw_is_no_repaired_one(flaw: Flaw) -> None:
     """The same events are a behaviour of the spec with the flaw, and none of the spec without it."""
     header, events = cluster_with(flaw, *FIRST[flaw])
