@@ -14,10 +14,18 @@ from tests.support.places import TESTS
 QUICK = "\n".join(f"def test_quick_{number}(): pass" for number in range(30))
 SLOW = "import time\ndef test_slow(): time.sleep(600)"
 
+#: A test that goes on after its end is cut off again after a fifth of a second.
+CONFTEST = """
+import tests.support.nightly_sample
+from tests.support.nightly_sample import *
+
+tests.support.nightly_sample.ALARM_PERIOD = 0.2
+"""
+
 
 def sample(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run pytest on some tests with the options of a sample."""
-    (folder / "conftest.py").write_text("from tests.support.nightly_sample import *\n", encoding="utf-8")
+    (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (folder / "test_inner.py").write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-v", "--rootdir", str(folder), *options, "test_inner.py"]
     environment = {"PYTHONPATH": str(TESTS.parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

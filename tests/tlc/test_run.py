@@ -246,6 +246,7 @@ def test_a_model_without_initial_states_never_holds() -> None:
     assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.VACUOUS)
 
 
+@pytest.mark.nightly
 def test_a_spent_budget_is_inconclusive_with_the_progress_made() -> None:
     seen: list[Progress] = []
     options = TlcOptions(is_short=True, budget=Budget(wall_seconds=8))
@@ -276,6 +277,7 @@ def test_a_killed_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
     assert "SIGKILL" in result.reason
 
 
+@pytest.mark.nightly
 def test_a_terminated_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
     spec, cfg = copied("Endless", tmp_path)
 

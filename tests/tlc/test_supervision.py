@@ -138,13 +138,13 @@ def test_where_processor_time_is_unknown_the_clock_is_several_times_as_patient()
 
 def test_a_model_that_worked_for_its_budget_is_inconclusive_and_one_that_was_stopped_is_not(tmp_path: Path) -> None:
     spec, cfg = copied("Endless", tmp_path)
-    options = TlcOptions(budget=Budget(cpu_seconds=4))
+    options = TlcOptions(budget=Budget(cpu_seconds=2))
 
     def pause() -> None:
         assert wait_until(lambda: jvms_of(spec))
         (process,) = jvms_of(spec)
         os.kill(process, signal.SIGSTOP)
-        time.sleep(5)
+        time.sleep(3)
         os.kill(process, signal.SIGCONT)
 
     pausing = threading.Thread(target=pause)
@@ -152,8 +152,8 @@ def test_a_model_that_worked_for_its_budget_is_inconclusive_and_one_that_was_sto
     result = run_tlc(spec, cfg, options)
     pausing.join()
     assert (result.verdict, result.cause) == (Verdict.INCONCLUSIVE, Cause.TIMED_OUT)
-    assert result.reason == "the budget of 4 s of processor time was spent before TLC finished"
-    assert result.wall_seconds > 5
+    assert result.reason == "the budget of 2 s of processor time was spent before TLC finished"
+    assert result.wall_seconds > 3
 
 
 def test_output_is_cut_into_lines_wherever_its_pieces_end() -> None:
