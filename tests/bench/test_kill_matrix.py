@@ -110,6 +110,7 @@ def test_the_bench_refuses_a_misspelt_flaw(tmp_path: Path) -> None:
     assert "VoteFil: not one of" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_command_that_takes_more_processor_time_than_it_was_given_is_ended_and_its_tlc_is_counted() -> None:
     """Python alone takes less than 2 s before TLC starts; the model takes TLC 10 s."""
     matrix = bench()

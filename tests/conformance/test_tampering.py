@@ -42,7 +42,7 @@ SIMULATED, RECORDED = 80, 110
 #: The same for a cluster of hashicorp/raft with all features and flaws; by then one leads, and a snapshot is taken.
 HASHICORP_EVENTS = 60
 #: The traces; that of hashicorp/raft at night.
-EACH = ["simulated", "recorded", pytest.param("raft", marks=pytest.mark.nightly)]
+EACH = ["simulated", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("recorded", "raft"))]
 
 
 @functools.cache

@@ -123,6 +123,7 @@ def test_a_trace_without_steps_is_inconclusive() -> None:
     assert with_both([seen]).verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.nightly
 def test_tlc_is_given_strings_of_any_characters() -> None:
     text = json.dumps([msgspec.to_builtins(event) for event in ordered()[:30]])
     renamed = re.sub(r'"v(\d+)"', r'"\\u00e9\\u2028 \\"\\\\ \\n\\u0001\1"', text)
@@ -160,6 +161,7 @@ def test_a_message_listed_less_or_more_often_than_it_was_sent_is_found(copies: i
     assert (deviation.kind, deviation.line) == ("sent", index + 2)
 
 
+@pytest.mark.nightly
 def test_an_argument_is_bound_where_another_would_give_the_same_observation() -> None:
     """Only the argument identifies the peer, and a later event needs the right one."""
     events = [msgspec.structs.replace(event, shows={}, sent=None) for event in ordered()]

@@ -142,10 +142,11 @@ class BothStoresOfManyFiles(BothRepairedStores):
         super().truncate(offset, Entry(Term(1), entry.value))
 
 
+@pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("machine", [BothStores, BothRepairedStores, BothStoresOfManyFiles])
-def test_with_entries_of_equal_size_both_stores_show_the_same(machine: type[BothStores]) -> None:
+def test_with_entries_of_equal_size_both_stores_show_the_same(machine: type[BothStores], examples: int) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=150, stateful_step_count=25, deadline=None, database=None)
+        machine, settings=settings(max_examples=examples, stateful_step_count=25, deadline=None, database=None)
     )
 
 
@@ -231,10 +232,11 @@ class AnyPositionsInManyFiles(AnyPositions):
             super().die_and_recover()
 
 
+@pytest.mark.parametrize("examples", [50, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("machine", [AnyPositions, AnyPositionsInManyFiles])
-def test_wherever_entries_are_placed_the_log_is_what_the_files_have(machine: type[AnyPositions]) -> None:
+def test_wherever_entries_are_placed_the_log_is_what_the_files_have(machine: type[AnyPositions], examples: int) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=200, stateful_step_count=20, deadline=None, database=None)
+        machine, settings=settings(max_examples=examples, stateful_step_count=20, deadline=None, database=None)
     )
 
 
