@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 import lockstep.models.tlc_search
 from lockstep.tlc import TlcOptions
@@ -45,6 +47,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, so that at the end of a run no process is left alone with one of them."""
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: min(ranks.get(part, len(ranks)) for part in item.nodeid.split("/")[:2]))
+
+
+#: The files and folders whose tests use Spark.
+OF_SPARK = ("tests/pipeline/", "tests/jobs/test_spark", "tests/jobs/test_fleet.py", "tests/jobs/test_verify.py")
+
+
+class FilesWithSparkTogether(LoadFileScheduling):
+    """Give a file to one process, and all that use Spark to the same: a first session takes far longer than others."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "Spark" if nodeid.startswith(OF_SPARK) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Return the distribution of files to processes; of other distributions, that of pytest-xdist."""
+    return FilesWithSparkTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:
