@@ -49,29 +49,33 @@ class ReadySany:
         """The number of modules that the JVM that stays has parsed."""
         self._owner, self._lock = os.getpid(), threading.Lock()
         self._jvm: _Jvm | None = None
-        self._lacks_tools = False
+        self._tools: tuple[str, str] | None = None
+        with suppress(ToolMissing):
+            self._tools = str(find_java().path), str(find_tla2tools())
 
     def __call__(self, command: list[str], source: Path, folder: Path, timeout: float) -> sany._SanyRun:
-        # In a process that was forked from this one the connection to the JVM is not its own.
-        done = self._ran(command, folder) if os.getpid() == self._owner and not self._lacks_tools else None
+        done = self._ran(command, folder) if self._runs(command) else None
         return SANY_OF_ITS_OWN(command, source, folder, timeout) if done is None else done
 
-    def _ran(self, command: list[str], folder: Path) -> sany._SanyRun | None:
-        """Export in the JVM that stays; None where that is not what the command asks for, or the JVM is gone."""
-        with self._lock:
+    def _runs(self, command: Sequence[str]) -> bool:
+        """Return whether a command line is that of SANY's exporter, with the Java and the jar that stay.
+
+        In a process that was forked from this one the connection to the JVM is not its own.
+        """
+        if os.getpid() != self._owner or _EXPORTER not in command:
+            return False
+        return self._tools == (command[0], command[command.index("-cp") + 1])
+
+    def _ran(self, command: Sequence[str], folder: Path) -> sany._SanyRun | None:
+        """Export in the JVM that stays; None if that is gone."""
+        assert self._tools is not None
+        with self._lock, suppress(Py4JNetworkError):
             if self._jvm is None:
-                try:
-                    self._jvm = _Jvm(str(find_java().path), str(find_tla2tools()))
-                except ToolMissing:
-                    self._lacks_tools = True
-                    return None
-            if not self._jvm.runs(command):
-                return None
-            with suppress(Py4JNetworkError):
-                done = self._jvm.exported(command, folder)
-                self.parsed += 1
-                return done
-            return None
+                self._jvm = _Jvm(*self._tools)
+            done = self._jvm.exported(command, folder)
+            self.parsed += 1
+            return done
+        return None
 
     def end(self) -> None:
         """End the JVM."""
@@ -83,7 +87,6 @@ class _Jvm:
     """A JVM with SANY that does what it is asked by py4j, which comes with Spark."""
 
     def __init__(self, java: str, tools: str) -> None:
-        self._java, self._tools = java, tools
         # SANY looks for modules in the working folder, too: nothing is there.
         self._empty = tempfile.TemporaryDirectory(prefix="ready-sany-")
         words = [java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8"]
@@ -99,10 +102,10 @@ class _Jvm:
         assert self._process.stdout is not None
         port = int(self._process.stdout.readline())
         self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-
-    def runs(self, command: Sequence[str]) -> bool:
-        """Return whether a command line is that of SANY's exporter, with this Java and this jar."""
-        return command[0] == self._java and _EXPORTER in command and command[command.index("-cp") + 1] == self._tools
+        self._count_nodes_from_zero = self._resetting()
+        self._zero: Any = self._gateway.jvm.java.util.ArrayList()
+        self._zero.add(0)
+        self._begin()
 
     def exported(self, command: Sequence[str], folder: Path) -> sany._SanyRun:
         """Export a module; an exception of SANY is the end of what it prints, as in a process of its own."""
@@ -117,6 +120,7 @@ class _Jvm:
         out = jvm.java.io.PrintStream(str(xml), "UTF-8")
         jvm.java.lang.System.setOut(out)
         jvm.java.lang.System.setErr(jvm.java.io.PrintStream(errors))
+        self._count_nodes_from_zero.invokeWithArguments(self._zero)
         status, thrown = 0, ""
         try:
             jvm.tla2sany.xml.XMLExporter.main(arguments)
@@ -125,6 +129,29 @@ class _Jvm:
         finally:
             out.close()
         return sany._SanyRun(status, xml.read_bytes(), f"{errors.toString()}{thrown}")
+
+    def _begin(self) -> None:
+        """Parse a module: what SANY makes once in a JVM has numbers of its own, which later modules lack alike."""
+        folder = Path(self._empty.name, "first")
+        folder.mkdir()
+        module = folder / "First.tla"
+        module.write_text("---- MODULE First ----\nEXTENDS Integers\n====\n")
+        self.exported((f"{_LIBRARY}{folder}", _EXPORTER, "-o", "-I", str(folder), str(module)), folder)
+
+    def _resetting(self) -> Any:
+        """Return a handle that sets the counter of SANY's nodes, which begins at 0 in a JVM of its own.
+
+        It is composed in Java: py4j would make a Python number of the counter.
+        """
+        jvm: Any = self._gateway.jvm
+        java = jvm.java.lang
+        field = java.Class.forName("tla2sany.semantic.SemanticNode").getDeclaredField("uid")
+        field.setAccessible(True)
+        number, handles = java.Integer.TYPE, java.invoke.MethodHandles
+        setter = handles.publicLookup().findVirtual(
+            field.getType(), "set", java.invoke.MethodType.methodType(java.Void.TYPE, number)
+        )
+        return handles.collectArguments(setter, 0, handles.publicLookup().unreflectGetter(field))
 
     def end(self) -> None:
         """End the JVM."""
