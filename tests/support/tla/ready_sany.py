@@ -42,7 +42,7 @@ def ready_sany() -> Iterator[None]:
 
 
 class ReadySany:
-    """What runs SANY's command lines: a JVM that stays where it can, a process for each otherwise."""
+    """Runs SANY's command lines in a JVM that stays, or each in a process of its own where that cannot run it."""
 
     def __init__(self) -> None:
         self.parsed = 0
