@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.tla.values.comparable_records import all_comparable, grouped, pairs_comparable
+from lockstep.tla.values.comparable_records import ComparableRecords, all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.equality import build_set, comparable, sets_comparable
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value
 from lockstep.tla.values.set_operators import cap, cup, minus, subseteq
@@ -61,3 +61,20 @@ def test_groups_that_are_called_comparable_can_be_compared(some: list[Value], ot
         assert all(comparable(*pair) for pair in itertools.combinations(some, 2))
     if groups is not None and more is not None and pairs_comparable(groups, more):
         assert all(comparable(*pair) for pair in itertools.product(some, others))
+
+
+@given(st.lists(VALUES, max_size=4), VALUES)
+def test_a_value_that_shapes_show_to_be_comparable_can_be_compared_with_each_record(
+    some: list[Value], value: Value
+) -> None:
+    records = ComparableRecords(some)
+    if records.can_compare(value):
+        assert all(comparable(each, value) for each in some)
+
+
+def test_an_entry_of_another_shape_can_be_compared_if_its_index_differs() -> None:
+    records = ComparableRecords([COMMAND, NOOP])
+    assert records.can_compare(entry("Command", frozenset((ModelValue("n1"),)), 3))
+    assert not records.can_compare(entry("Command", frozenset((ModelValue("n1"),))))
+    records.enter([entry("Command", "z", 3)])
+    assert not records.can_compare(entry("Command", frozenset((ModelValue("n1"),)), 3))

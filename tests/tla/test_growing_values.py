@@ -25,8 +25,9 @@ from lockstep.tla.values.equality import eq
 from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.function_operators import apply, except_, merge
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
+from lockstep.tla.values.integer_intervals import domain_of
 from lockstep.tla.values.itf_values import to_itf
-from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, domain_of, format_value
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, format_value
 from lockstep.tla.values.lazy_sets import member
 from lockstep.tla.values.remembered_values import added_to, made_of
 from lockstep.tla.values.sequence_operators import (

@@ -76,7 +76,7 @@ OPERANDS: list[Made] = [
     lambda m, h: m["_RcdSet"]({"a": h[0], "b": h[1]}),
     lambda m, h: m["_PowerSet"](h[0]),
     lambda m, h: m["_PowerSet"](m["_RcdSet"]({"a": h[0]})),
-    lambda m, h: m["_SeqSet"](m["_RcdSet"]({"a": h[0]})),
+    lambda m, h: m["_sequences_over"](m["_RcdSet"]({"a": h[0]})),
     lambda m, h: m["_FcnSet"](h[0], h[1]),
     lambda m, h: m["_FcnSet"](frozenset({1}), m["_RcdSet"]({"a": h[0]})),
     lambda m, h: m["_Product"](m["_RcdSet"]({"a": h[0]}), h[1]),
@@ -98,7 +98,7 @@ WHOLE: list[Made] = [
     lambda m, _: m["_RcdSet"]({"a": frozenset({1})}),
     lambda m, _: m["_RcdSet"]({"a": frozenset()}),
     lambda m, _: m["_FcnSet"](frozenset({P, Q}), frozenset({1, 2})),
-    lambda m, _: m["_SeqSet"](frozenset({1})),
+    lambda m, _: m["_sequences_over"](frozenset({1})),
 ]
 
 

@@ -22,7 +22,7 @@ import msgspec
 from lockstep.base.spelling import did_you_mean
 from lockstep.conformance.json_values import WORDS, Meanings, Words, integer_of, is_tagged, to_value
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.growing_values import GrowingSeq
+from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn, format_value
 from lockstep.tla.values.remembered_values import added_to
 
@@ -156,7 +156,7 @@ def _at(function: Value, key: str, words: Words) -> Value:
             return found
         is_boolean = number in (0, 1) and any(type(each) is bool for each in function.d)  # to Python FALSE and TRUE
         return _ABSENT if is_boolean else function.d.get(number, _ABSENT)
-    if isinstance(function, tuple) and number is not None and 1 <= number <= len(function):
+    if isinstance(function, _SEQUENCES) and number is not None and 1 <= number <= len(function):
         return function[number - 1]
     return _ABSENT
 
@@ -165,7 +165,7 @@ def _is_by_key(part: Mapping[str, Any], value: Value) -> bool:
     """Return whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
     if is_tagged(part):
         return False
-    is_sequence = isinstance(value, tuple) and bool(part) and all(integer_of(key) is not None for key in part)
+    is_sequence = isinstance(value, _SEQUENCES) and bool(part) and all(integer_of(key) is not None for key in part)
     return is_sequence or isinstance(value, Fcn)
 
 
@@ -204,7 +204,7 @@ def is_true_inside(part: PartialElement | ElementCount, value: Value, words: Wor
 
 def _elements(value: Value) -> Iterable[Value] | None:
     """Return the elements of a set or sequence, or the arguments of a function, which are the elements of a bag."""
-    if isinstance(value, frozenset | tuple):
+    if isinstance(value, frozenset | GrowingSet | tuple | GrowingSeq):
         return value
     return value.d.keys() if isinstance(value, Fcn) else None
 

@@ -7,18 +7,27 @@ from collections.abc import Sequence
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.context_facts import limits_of
 from lockstep.tla.compile.expression_context import Context
+from lockstep.tla.compile.expression_forms import are_alike, is_use_of
 from lockstep.tla.compile.expression_writer import ExpressionWriter, Write
+from lockstep.tla.compile.keyed_bounds import Key, key_of
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Expr, Location
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Expr, Location, Number
 
 
 def loops(
-    writer: ExpressionWriter, bounds: Sequence[Bound], scope: Context, block: Block, *, in_order: bool = False
+    writer: ExpressionWriter,
+    bounds: Sequence[Bound],
+    scope: Context,
+    block: Block,
+    *,
+    in_order: bool = False,
+    key: Key | None = None,
 ) -> tuple[Context, str, list[str]]:
     """Compile bounds as the ``for`` clauses of a comprehension; return the variables too.
 
-    All domains are computed before; then, as in TLC, the first variable changes fastest.
+    All domains are computed before; then, as in TLC, the first variable changes fastest. With a key, no more than the
+    elements that have it need be listed.
     """
     clauses, inner = [], scope
     names: list[str] = []
@@ -26,7 +35,7 @@ def loops(
     for bound in bounds:
         if bound.domain is None:
             raise CompileError("a quantifier without a bound is not supported", location_of(bounds))
-        domain = iterable(writer, bound.domain, scope, block, in_order=in_order)
+        domain = iterable(writer, bound.domain, scope, block, in_order=in_order, key=key)
         if not single:
             domain = hoisted(writer, domain, scope, block)
         inner, fresh = writer.bind_values(bound.params, inner)
@@ -45,13 +54,23 @@ def hoisted(writer: ExpressionWriter, code: str, scope: Context, block: Block) -
     return name
 
 
-def iterable(writer: ExpressionWriter, domain: Expr, scope: Context, block: Block, *, in_order: bool = False) -> str:
-    """Compile a domain for iteration, in its deterministic order or in any."""
+def iterable(
+    writer: ExpressionWriter,
+    domain: Expr,
+    scope: Context,
+    block: Block,
+    *,
+    in_order: bool = False,
+    key: Key | None = None,
+) -> str:
+    """Compile a domain, or its elements with a key, for iteration, in its deterministic order or in any."""
     limits = limits_of(writer.program, domain)
     if limits is not None:
         low, high = (writer.expr(limit, scope, block) for limit in limits)
         return f"_span({low}, {high})"
     code = writer.expr(domain, scope, block)
+    if key is not None and writer.program.is_pure:
+        return f"_having({code}, {key.field!r}, {writer.delayed(key.value, scope, block)})"
     if in_order or writer.program.has_registers:
         return f"_elements({code})"
     if isinstance(domain, Builtin) and domain.name == "$SetEnumerate" and len(domain.args) < 2:
@@ -75,14 +94,37 @@ def body_call(
 
 def quantifier(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
     """Compile ``\\A`` and ``\\E`` over bounds."""
-    inner, clauses, names = loops(writer, expr.bounds, scope, block, in_order=True)
+    key = key_of(writer.program, expr)
+    inner, clauses, names = loops(writer, expr.bounds, scope, block, in_order=True, key=key)
     body = body_call(writer, expr.body, inner, names, block, test=True)
     return f"{'any' if expr.name == '$BoundedExists' else 'all'}({body} {clauses})"
 
 
 def set_map(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
     """Compile ``{e : x \\in S}``."""
+    sequence = None if writer.program.may_be_lazy(expr.body) else sequence_of_elements(writer.program, expr)
+    if sequence is not None:
+        return f"_elements_of({writer.expr(sequence, scope, block)})"
     return f"_make_set([{_each(writer, expr, scope, block)}]{', True' * writer.program.may_be_lazy(expr.body)})"
+
+
+def sequence_of_elements(program: Program, expr: Bind) -> Expr | None:
+    """Return s of ``{s[i] : i \\in 1..Len(s)}``, None for any other set."""
+    bound, applied = expr.bounds[0], expr.body
+    limits = limits_of(program, bound.domain) if len(expr.bounds) == 1 and bound.domain is not None else None
+    if limits is None or not _is_of_one_name(bound) or not isinstance(limits[0], Number) or limits[0].value != 1:
+        return None
+    length = limits[1]
+    if not isinstance(length, Call) or program.standard_use(length.op) != ("Sequences", "Len"):
+        return None
+    if (
+        not isinstance(applied, Builtin)
+        or applied.name != "$FcnApply"
+        or not is_use_of(applied.args[1], bound.params[0])
+    ):
+        return None
+    sequence = applied.args[0]
+    return sequence if are_alike(sequence, length.args[0]) else None
 
 
 def _each(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
@@ -108,7 +150,7 @@ def set_filter(writer: ExpressionWriter, expr: Bind, scope: Context, block: Bloc
     if not writer.program.is_listed(bound.domain):
         domain = writer.expr(bound.domain, scope, block)
         return f"_set_filter({domain}, {function_of_bound(writer, bound, expr.body, scope, block, test=True)})"
-    inner, clauses, names = loops(writer, expr.bounds, scope, block)
+    inner, clauses, names = loops(writer, expr.bounds, scope, block, key=key_of(writer.program, expr))
     body = body_call(writer, expr.body, inner, names, block, test=True)
     element = f"({', '.join(names)}{',' * (len(names) == 1)})" if bound.is_tuple else names[0]
     return f"frozenset([{element} {clauses} if {body}])"

@@ -29,7 +29,9 @@ from lockstep.tla.values import (
     file_operators,
     frozen_values,
     function_operators,
+    integer_intervals,
     json_operators,
+    keyed_elements,
     kinds,
     lazy_sets,
     logic_operators,
@@ -129,12 +131,21 @@ def _conjuncts(module: GeneratedModule) -> list[list[Any]]:
 
 _OPERATORS = (
     *(constructed_sets, logic_operators, next_state, quantifier_bounds, number_operators, set_operators),
-    *(function_operators, sequence_operators, bag_operators, tlc_operators, json_operators, file_operators),
+    *(
+        function_operators,
+        sequence_operators,
+        bag_operators,
+        keyed_elements,
+        tlc_operators,
+        json_operators,
+        file_operators,
+    ),
 )
 #: The modules of what generated code calls, each with the names that it imports. Each function there raises TlaError
 #: (or its subclass for wrong kinds) where TLC reports an error.
 _CALLED: dict[ModuleType, Iterable[str]] = {
-    kinds: ("Fcn", "ModelValue", "as_fcn", "domain_of"),
+    kinds: ("Fcn", "ModelValue", "as_fcn"),
+    integer_intervals: ("domain_of",),
     equality: ("build_set", "eq"),
     frozen_values: ("frozen",),
     lazy_sets: ("member",),

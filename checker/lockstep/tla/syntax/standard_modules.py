@@ -75,7 +75,7 @@ STANDARD: dict[tuple[str, str], tuple[str, str, str]] = {
     ("Naturals", "\\div"): ("_div", "vv", ""),
     ("Naturals", ".."): ("_interval", "vv", ""),
     ("Integers", "-."): ("_neg", "v", ""),
-    ("Sequences", "Seq"): ("_SeqSet", "v", ""),
+    ("Sequences", "Seq"): ("_sequences_over", "v", ""),
     ("Sequences", "Len"): ("_length", "v", ""),
     ("Sequences", "\\o"): ("_concatenate", "vv", ""),
     ("Sequences", "Append"): ("_append", "vv", ""),

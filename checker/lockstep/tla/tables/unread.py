@@ -19,7 +19,8 @@ from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation
 from lockstep.tla.values.constructed_sets import FcnSet, RcdSet
 from lockstep.tla.values.equality import eq, ordered
 from lockstep.tla.values.function_operators import apply
-from lockstep.tla.values.kinds import Fcn, ModelValue, Value, domain_of
+from lockstep.tla.values.integer_intervals import domain_of
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 from lockstep.tla.values.lazy_sets import member
 
 

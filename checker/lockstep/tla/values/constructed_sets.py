@@ -9,12 +9,13 @@ from operator import is_
 from typing import Any, cast
 
 from lockstep.tla.values.equality import compare, eq, ordered
-from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, forced, wrong
+from lockstep.tla.values.integer_intervals import domain_of
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, forced, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet, in_order, is_finite, is_listable, is_set, member
-from lockstep.tla.values.remembered_values import MIN_REMEMBERED, made_of
+from lockstep.tla.values.remembered_values import MIN_REMEMBERED, Latest, made_of
 
-__all__ = ["INT", "NAT", "STRING", "CartesianProduct", "FcnSet", "PowerSet", "RcdSet", "SeqSet"]
+__all__ = ["INT", "NAT", "STRING", "CartesianProduct", "FcnSet", "PowerSet", "RcdSet", "sequences_over"]
 
 #: The number of long elements of a set of sequences that are remembered: the next is often one of them with one more.
 _MAX_LONG = 16
@@ -133,6 +134,19 @@ class SeqSet(_Infinite):
     def compared(self, other: SeqSet) -> bool | None:
         """Decide whether another such set is equal."""
         return compare(self.base, other.base)
+
+
+#: The sets of the sequences over the latest sets: each remembers what it has found to be an element.
+_sequences = Latest(32)
+
+
+def sequences_over(base: Value) -> SeqSet:
+    """Return ``Seq(base)``, the same object for the same set."""
+    if (known := _sequences.get(id(base))) is not None:
+        return cast("SeqSet", known[1])
+    found = SeqSet(base)
+    _sequences.remember(base, found)
+    return found
 
 
 class PowerSet(LazySet):

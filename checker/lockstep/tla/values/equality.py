@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter, is_
 from typing import Any
 
-from lockstep.tla.values.comparable_records import Groups, all_comparable, grouped, pairs_comparable
+from lockstep.tla.values.comparable_records import ComparableRecords, Groups, all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.kinds import (
     _RANK,
     Fcn,
@@ -24,7 +24,7 @@ from lockstep.tla.values.kinds import (
     shape_of,
     sort_key,
 )
-from lockstep.tla.values.remembered_values import Latest, by_id, made_of
+from lockstep.tla.values.remembered_values import MIN_REMEMBERED, Latest, by_id, made_of
 
 
 def eq(left: Value, right: Value) -> bool:
@@ -270,10 +270,35 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
         if not same_kind(known[0], value):
             raise incomparable(known[0], value)
         return known
+    if _is_comparable(container, value):
+        return None
     for element in container:
         if not same_shape(element, value) and _compare(element, value) is None:
             raise incomparable(element, value)
     return None
+
+
+#: The records of the latest long sets; a set and those made of it share theirs.
+_records = Latest(64)
+
+
+def _is_comparable(container: Any, value: Value) -> bool:
+    """Return whether it is known that a value can be compared with each element of a long set of records."""
+    if type(container) is not frozenset or len(container) < MIN_REMEMBERED:
+        return False
+    known = _records.get(id(container))
+    if known is not None:
+        found: ComparableRecords = known[1]
+    else:
+        grown = made_of(container)
+        before = None if grown is None else _records.get(id(grown[0]))
+        if grown is None or before is None:
+            found = ComparableRecords(container)
+        else:
+            found = before[1]
+            found.enter(element for element in grown[1] if element not in grown[0])
+        _records.remember(container, found)
+    return found.can_compare(value)
 
 
 #: The shape that all elements of a set have; False if there is none.
@@ -331,11 +356,12 @@ def sets_comparable(left: frozenset[Value], right: frozenset[Value]) -> bool:
     shape = shape_of_elements(left)
     if shape and (shape == (other := shape_of_elements(right)) or common_shape({shape, other})):
         return True
-    mine, theirs = _groups_of(left), _groups_of(right)
+    mine, theirs = groups_of(left), groups_of(right)
     return mine is not None and theirs is not None and pairs_comparable(mine, theirs)
 
 
-def _groups_of(container: frozenset[Value]) -> Groups | None:
+def groups_of(container: frozenset[Value]) -> Groups | None:
+    """Group the elements of a set by their shapes; None where the shape of one does not decide."""
     found = _groups.get(id(container))
     if found is None:
         groups = grouped(container)
@@ -343,12 +369,6 @@ def _groups_of(container: frozenset[Value]) -> Groups | None:
         return groups
     known: Groups | None = found[1]
     return known
-
-
-def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
-    """Return an element of a set of functions that all have one shape; of another set a list that is empty."""
-    element = next(iter(container))
-    return [element] if type(element) is Fcn and element.shape() is shape_of_elements(container) is not False else []
 
 
 def _one_kind(elements: Iterable[Value]) -> bool:

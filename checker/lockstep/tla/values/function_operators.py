@@ -11,10 +11,12 @@ from typing import Any
 from lockstep.tla.values.constructed_sets import CartesianProduct
 from lockstep.tla.values.equality import lookup
 from lockstep.tla.values.growing_values import GrowingSeq
-from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, domain_of, format_value, outside, wrong
+from lockstep.tla.values.integer_intervals import Interval, domain_of
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, format_value, outside, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn, not_in_domain
 from lockstep.tla.values.lazy_set_algebra import Unsorted, is_eager
 from lockstep.tla.values.lazy_sets import in_order, member
+from lockstep.tla.values.sequence_operators import concatenate
 from lockstep.tla.values.set_operators import cup
 
 __all__ = [
@@ -87,6 +89,8 @@ def function(domain: Value, body: Callable[[Value], Value]) -> Value:
 
     An operand that is no set is an error when the function is applied.
     """
+    if type(domain) is Interval:
+        domain = domain.span()
     if type(domain) is range:
         if domain and domain.start == 1:
             return tuple([body(i) for i in domain])
@@ -203,8 +207,21 @@ def table_of(function: Value, operator: str = "@@") -> dict[Value, Value]:
     raise wrong(operator, "a function", function)
 
 
+def _continuation(left: Value, right: Value) -> tuple[Value, ...] | None:
+    """Return what ``left @@ right`` has behind a sequence on the right; None where the left is more."""
+    if type(left) is not Fcn or (type(right) is not tuple and type(right) is not GrowingSeq) or not right:
+        return None
+    first, table = len(right) + 1, left.d
+    behind = range(first, first + len(table))
+    if not all(type(key) is int and key in behind for key in table):
+        return None
+    return tuple(map(table.__getitem__, behind))
+
+
 def merge(left: Value, right: Value) -> Value:
-    """Compute ``left @@ right``."""
+    """Compute ``left @@ right``; a sequence that goes on is continued."""
+    if (more := _continuation(left, right)) is not None:
+        return concatenate(right, more)
     a, b = table_of(left), table_of(right)
     if a and b:
         cup(frozenset(a), frozenset(b))

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from lockstep.tla.values.equality import compare, lookup, ordered, sample_of_uniform
+from lockstep.tla.values.comparable_records import ComparableRecords, Groups, all_comparable
+from lockstep.tla.values.equality import compare, groups_of, lookup, ordered
+from lockstep.tla.values.field_indexes import FieldIndex
 from lockstep.tla.values.frozen_values import frozen
-from lockstep.tla.values.kinds import TlaError, Value, outside, same_shape, sort_key
+from lockstep.tla.values.integer_intervals import interval_of
+from lockstep.tla.values.kinds import Fcn, TlaError, Value, outside, sort_key
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 
@@ -27,6 +30,11 @@ class _Elements:
 
     numbers: dict[Value, int]
     sorted: list[Value] = field(default_factory=list)
+    indexes: dict[str, FieldIndex] = field(default_factory=dict)
+    records: ComparableRecords = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.records = ComparableRecords(self.numbers)
 
     def first(self, count: int) -> Iterable[Value]:
         """List the elements with numbers below a count, in the deterministic order of sets.
@@ -48,8 +56,16 @@ class _Elements:
         self.sorted = longer
         return longer
 
+    def having(self, name: str, value: Value) -> list[Value] | None:
+        """List the elements with a value in a field; None where only comparing each of them with it decides."""
+        index = self.indexes.get(name)
+        if index is None:
+            index = self.indexes[name] = FieldIndex(name)
+        index.enter(itertools.islice(reversed(self.numbers), len(self.numbers) - index.count))
+        return index.having(value)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the elements without their order."""
+        """Pickle the elements without what is known of them."""
         return (_Elements, (self.numbers,))
 
 
@@ -58,40 +74,46 @@ _COMPARISONS = 20
 
 
 class GrowingSet(LazySet):
-    """A long set of records of one shape, to which more are added now and then: the sets before it share its elements.
+    """A long set of records, to which more are added now and then: the sets before it share its elements.
 
     A set has the elements whose numbers are below its own count.
     """
 
-    __slots__ = ("_count", "_sample", "_shared")
+    __slots__ = ("_count", "_shared")
 
-    def __init__(self, shared: _Elements, count: int, sample: Value) -> None:
+    def __init__(self, shared: _Elements, count: int) -> None:
         """Share some elements, to which only `plus` adds, and have the first of them."""
         super().__init__()
-        self._shared, self._count, self._sample = shared, count, sample
+        self._shared, self._count = shared, count
 
     @classmethod
-    def from_elements(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
-        """Make one of elements that all have the shape of the sample."""
-        return cls(_Elements({element: number for number, element in enumerate(elements)}), len(elements), sample)
+    def from_elements(cls, elements: frozenset[Value]) -> GrowingSet:
+        """Make one of records that shapes show to be comparable."""
+        return cls(_Elements({element: number for number, element in enumerate(elements)}), len(elements))
 
     def plus(self, more: frozenset[Value]) -> GrowingSet | None:
-        """Return the union with a few more elements; None where they are not of the same shape."""
-        if not all(same_shape(self._sample, element) for element in more):
-            return None
-        new = [element for element in more if not self.has(element)]
+        """Return the union with a few more elements; None where shapes do not show that they can be compared."""
+        records = self._shared.records
+        new = []
+        for element in more:
+            if not records.can_compare(element):
+                return None
+            if not self.has(element):
+                new.append(element)
+                records.enter((element,))
         if not new:
             return self
         numbers = self._shared.numbers
-        if len(numbers) != self._count:  # another set was made of this one before
-            return GrowingSet.from_elements(frozenset([*self.items(), *new]), self._sample)
-        for number, element in enumerate(new, self._count):
-            numbers[element] = number
-        return GrowingSet(self._shared, self._count + len(new), self._sample)
+        count = self._count + len(new)
+        if len(numbers) == self._count:
+            numbers.update(zip(new, itertools.count(self._count)))
+        elif not all(numbers.get(element, count) < count for element in new):  # another set was made of this one before
+            return GrowingSet.from_elements(frozenset([*self.items(), *new]))
+        return GrowingSet(self._shared, count)
 
     def has(self, value: Value) -> bool:
         """Return whether ``value`` is an element."""
-        if same_shape(self._sample, value):
+        if self._shared.records.can_compare(value):
             return self._shared.numbers.get(value, self._count) < self._count
         return lookup(self.force(), value) is not None
 
@@ -105,6 +127,11 @@ class GrowingSet(LazySet):
         if self._shared is not older._shared or older._count > self._count:
             return None
         return itertools.islice(reversed(numbers), len(numbers) - self._count, len(numbers) - older._count)
+
+    def having(self, name: str, value: Value) -> list[Value] | None:
+        """List the elements with a value in a field; None where only comparing each of them with it decides."""
+        numbers, found = self._shared.numbers, self._shared.having(name, value)
+        return None if found is None else [element for element in found if numbers[element] < self._count]
 
     def compared(self, other: GrowingSet) -> bool | None:
         """Decide whether another such set is equal."""
@@ -140,7 +167,7 @@ class GrowingSeq(LazyFcn):
     @property
     def domain(self) -> Value:
         """The indexes."""
-        return frozenset(range(1, self._count + 1))
+        return interval_of(1, self._count)
 
     @property
     def finite(self) -> bool:
@@ -176,6 +203,10 @@ class GrowingSeq(LazyFcn):
         """Return itself, which is a sequence."""
         return self
 
+    def shares(self, other: GrowingSeq) -> bool:
+        """Return whether one of two such sequences is known to be the beginning of the other."""
+        return self._elements is other._elements
+
     def compared(self, other: GrowingSeq) -> bool | None:
         """Decide whether another such sequence is equal."""
         if self._elements is other._elements or self._count != other._count:
@@ -204,9 +235,14 @@ class GrowingSeq(LazyFcn):
 
 def unite(left: frozenset[Value], right: frozenset[Value]) -> Value:
     """Return the union of two sets that can be compared."""
-    if len(left) >= MIN_SHARED and (sample := sample_of_uniform(left)):
-        return GrowingSet.from_elements(left, sample[0]).plus(right) or left | right
+    if len(left) >= MIN_SHARED and (groups := groups_of(left)) is not None and _are_records(groups):
+        return GrowingSet.from_elements(left).plus(right) or left | right
     return left | right
+
+
+def _are_records(groups: Groups) -> bool:
+    """Return whether shapes show that some values are functions which can all be compared."""
+    return all(type(next(iter(elements))) is Fcn for elements in groups.values()) and all_comparable(groups)
 
 
 #: A sequence that has a length, indexes and slices.

@@ -221,17 +221,6 @@ def as_fcn(table: dict[Value, Value]) -> Value:
     return tuple([table[i] for i in range(1, size + 1)])
 
 
-def domain_of(function: Value) -> frozenset[Value]:
-    """Return ``DOMAIN function``; raises TlaTypeError if ``function`` is not a function."""
-    if type(function) is tuple:
-        return frozenset(range(1, len(function) + 1))
-    if type(function) is Fcn:
-        return frozenset(function.d)
-    if hasattr(function, "domain"):
-        return function.domain  # type: ignore[no-any-return]  # a LazyFcn
-    raise wrong("DOMAIN of", "a function", function)
-
-
 def kind_of(value: Value) -> str:
     """Name the kind of a value: two values of different kinds cannot be compared (model values aside)."""
     kind = type(value)

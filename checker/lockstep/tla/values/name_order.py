@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from lockstep.tla.values.constructed_sets import PowerSet
 from lockstep.tla.values.equality import ordered
+from lockstep.tla.values.integer_intervals import Interval
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, forced, format_value, sort_key
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.quantifier_bounds import listed
@@ -112,6 +113,8 @@ class NameOrder:
             return cast(int, extreme((container[0], container[-1])))
         if type(container) is frozenset and container and set(map(type, container)) == {int}:
             return cast(int, extreme(container))
+        if type(container) is Interval:
+            return cast(int, extreme((container.low, container.high)))
         return self.choose(container, holds, place)
 
     def _candidates(self, container: Value) -> tuple[Iterable[Value], bool]:

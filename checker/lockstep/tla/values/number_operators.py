@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockstep.tla.values.integer_intervals import Listed, interval_of
 from lockstep.tla.values.kinds import TlaError, TlaTypeError, Value, wrong
 from lockstep.tla.values.lazy_sets import member
 
@@ -132,9 +133,11 @@ def span(a: Value, b: Value) -> range:
     raise integers("..", a, b)
 
 
-def interval(a: Value, b: Value) -> frozenset[int]:
+def interval(a: Value, b: Value) -> Listed:
     """Return ``a..b``."""
-    return frozenset(span(a, b))
+    if type(a) is int and type(b) is int:
+        return interval_of(a, b)
+    raise integers("..", a, b)
 
 
 def within(value: Value, a: Value, b: Value) -> bool:

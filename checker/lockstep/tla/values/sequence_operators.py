@@ -9,11 +9,13 @@ from lockstep.tla.values.kinds import TlaError, Value, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.logic_operators import boolean
 from lockstep.tla.values.number_operators import integers
-from lockstep.tla.values.remembered_values import made_of, remember_growth
+from lockstep.tla.values.remembered_values import MIN_REMEMBERED, Latest, made_of, remember_growth
+from lockstep.tla.values.set_operators import cup, make_set
 
 __all__ = [
     "append",
     "concatenate",
+    "elements_of",
     "head",
     "length",
     "select_seq",
@@ -53,6 +55,27 @@ def concatenate(left: Value, right: Value) -> Value:
         raise wrong("\\o", "two strings", right)
     base, more = _sequence("\\o", left), _sequence("\\o", tuple(right) if type(right) is str else right)
     return remember_growth(join(base, more), base, more) if more else base
+
+
+#: The sets of the elements of the latest long sequences.
+_elements = Latest(32)
+
+
+def elements_of(sequence: Value) -> Value:
+    """Compute ``{sequence[i] : i \\in 1..Len(sequence)}``; that of a longer sequence is made of the shorter."""
+    if type(sequence) is str:
+        raise wrong("an application", "a function", sequence)
+    items = _sequence("Len", sequence)
+    if len(items) < MIN_REMEMBERED:
+        return make_set(list(items))
+    known = _elements.get(id(items))
+    if known is not None:
+        return known[1]
+    base, added = made_of(items) or ((), items)
+    before = _elements.get(id(base))
+    found = make_set(list(items)) if before is None else cup(before[1], make_set(list(added)))
+    _elements.remember(items, found)
+    return found
 
 
 def head(sequence: Value) -> Value:

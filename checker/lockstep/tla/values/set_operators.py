@@ -9,6 +9,7 @@ from lockstep.tla.values.constructed_sets import PowerSet
 from lockstep.tla.values.equality import build_set, lookup, remember_shape, sets_comparable
 from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.growing_values import GrowingSet, unite
+from lockstep.tla.values.integer_intervals import Interval, common, is_within, without
 from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
 from lockstep.tla.values.lazy_set_algebra import (
     BigUnion,
@@ -68,8 +69,15 @@ def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
 
 
 def _listed(value: Value) -> Value:
-    """Return a set that grows as the listed one that it is."""
-    return value.force() if type(value) is GrowingSet else value
+    """Return a set that grows, or a long interval, as the listed one that it is."""
+    return value.force() if type(value) is GrowingSet or type(value) is Interval else value
+
+
+def _by_ends(decide: Callable[[Value, Value], Value], compute: Callable[[Value, Value], Value], *sets: Value) -> Value:
+    """Compute an operator on two sets, one of them a long interval: by its ends, or with the interval listed."""
+    kinds = set(map(type, sets))
+    found = decide(*sets) if kinds <= {Interval, frozenset} else None
+    return compute(*[each.force() if type(each) is Interval else each for each in sets]) if found is None else found
 
 
 def _raw(value: Value) -> Iterable[Value]:
@@ -91,7 +99,7 @@ def cup(left: Value, right: Value) -> Value:
             return remember_growth(union, left, right)
     if type(right) is GrowingSet and type(left) is frozenset:
         return cup(right, left)
-    if type(left) is GrowingSet or type(right) is GrowingSet:
+    if not {type(left), type(right)}.isdisjoint((GrowingSet, Interval)):
         return cup(_listed(left), _listed(right))
     if not is_eager(left):
         if not is_eager(right):
@@ -109,6 +117,8 @@ def cap(left: Value, right: Value) -> Value:
     if type(left) is frozenset and type(right) is frozenset:
         _check_overlap(left, right)
         return left & right
+    if type(left) is Interval or type(right) is Interval:
+        return _by_ends(common, cap, left, right)
     if not is_eager(left):
         if not is_eager(right):
             return Intersection(left, right)
@@ -121,6 +131,8 @@ def minus(left: Value, right: Value) -> Value:
     if type(left) is frozenset and type(right) is frozenset:
         _check_overlap(left, right)
         return left - right
+    if type(left) is Interval or type(right) is Interval:
+        return _by_ends(without, minus, left, right)
     if not is_eager(left):
         return SetDifference(left, right)
     return make_set([value for value in _raw(left) if not member(value, right)])
@@ -132,6 +144,8 @@ def subseteq(left: Value, right: Value) -> bool:
         if left and right:
             _check_overlap(left, right)
         return left <= right
+    if type(left) is Interval or type(right) is Interval:
+        return bool(_by_ends(is_within, subseteq, left, right))
     if type(left) is PowerSet and type(right) is PowerSet:
         return subseteq(left.base, right.base)
     if not is_listable(left):
