@@ -1,7 +1,8 @@
 """The elements that a change affects, where a property says something of every element of a set of the state.
 
 ``\\A x \\in D : P(x)`` held, and a step changed something. Affected are the elements that are new in D; those at whose
-index a sequence changed that P reads there; and those whose number lies between the old and the new limit of a
+index a function changed that P reads there; those with a number that an element in a field has which came to a set, or
+went, where P reads no others of that set; and those whose number lies between the old and the new limit of a
 comparison. Where something else changed that P reads, all are affected.
 """
 
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from lockstep.tla.compile.property_parts import EachPart, PathOf
 from lockstep.tla.state import State
-from lockstep.tla.values.equality import same_kind
+from lockstep.tla.values.equality import same_kind, stored
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
+from lockstep.tla.values.integer_intervals import Interval
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.remembered_values import added_to
 
@@ -25,9 +27,9 @@ Change = tuple[Value, ...]
 #: The states that a formula speaks of: the one, and the next if it speaks of that.
 States = tuple[State, State | None]
 
-_SETS = (frozenset, GrowingSet)
+_SETS = (frozenset, GrowingSet, Interval)
 _SEQUENCES = (tuple, GrowingSeq)
-_Set: TypeAlias = frozenset[Value] | GrowingSet
+_Set: TypeAlias = frozenset[Value] | GrowingSet | Interval
 
 #: A path, in which None is any key.
 _Place = tuple[Value | None, ...]
@@ -84,11 +86,12 @@ class FootprintIndex:
 
 
 class _Touched(NamedTuple):
-    """The parts of a formula that a change overlaps: what is read whole, the domain, sequences by number, limits."""
+    """The parts of a formula that a change overlaps: the whole, the domain; functions, sets, limits by number."""
 
     whole: bool
     domain: bool
     at: tuple[int, ...]
+    selections: tuple[int, ...]
     thresholds: tuple[int, ...]
 
 
@@ -100,15 +103,16 @@ class AffectedElements:
         self._of_domain = [at_elements(path, elements) for path in part.of_domain]
         self._whole = [at_elements(path, elements) for path in part.whole]
         self._at = [(at_elements(path, elements), key, offset) for path, key, offset in part.at]
+        self._selections = [(at_elements(path, elements), of, key, offset) for path, of, key, offset in part.selections]
         self._thresholds = [
             (key, offset, limit, [at_elements(path, elements) for path in paths])
             for key, offset, limit, paths in part.thresholds
         ]
         self._touched_by: dict[Change, _Touched] = {}
         self._indexed: Value = frozenset()
-        self._indexes: dict[str, dict[Value, list[Value]]] = {
-            key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
-        }
+        keys = {key for _, key, _ in part.at} | {key for *_, key, _ in part.selections}
+        keys |= {key for key, *_ in part.thresholds}
+        self._indexes: dict[str, dict[Value, list[Value]]] = {key: {} for key in keys if key is not None}
 
     def affected(self, before: States, states: States, changed: Sequence[Change]) -> Iterable[Value] | None:
         """Return the elements for which P may be false of `states`, though it was true of those before; None: all.
@@ -147,6 +151,7 @@ class AffectedElements:
                 any(overlap(path, change) for path in self._whole),
                 any(overlap(path, change) for path in self._of_domain),
                 tuple(number for number, (path, *_) in enumerate(self._at) if overlap(path, change)),
+                tuple(number for number, (path, *_) in enumerate(self._selections) if overlap(path, change)),
                 tuple(
                     number
                     for number, (*_, paths) in enumerate(self._thresholds)
@@ -163,11 +168,18 @@ class AffectedElements:
         for change, each in zip(changed, touched, strict=True):
             for number in each.at:
                 path, key, offset = self._at[number]
-                ends = (_at(before[0], change), _at(states[1] or states[0], change))
-                positions = None if len(path) != len(change) else _positions(*ends)
+                ends = _ends(path, change, before, states)
+                positions = None if ends is None else _positions(*ends)
                 if positions is None:
                     return None
                 found.append((key, positions[0] - offset, positions[1] - offset))
+            for number in each.selections:
+                path, of, key, offset = self._selections[number]
+                ends = _ends(path, change, before, states)
+                numbers = None if ends is None else _numbers(*ends, of)
+                if numbers is None:
+                    return None
+                found += [(key, one - offset, one - offset) for one in numbers]
         for number in {number for each in touched for number in each.thresholds}:
             key, offset, limit, _paths = self._thresholds[number]
             old, new = limit(*before, *self._elements), limit(*states, *self._elements)
@@ -189,6 +201,9 @@ class AffectedElements:
     def _in_set(self, domain: _Set, intervals: list[_Interval]) -> Iterator[Value]:
         self._index(domain)
         for key, first, last in intervals:
+            if key is None and isinstance(domain, Interval):
+                yield from range(max(first, domain.low), min(last, domain.high) + 1)
+                continue
             if key is None:
                 yield from (each for each in _listed(domain) if type(each) is int and first <= each <= last)
                 continue
@@ -200,7 +215,7 @@ class AffectedElements:
 
     def _index(self, domain: _Set) -> None:
         """Sort the elements by their fields."""
-        if domain is self._indexed:
+        if domain is self._indexed or not self._indexes:
             return
         new = _new(domain, self._indexed)
         if len(self._indexed) + len(new) != len(domain):  # some are gone
@@ -215,17 +230,24 @@ class AffectedElements:
 
 def _new(domain: _Set, before: _Set) -> frozenset[Value]:
     """Return what a set has that another has not: where one has 1 and the other TRUE, which Python holds equal, too."""
+    if isinstance(domain, Interval) and isinstance(before, Interval):
+        lower, higher = min(domain.high + 1, before.low), max(domain.low, before.high + 1)
+        return frozenset((*range(domain.low, lower), *range(higher, domain.high + 1)))
     added = _added(domain, before)
-    old = before if type(before) is GrowingSet else dict(zip(before, before, strict=True))
-    return frozenset(each for each in added if not _is_among(each, old))
+    if added is not None:
+        return frozenset(each for each in added if not _is_among(each, before))
+    if isinstance(before, GrowingSet):
+        return frozenset(each for each in _listed(domain) if each not in before)
+    old = dict(zip(before, before, strict=True))
+    return frozenset(each for each in _listed(domain) if not _is_same(each, old.get(each, _ABSENT)))
 
 
-def _added(domain: _Set, before: _Set) -> Iterable[Value]:
-    """Return elements of a set, and among them all that another has not."""
+def _added(domain: _Set, before: _Set) -> Iterable[Value] | None:
+    """Return elements of a set, and among them all that another has not; None where all may be."""
     added = added_to(before, domain)
     if added is None and type(domain) is GrowingSet and type(before) is GrowingSet:
-        added = domain.since(before)
-    return _listed(domain) if added is None else added
+        return domain.since(before)
+    return added
 
 
 def _listed(elements: _Set) -> Iterable[Value]:
@@ -233,11 +255,15 @@ def _listed(elements: _Set) -> Iterable[Value]:
     return elements.items() if isinstance(elements, GrowingSet) else elements
 
 
-def _is_among(element: Value, old: GrowingSet | dict[Value, Value]) -> bool:
-    if isinstance(old, GrowingSet):
-        return element in old
-    stored = old.get(element, _ABSENT)
-    return stored is element or (stored is not _ABSENT and same_kind(stored, element))
+def _is_among(element: Value, before: _Set) -> bool:
+    if type(before) is not frozenset:
+        return element in before
+    found = stored(before, element) if element in before else None
+    return found is not None and _is_same(element, found[0])
+
+
+def _is_same(element: Value, found: Value) -> bool:
+    return found is element or (found is not _ABSENT and same_kind(found, element))
 
 
 _ABSENT: Any = object()
@@ -252,6 +278,29 @@ def _at(state: State, path: Change) -> Value:
     return found
 
 
+def _ends(path: _Place, change: Change, before: States, states: States) -> tuple[Value, Value] | None:
+    """Return the values at a path before and after a change there or above; None where that is not one place."""
+    below = path[len(change) :]
+    if len(change) > len(path) or None in below:
+        return None
+    ends = [_at(before[0], change), _at(states[1] or states[0], change)]
+    for key in below:
+        if not all(type(each) is Fcn and key in each.d for each in ends):
+            return None
+        ends = [each.d[key] for each in ends]
+    return ends[0], ends[1]
+
+
+def _numbers(before: Value, after: Value, of: str) -> set[int] | None:
+    """Return the numbers in a field of the elements that one of two sets lacks; None where one has none there."""
+    if not isinstance(before, _SETS) or not isinstance(after, _SETS):
+        return None
+    new = _new(after, before)
+    differing = new if len(before) + len(new) == len(after) else new | _new(before, after)
+    numbers = {each.d.get(of) if isinstance(each, Fcn) else None for each in differing}
+    return {number for number in numbers if number is not None} if set(map(type, numbers)) <= {int} else None
+
+
 def _keys_between(before: Mapping[Value, Value], after: Mapping[Value, Value]) -> tuple[int, int] | None:
     """Return the least and the greatest integer at which two functions differ, by identity."""
     differing = [key for key, value in after.items() if before.get(key, _ABSENT) is not value]
@@ -261,17 +310,27 @@ def _keys_between(before: Mapping[Value, Value], after: Mapping[Value, Value]) -
     return (min(differing), max(differing)) if differing else (1, 0)
 
 
+def _table(function: Value) -> Mapping[Value, Value] | None:
+    """Return a function, which may be a sequence, as a dict; None for anything else."""
+    if isinstance(function, _SEQUENCES):
+        return dict(enumerate(function, 1))
+    return function.d if type(function) is Fcn else None
+
+
 def _positions(before: Value, after: Value) -> tuple[int, int] | None:
     """Return the first and the last index, from 1 on, at which two sequences differ, or two functions on integers.
 
     None if they are neither; 1 and 0 if they do not differ.
     """
-    if type(before) is Fcn and type(after) is Fcn:
-        return _keys_between(before.d, after.d)
+    if type(before) is Fcn or type(after) is Fcn:
+        old, new = _table(before), _table(after)
+        return None if old is None or new is None else _keys_between(old, new)
     if not isinstance(before, _SEQUENCES) or not isinstance(after, _SEQUENCES):
         return None
     if added_to(before, after) is not None:
         return len(before) + 1, len(after)
+    if isinstance(before, GrowingSeq) and isinstance(after, GrowingSeq) and before.shares(after):
+        return min(len(before), len(after)) + 1, max(len(before), len(after))
     common = min(len(before), len(after))
     if not all(map(is_, before, after)):
         common = next(number for number in range(common) if before[number] is not after[number])

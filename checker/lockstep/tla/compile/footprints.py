@@ -26,8 +26,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from lockstep.tla.compile.context_facts import limits_of
+from lockstep.tla.compile.expression_forms import are_alike, is_use_of
+from lockstep.tla.compile.keyed_bounds import key_of
 from lockstep.tla.compile.next_actions import Frame
 from lockstep.tla.compile.program import Program
+from lockstep.tla.compile.quantifier_prefix import QuantifierPrefix, prefix_of
 from lockstep.tla.syntax.tree import (
     Bind,
     Bound,
@@ -71,14 +74,33 @@ class Threshold:
     footprint: frozenset[Path]
 
 
+@dataclass(frozen=True)
+class IndexedRead:
+    """A function of the state that is read at ``x + offset`` or ``x.key + offset``, which may lie in its domain."""
+
+    path: Path
+    key: str | None
+    offset: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A set of the state that is read as far as the field of an element is ``x + offset``, or ``x.key + offset``."""
+
+    path: Path
+    field: str
+    key: str | None
+    offset: int
+
+
 @dataclass(frozen=True, eq=False)
 class Each:
     """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``, or
-    ``guard => \\A x \\in D : P(x)``. ``\\A x, y \\in D : P(x, y)`` is one for x and one for y: a pair is affected
-    where either is.
+    ``guard => \\A x \\in D : P(x)``. ``\\A x \\in D : \\A y \\in E : P(x, y)`` is one for x and one for y: a pair is
+    affected where either is, so that what is read for y does not affect every x.
 
-    Where only the domain, a sequence at an index of x, or the limit of a comparison changed, no more than some elements
-    are affected. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
+    Where only the domain, a function at an index of x, a set as far as a field has a number of x, or the limit of a
+    comparison changed, no more than some elements are affected. `whole` is what else P reads.
     """
 
     bound: Bound
@@ -86,7 +108,8 @@ class Each:
     range: tuple[Expr, ...] | None
     domain: frozenset[Path]
     whole: frozenset[Path]
-    at: frozenset[tuple[Path, str | None, int]]
+    at: frozenset[IndexedRead]
+    selections: frozenset[Selection]
     thresholds: tuple[Threshold, ...]
     guard: Expr | None = None
 
@@ -107,15 +130,38 @@ class CallArgument:
     within: frozenset[int]
 
 
+@dataclass(frozen=True)
 class _BoundName:
-    """The name bound by an Each."""
+    """A name bound by an Each: its own, or that of another Each of the same part."""
+
+    is_own: bool
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number of the element that a name stands for: ``x + offset`` or ``x.key + offset``."""
+
+    name: _BoundName
+    key: str | None
+    offset: int
 
 
 #: The meaning of bound names; None: an element of a set that is not constant.
 Scope = dict[int, "_Element | CallArgument | _BoundName | None"]
-_NAME = _BoundName()
+_NAME, _OTHER = _BoundName(is_own=True), _BoundName(is_own=False)
 _OF_BOTH_STATES = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
 _COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\geq"))
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A record, its domain without the fields that are left out, the frames that lead there, and their scope."""
+
+    expr: Expr
+    domain: Expr
+    left_out: frozenset[str]
+    frames: tuple[Frame, ...]
+    scope: Scope
 
 
 def parts(program: Program, formula: Expr) -> Iterator[Part]:
@@ -180,24 +226,20 @@ class _Splitter:
                 return ()
             reads = self.footprint(guard, scope)
             return tuple(replace(each, guard=guard, whole=each.whole | reads) for each in eaches)
-        if not isinstance(expr, Bind) or expr.name != "$BoundedForall":
-            return ()
-        if any(bound.domain is None or bound.is_tuple for bound in expr.bounds):
-            return ()
-        bounds = [replace(bound, params=(uid,)) for bound in expr.bounds for uid in bound.params]
-        return tuple(self._each(expr, bounds, number, scope) for number in range(len(bounds)))
+        prefix = prefix_of(self.program, expr)
+        return tuple(self._each(prefix, number, scope) for number in range(len(prefix.bounds)))
 
-    def _each(self, expr: Bind, bounds: list[Bound], number: int, scope: Scope) -> Each:
-        """Return what a quantifier says of every element of one of its bounds."""
-        bound, others = bounds[number], bounds[:number] + bounds[number + 1 :]
+    def _each(self, prefix: QuantifierPrefix, number: int, scope: Scope) -> Each:
+        """Return what quantifiers say of every element of one of their bounds."""
+        bound = prefix.bounds[number]
         assert bound.domain is not None
         reader = _EachReader(self.program)
-        inside: Scope = {**scope, **{other.params[0]: None for other in others}, bound.params[0]: _NAME}
-        whole = reader.footprint(expr.body, inside)
-        body = replace(expr, bounds=tuple(others)) if others else expr.body
+        inside: Scope = {**scope, **{other.params[0]: _OTHER for other in prefix.bounds}, bound.params[0]: _NAME}
+        whole = frozenset[Path]().union(*(reader.footprint(each, inside) for each in (*prefix.tests, prefix.body)))
         domain = self.footprint(bound.domain, scope)
         limits = limits_of(self.program, bound.domain)
-        return Each(bound, body, limits, domain, whole, frozenset(reader.at), tuple(reader.thresholds))
+        found = (frozenset(reader.at), frozenset(reader.selections), tuple(reader.thresholds))
+        return Each(bound, prefix.beginning_with(number), limits, domain, whole, *found)
 
     def _are_constant(self, bounds: tuple[Bound, ...]) -> bool:
         return all(
@@ -220,22 +262,37 @@ class _Splitter:
         self, expr: Builtin, fields: tuple[Builtin, tuple[Frame, ...]], frames: tuple[Frame, ...], scope: Scope
     ) -> Iterator[Part]:
         """Yield that the record has these fields, no others, and that each is in its set, where that is constant."""
-        record, _ = expr.args
         sets, uses = fields
-        path = self.path(record, scope)
+        record = self._record(expr.args[0], frames, scope)
+        path = self.path(record.expr, record.scope)
         if path is None or len(path) >= MAX_PATH_LENGTH or not self.program.is_constant(expr.args[1]):
             yield Part(frames, expr, self.footprint(expr, scope))
             return
         names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(sets)), expr.loc)
-        domain = Builtin("DOMAIN", (record,), expr.loc)
-        indexes = self.footprint(record, scope) - {path[:MAX_PATH_LENGTH]}
-        yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}) | indexes)
+        indexes = self.footprint(record.expr, record.scope) - {path[:MAX_PATH_LENGTH]}
+        yield Part(record.frames, Builtin("=", (record.domain, names), expr.loc), frozenset({path}) | indexes)
         for pair in _pairs(sets):
             name = pair.args[0]
             assert isinstance(name, String)
-            value = Builtin("$FcnApply", (record, name), expr.loc)
-            member = Builtin("\\in", (value, pair.args[1]), expr.loc)
-            yield Part((*frames, *uses), member, frozenset({(*path, name.value)}) | indexes)
+            if name.value not in record.left_out:
+                value = Builtin("$FcnApply", (record.expr, name), expr.loc)
+                member = Builtin("\\in", (value, pair.args[1]), expr.loc)
+                yield Part((*record.frames, *uses), member, frozenset({(*path, name.value)}) | indexes)
+
+    def _record(self, expr: Expr, frames: tuple[Frame, ...], scope: Scope) -> _Record:
+        """Return a record; the whole one of ``[f \\in DOMAIN r \\ {"a"} |-> r[f]]``."""
+        whole = _Record(expr, Builtin("DOMAIN", (expr,), expr.loc), frozenset(), frames, scope)
+        definition = self.program.own_definition(expr.op) if isinstance(expr, Call) else None
+        if not isinstance(expr, Call) or expr.op in scope or definition is None or definition.recursive:
+            return whole
+        left_out = _left_out(definition.body)
+        if left_out is None:
+            return whole
+        domain, record, names = left_out
+        given = {
+            uid: CallArgument(arg, scope, frozenset()) for uid, arg in zip(definition.params, expr.args, strict=True)
+        }
+        return _Record(record, domain, names, (*frames, Frame(use=expr, definition=definition)), {**given})
 
     # ---- Footprints ----
 
@@ -341,6 +398,28 @@ class _Splitter:
             self._read(bound.expr, bound.scope, found, bound.within)
 
 
+def _left_out(expr: Expr) -> tuple[Expr, Expr, frozenset[str]] | None:
+    """Return the domain of ``[f \\in DOMAIN r \\ {"a"} |-> r[f]]``, with r and the fields that are left out."""
+    if not isinstance(expr, Bind) or expr.name != "$FcnConstructor" or len(expr.bounds) != 1:
+        return None
+    (bound,), applied = expr.bounds, expr.body
+    if bound.is_tuple or len(bound.params) != 1 or not isinstance(bound.domain, Builtin) or bound.domain.name != "\\":
+        return None
+    fields, names = bound.domain.args
+    if not isinstance(fields, Builtin) or fields.name != "DOMAIN" or not isinstance(applied, Builtin):
+        return None
+    if applied.name != "$FcnApply" or not is_use_of(applied.args[1], bound.params[0]):
+        return None
+    if (
+        not isinstance(names, Builtin)
+        or names.name != "$SetEnumerate"
+        or not are_alike(fields.args[0], applied.args[0])
+    ):
+        return None
+    found = frozenset(name.value for name in names.args if isinstance(name, String))
+    return (bound.domain, applied.args[0], found) if len(found) == len(names.args) else None
+
+
 def _pairs(sets: Builtin) -> Iterator[Builtin]:
     for pair in sets.args:
         assert isinstance(pair, Builtin)
@@ -388,11 +467,15 @@ class _ActionReader:
 
 
 class _EachReader(_Splitter):
-    """Reader of a formula about the elements of a set, which separates the reads that affect one element only."""
+    """Reader of a formula about the elements of a set, which separates the reads that affect one element only.
+
+    What is read so for another name of the same quantifiers is left out: it affects an element of that one.
+    """
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.at: set[tuple[Path, str | None, int]] = set()
+        self.at: set[IndexedRead] = set()
+        self.selections: set[Selection] = set()
         self.thresholds: list[Threshold] = []
 
     def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
@@ -401,29 +484,43 @@ class _EachReader(_Splitter):
             for each in expr.args:
                 _Splitter(self.program)._read(each, scope, found, within)
         elif (indexed := self._indexed(expr, scope)) is not None:
-            self.at.add(indexed[0])
-            for index, its_scope in indexed[1]:
+            path, number, others = indexed
+            if number.name.is_own:
+                self.at.add(IndexedRead(path, number.key, number.offset))
+            for index, its_scope in others:
                 self._read(index, its_scope, found, within)
         elif (threshold := self._threshold(expr, scope)) is not None:
             if threshold.footprint:
                 self.thresholds.append(threshold)
+        elif isinstance(expr, Bind) and (selected := self._selected(expr, scope)) is not None:
+            path, field, number, others = selected
+            if number.name.is_own:
+                self.selections.add(Selection(path, field, number.key, number.offset))
+            for index, its_scope in others:
+                self._read(index, its_scope, found, within)
+            self._read(expr.body, scope | dict.fromkeys(expr.bounds[0].params), found, within)
         else:
             super()._read(expr, scope, found, within)
 
-    def _indexed(
-        self, expr: Expr, scope: Scope
-    ) -> tuple[tuple[Path, str | None, int], list[tuple[Expr, Scope]]] | None:
-        """Return the sequence and the number of the element, if an expression is one at its index, or within that.
+    def _indexed(self, expr: Expr, scope: Scope) -> tuple[Path, _Number, list[tuple[Expr, Scope]]] | None:
+        """Return a path and the number at which the function there is read, if an expression does no more than that.
 
-        With it come the other indexes on the way, in their scopes.
+        It is the value at that index, or within that, or asks whether there is one. With it come the other indexes on
+        the way, in their scopes.
         """
         others: list[tuple[Expr, Scope]] = []
+        if isinstance(expr, Builtin) and expr.name in ("\\in", "\\notin"):
+            value, domain = expr.args
+            if not isinstance(domain, Builtin) or domain.name != "DOMAIN":
+                return None
+            path, number = self.path(domain.args[0], scope), self._number(value, scope)
+            found = self._indexes(domain.args[0], scope)
+            return None if path is None or number is None else (path, number, found)
         while True:
             if isinstance(expr, Builtin) and expr.name == "$FcnApply":
                 path, number = self.path(expr.args[0], scope), self._number(expr.args[1], scope)
                 if path is not None and number is not None:
-                    others += self._indexes(expr.args[0], scope)
-                    return ((path, *number), others) if len(path) <= MAX_PATH_LENGTH else None
+                    return path, number, others + self._indexes(expr.args[0], scope)
                 others.append((expr.args[1], scope))
                 expr = expr.args[0]
             elif isinstance(expr, Builtin) and expr.name == "'":
@@ -433,13 +530,13 @@ class _EachReader(_Splitter):
             else:
                 return None
 
-    def _number(self, expr: Expr, scope: Scope) -> tuple[str | None, int] | None:
-        """Return (key, offset) where an expression is ``x + offset`` or ``x.key + offset``."""
-        if self._is_name(expr, scope):
-            return None, 0
-        if isinstance(expr, Builtin) and expr.name == "$FcnApply" and self._is_name(expr.args[0], scope):
-            key = expr.args[1]
-            return (key.value, 0) if isinstance(key, String) else None
+    def _number(self, expr: Expr, scope: Scope) -> _Number | None:
+        """Return the number that an expression is."""
+        if (name := self._name(expr, scope)) is not None:
+            return _Number(name, None, 0)
+        if isinstance(expr, Builtin) and expr.name == "$FcnApply":
+            name, key = self._name(expr.args[0], scope), expr.args[1]
+            return _Number(name, key.value, 0) if name is not None and isinstance(key, String) else None
         if not isinstance(expr, Call):
             return None
         if isinstance(bound := scope.get(expr.op), CallArgument) and not expr.args:
@@ -448,15 +545,19 @@ class _EachReader(_Splitter):
         if sign is None or not isinstance(expr.args[1], Number):
             return None
         number = self._number(expr.args[0], scope)
-        return None if number is None else (number[0], number[1] + sign * expr.args[1].value)
+        return None if number is None else replace(number, offset=number.offset + sign * expr.args[1].value)
 
-    def _is_name(self, expr: Expr, scope: Scope) -> bool:
+    def _name(self, expr: Expr, scope: Scope) -> _BoundName | None:
+        """Return the name that an expression is."""
         if not isinstance(expr, Call) or expr.args:
-            return False
+            return None
         bound = scope.get(expr.op)
-        return bound is _NAME or (isinstance(bound, CallArgument) and self._is_name(bound.expr, bound.scope))
+        if isinstance(bound, CallArgument):
+            return self._name(bound.expr, bound.scope)
+        return bound if isinstance(bound, _BoundName) else None
 
     def _threshold(self, expr: Expr, scope: Scope) -> Threshold | None:
+        """Return the comparison that an expression is; one that affects no element of this name has no footprint."""
         equals = isinstance(expr, Builtin) and expr.name == "="
         if not equals and not (isinstance(expr, Call) and self.program.standard_use(expr.op) in _COMPARISONS):
             return None
@@ -464,14 +565,26 @@ class _EachReader(_Splitter):
         for mine, other in (expr.args, expr.args[::-1]):
             number = self._number(mine, scope)
             if number is not None and not self._depends_on_element(other, scope, frozenset()):
-                return Threshold(*number, other, scope, _Splitter(self.program).footprint(other, scope))
+                reads = _Splitter(self.program).footprint(other, scope) if number.name.is_own else frozenset[Path]()
+                return Threshold(number.key, number.offset, other, scope, reads)
         return None
+
+    def _selected(self, expr: Bind, scope: Scope) -> tuple[Path, str, _Number, list[tuple[Expr, Scope]]] | None:
+        """Return a path to a set, a field and the number in it that selects the elements which an expression reads.
+
+        With it come the indexes on the way, in their scopes.
+        """
+        key, domain = key_of(self.program, expr), expr.bounds[0].domain
+        if key is None or domain is None:
+            return None
+        path, number = self.path(domain, scope), self._number(key.value, scope)
+        return None if path is None or number is None else (path, key.field, number, self._indexes(domain, scope))
 
     def _depends_on_element(self, expr: Expr, scope: Scope, within: frozenset[int]) -> bool:
         """Return whether an expression depends on the element, or on another name bound beside it."""
         if isinstance(expr, Call):
             bound = scope.get(expr.op)
-            if bound is _NAME or (bound is None and expr.op in scope):
+            if isinstance(bound, _BoundName) or (bound is None and expr.op in scope):
                 return True
             if isinstance(bound, CallArgument) and self._depends_on_element(bound.expr, bound.scope, within):
                 return True

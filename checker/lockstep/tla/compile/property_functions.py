@@ -169,7 +169,8 @@ def _write_each(module: GeneratedModule, part: Part, each: Each) -> EachMeta | N
         "guard": None,
         "of_domain": _listed(each.domain),
         "whole": _listed(each.whole),
-        "at": sorted(((list(path), key, offset) for path, key, offset in each.at), key=repr),
+        "at": sorted(((list(at.path), at.key, at.offset) for at in each.at), key=repr),
+        "selections": sorted(((list(of.path), of.field, of.key, of.offset) for of in each.selections), key=repr),
         "thresholds": [],
     }
     if each.guard is not None:

@@ -28,7 +28,9 @@ class EachPart:
         range: its ends, likewise.
         of_domain: the paths that domain and range read.
         whole: the paths that the test reads, but for the following.
-        at: sequences that it reads at an index of the element: the path, the element's field or None, an offset.
+        at: functions that it reads at an index of the element: the path, the element's field or None, an offset.
+        selections: sets that it reads as far as a field has a number of the element: the path, that field,
+            and the number as above.
         thresholds: what it compares a number of the element with: field, offset, the limit's function, its paths.
     """
 
@@ -39,6 +41,7 @@ class EachPart:
     of_domain: tuple[PathOf, ...]
     whole: tuple[PathOf, ...]
     at: tuple[tuple[PathOf, str | None, int], ...]
+    selections: tuple[tuple[PathOf, str, str | None, int], ...]
     thresholds: tuple[tuple[str | None, int, Callable[..., Value], tuple[PathOf, ...]], ...]
 
 
@@ -92,6 +95,7 @@ def _each_of(module: Mapping[str, Any], meta: EachMeta) -> EachPart:
         of_domain=_paths(meta["of_domain"]),
         whole=_paths(meta["whole"]),
         at=tuple((tuple(path), key, offset) for path, key, offset in meta["at"]),
+        selections=tuple((tuple(path), of, key, offset) for path, of, key, offset in meta["selections"]),
         thresholds=tuple(
             (each["key"], each["offset"], module[each["limit"]], _paths(each["footprint"]))
             for each in meta["thresholds"]

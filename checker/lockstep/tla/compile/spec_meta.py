@@ -61,6 +61,7 @@ class EachMeta(TypedDict):
     of_domain: list[Path]
     whole: list[Path]
     at: list[tuple[Path, str | None, int]]
+    selections: list[tuple[Path, str, str | None, int]]
     thresholds: list[ThresholdMeta]
 
 
