@@ -119,7 +119,7 @@ DispatchLogs(n) ==
 \* The entries that this leader commits, and that no leader had committed before.
 NewlyCommitted(n, index) ==
     LET log      == node[n].log
-        new      == {i \in DOMAIN log : node[n].commitIndex < i /\ i <= index}
+        new      == DOMAIN log \cap (node[n].commitIndex + 1 .. index)
         Known(i) == \E c \in committed : c.index = i /\ c.entry = log[i]
     IN  {[term |-> node[n].currentTerm, index |-> i, entry |-> log[i]] : i \in {k \in new : ~Known(k)}}
 

@@ -9,15 +9,14 @@
 (* gaps.  The main loop keeps a copy of the last index and term, lastLog,  *)
 (* which it sets itself: it is what requests are tested with.              *)
 (***************************************************************************)
-EXTENDS Steps
+EXTENDS Steps, TLC
 
 \* DeleteRange; both ends are deleted.
 Deleted(log, from, to) == [i \in DOMAIN log \ (from..to) |-> log[i]]
 
 \* StoreLogs: the entries take their places from `index` on.
 Stored(log, index, entries) ==
-    LET new == index .. index + Len(entries) - 1
-    IN  [i \in DOMAIN log \cup new |-> IF i \in new THEN entries[i - index + 1] ELSE log[i]]
+    [i \in index .. index + Len(entries) - 1 |-> entries[i - index + 1]] @@ log
 
 \* The entries from one index to another, if all are there.
 HasRange(state, from, to) == from..to \subseteq DOMAIN state.log

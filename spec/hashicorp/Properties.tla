@@ -35,22 +35,39 @@ TypeOK ==
 ElectionSafety ==
     \A e, f \in elected : e.term = f.term => e.leader = f.leader
 
+\* The indexes behind the last snapshot of a server at which its log has an entry.
+BehindSnapshot(state) == DOMAIN state.log \ (0..state.lastSnapshot.index)
+IsBehind(state, i)    == HasEntry(state, i) /\ i > state.lastSnapshot.index
+BehindBoth(n, m)      == BehindSnapshot(node[n]) \cap BehindSnapshot(node[m])
+
+SameTerm(n, m, i)  == node[n].log[i].term = node[m].log[i].term
+SameEntry(n, m, i) == node[n].log[i] = node[m].log[i]
+
+\* Some index between the least and the greatest is missing.
+AreBroken(indexes) == indexes # {} /\ Cardinality(indexes) <= Max(indexes) - Min(indexes)
+
 \* INV LogMatching: two logs with an entry of the same index and term have the same entries up to there, as
 \* far as they have them.
-\* Source: Raft, Figure 3.  What a snapshot covers is not asked for: there a log may have gaps.
-BehindSnapshot(state) == {i \in DOMAIN state.log : i > state.lastSnapshot.index}
+\* Source: Raft, Figure 3.  What a snapshot covers is not asked for: there a log may have gaps.  To step down
+\* by one index is enough, since the entry before is then such an entry itself; but for a gap behind both
+\* snapshots, which only flaws leave.
 LogMatching ==
-    \A n, m \in Node :
-       LET both  == BehindSnapshot(node[n]) \cap BehindSnapshot(node[m])
-           equal == {i \in both : node[n].log[i].term = node[m].log[i].term}
-           last  == Max(equal)
-       IN  n # m /\ equal # {}
-             => \A i \in both : i <= last => node[n].log[i] = node[m].log[i]
+    \A n \in Node : \A m \in Peers(n) :
+       /\ \A i \in BehindBoth(n, m) :
+             SameTerm(n, m, i)
+               => /\ SameEntry(n, m, i)
+                  /\ IsBehind(node[n], i - 1) /\ IsBehind(node[m], i - 1) => SameEntry(n, m, i - 1)
+       /\ AreBroken(BehindBoth(n, m))
+             => LET equal == {i \in BehindBoth(n, m) : SameTerm(n, m, i)}
+                IN  \A i \in BehindBoth(n, m) : equal # {} /\ i <= Max(equal) => SameEntry(n, m, i)
+
+\* The last index that a snapshot of the server covers.
+LastCovered(state) == Max({0} \cup {state.snapshots[k].index : k \in DOMAIN state.snapshots})
 
 \* The server has the entry, or a snapshot in its place.
 Holds(state, c) ==
     \/ HasEntry(state, c.index) /\ state.log[c.index] = c.entry
-    \/ \E k \in DOMAIN state.snapshots : c.index <= state.snapshots[k].index
+    \/ c.index <= LastCovered(state)
 
 \* INV LeaderCompleteness: a leader holds every entry that was committed in an earlier term, or in its own.
 \* Source: Raft, Figure 3.
@@ -58,31 +75,28 @@ LeaderCompleteness ==
     \A n \in Node : node[n].role = "Leader" =>
        \A c \in committed : c.term <= node[n].currentTerm => Holds(node[n], c)
 
-\* The entries that the FSM of a server has applied, and those that leaders have committed, each with its
-\* index.
-AppliedBy(n)    == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
-CommittedPlaces == {[index |-> c.index, entry |-> c.entry] : c \in committed}
+\* The entries that the FSM of a server has applied, each with its index.
+AppliedBy(n) == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
 
-\* INV StateMachineSafety: no two servers apply different entries at one index.  So what two of them have
-\* applied has as many indexes as it has elements.  A server forgets in a crash what it had applied; that
-\* leaders had committed it is remembered: where one applies what was committed, nothing else was.
+\* A leader has committed the entry at its index.
+WasCommitted(item) == \E c \in committed : c.index = item.index /\ c.entry = item.entry
+
+\* INV StateMachineSafety: no two servers apply different entries at one index, nor does one server.  A server
+\* forgets in a crash what it had applied; that leaders had committed it is remembered: where one applies what
+\* was committed, nothing else was.
 \* Source: Raft, Figure 3.
 StateMachineSafety ==
-    /\ \A n, m \in Node :
-          LET both == AppliedBy(n) \cup AppliedBy(m)
-          IN  Cardinality({log.index : log \in both}) = Cardinality(both)
-    /\ LET places == CommittedPlaces
-       IN  \A n \in Node :
-              LET agreed == AppliedBy(n) \cap places
-              IN  {log.index : log \in agreed} \cap {log.index : log \in places \ agreed} = {}
+    /\ \A n, m \in Node : \A a \in AppliedBy(n) : \A b \in AppliedBy(m) :
+          b.index = a.index => b.entry = a.entry
+    /\ \A n \in Node : \A a \in AppliedBy(n) : \A c \in committed :
+          c.index = a.index /\ c.entry # a.entry => ~WasCommitted(a)
 
 \* INV AppliedIsCommitted: an FSM applies what a leader has committed, in the order of the log.
 AppliedIsCommitted ==
-    LET logs == {[index |-> c.index, entry |-> c.entry] : c \in committed} IN
     \A n \in Node :
-       LET applied == node[n].fsm.applied
-       IN  /\ AppliedBy(n) \subseteq logs
-           /\ \A i \in 2..Len(applied) : applied[i - 1].index < applied[i].index
+       /\ \A a \in AppliedBy(n) : WasCommitted(a)
+       /\ \A i \in 2..Len(node[n].fsm.applied) :
+             node[n].fsm.applied[i - 1].index < node[n].fsm.applied[i].index
 
 \* INV SeedIndexOrder: the order of indexes that a published description states.  It does not hold.
 \* A server that has just started has commitIndex 0, even with a snapshot.
@@ -115,10 +129,13 @@ LogAgreesWithSnapshot ==
           /\ node[n].lastLog.index = place.index => node[n].lastLog = place
 
 \* INV OneChangeAtATime: a leader's log has one configuration at most that is not committed.
+IsOpenChange(n, i) ==
+    /\ i > 1 /\ node[n].log[i].type = "Configuration"
+    /\ ~\E c \in committed : c.index = i /\ c.entry = node[n].log[i]
 OneChangeAtATime ==
     \A n \in Node : node[n].role = "Leader" =>
-       Cardinality({i \in BehindSnapshot(node[n]) : node[n].log[i].type = "Configuration"
-                       /\ \A c \in committed : ~(c.index = i /\ c.entry = node[n].log[i]) /\ i > 1}) <= 1
+       \A i \in BehindSnapshot(node[n]) : IsOpenChange(n, i) =>
+          \A j \in BehindSnapshot(node[n]) : IsOpenChange(n, j) => i = j
 
 \* INV VerifiedLeads: VerifyLeader confirms a leader only if no newer one had been elected when the client
 \* asked.

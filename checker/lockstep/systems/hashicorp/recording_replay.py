@@ -15,6 +15,7 @@ from lockstep.systems.hashicorp.recorded_calls import Tree
 from lockstep.systems.recording_file import RecordingLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.values.function_operators import in_domain
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value, as_fcn
 from lockstep.trace.trace_format import OBSERVE, Event
 
@@ -66,8 +67,8 @@ class RecordingReplay:
 
     def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
         """Return whether the log of a server has the indexes that are shown."""
-        log = by_index(fields(fields(state["node"])[node])["log"])
-        return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
+        log = fields(fields(state["node"])[node])["log"]
+        return not isinstance(shown, dict) or "#map" in shown or all(in_domain(int(index), log) for index in shown)
 
     def require_snapshot(self, node: str, place: Tree) -> None:
         """Raise NotAStepError where a server has restored a snapshot, and the spec's last one is another.
@@ -193,8 +194,3 @@ def fields(value: Value) -> dict[Any, Any]:
     """Return the parts of a record, or of a function on names."""
     assert isinstance(value, Fcn)
     return value.d
-
-
-def by_index(log: Value) -> dict[int, Value]:
-    """Return a function on indexes, which is a sequence where they begin with 1 and have no gap."""
-    return dict(enumerate(log, start=1)) if isinstance(log, tuple) else dict(fields(log))
