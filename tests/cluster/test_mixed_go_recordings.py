@@ -17,7 +17,6 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
 from raftref.hashicorp.membership import ChangeCommand
-from tests.support.systems.go_programs import SOURCES
 from tests.support.systems.mixed_raft import GO, PYTHON, Appender, MixedGroup, Shape
 
 pytestmark = pytest.mark.nightly
@@ -39,8 +38,8 @@ def group(
 
 
 def merge(files: Sequence[Path], into: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "merge_recordings.py", str(into), *map(str, files)]
-    return subprocess.run(words, cwd=SOURCES, capture_output=True, text=True, check=False, timeout=300)
+    words = [sys.executable, "-m", "lockstep", "merge", *map(str, files), "-o", str(into)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
 
 
 def recording(servers: MixedGroup) -> Path:
@@ -112,7 +111,7 @@ def test_killed_servers_and_snapshots_of_a_mixed_group_hold_in_the_spec(tmp_path
 
 @pytest.mark.parametrize(
     ("kind", "old", "new"),
-    [("fsm_apply", '"v": "a"', '"v": "z"'), ("store_logs", '"t": 2', '"t": 9')],
+    [("fsm_apply", '"v":"a"', '"v":"z"'), ("store_logs", '"t":2', '"t":9')],
     ids=["a command is another one where it is applied", "an entry is stored with another term"],
 )
 def test_a_changed_line_of_either_kind_of_server_does_not_hold(tmp_path: Path, kind: str, old: str, new: str) -> None:

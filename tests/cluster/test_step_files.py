@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,11 @@ from typing import Any
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.cluster import live_check, step_files
+from lockstep.cluster import step_files
 from lockstep.cluster.live_check import LiveCheck
-from lockstep.cluster.step_files import SETTLED, LateStepError, growing_steps, newest_step, whole_steps
+from lockstep.cluster.step_files import growing_steps, newest_step, whole_steps
+from lockstep.systems import merged_order
+from lockstep.systems.merged_order import SETTLED, LateLineError
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.running_nodes import NodeKind
 from lockstep.trace.json_lines import TraceError
@@ -49,13 +50,33 @@ def test_steps_come_in_the_order_of_time_and_those_of_a_node_in_its_own(tmp_path
     assert list(growing_steps(paths, lambda: True)) == steps
 
 
-def test_a_step_waits_until_no_other_node_can_have_taken_an_earlier_one(tmp_path: Path) -> None:
-    paths = written(tmp_path, [step(1.0), step(2.0, "n2")])
-    now = [1.0 + SETTLED + 0.1]
-    found = growing_steps(paths, lambda: now[0] > 5, lambda: now[0])
-    assert next(found).at == 1.0
-    now[0] = 6.0
-    assert next(found).at == 2.0
+def test_a_step_waits_until_no_other_node_can_have_taken_an_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """n2 has a step that is earlier than the second one of n1, and writes it a little later."""
+    monkeypatch.setattr(step_files, "POLL", 0.0)
+    first = written(tmp_path, [step(1.0), step(3.0)])
+    second, now = tmp_path / "n2.steps.ndjson", [10.0]
+
+    def looks() -> bool:
+        now[0] += SETTLED / 4
+        if now[0] > 10.0 + SETTLED / 2 and not second.exists():
+            written(tmp_path, [step(2.0, "n2")])
+        return now[0] > 10.0 + 4 * SETTLED
+
+    assert [each.at for each in growing_steps([*first, second], looks, lambda: now[0])] == [1.0, 2.0, 3.0]
+
+
+def test_a_step_of_a_node_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_files, "POLL", 0.0)
+    (path,), now = written(tmp_path, [step(1.0)]), [10.0]
+
+    def looks() -> bool:
+        now[0] += SETTLED / 4
+        return False
+
+    assert next(growing_steps([path, tmp_path / "silent"], looks, lambda: now[0])).at == 1.0
+    assert 10.0 + SETTLED < now[0] < 10.0 + 2 * SETTLED
 
 
 def test_a_line_that_is_not_complete_is_waited_for(tmp_path: Path) -> None:
@@ -88,13 +109,14 @@ def test_a_step_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     (path,) = written(tmp_path, [step(5.0)])
     late = tmp_path / "n2.steps.ndjson"
     over = [False]
-    found = growing_steps([path, late], lambda: over[0], lambda: 10.0)
+    now = iter(range(100))
+    found = growing_steps([path, late], lambda: over[0], lambda: float(next(now)))
     assert next(found).at == 5.0
     file = StepFile(late)
     file.write(step(4.0, "n2"))
     file.close()
     over[0] = True
-    with pytest.raises(LateStepError, match=r"a step of n2 was written 1\.000 s or more after it began"):
+    with pytest.raises(LateLineError, match=r"a line of n2 was written 1\.000 s or more after it began"):
         next(found)
     assert [each.at for each in whole_steps([path, late])] == [4.0, 5.0]
 
@@ -172,13 +194,12 @@ def test_a_group_with_a_paused_node_is_checked_once_it_has_stopped(
     whole = path.read_bytes()
     path.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
     check = unstarted(tmp_path, paths)
-    # The clock of the steps is simulated, and its moments have long passed on that of this machine.
-    monkeypatch.setattr(live_check, "growing_steps", partial(growing_steps, clock=lambda: float("inf")))
+    monkeypatch.setattr(merged_order, "SETTLED", 0.01)
     check.start()
     assert wait_until(lambda: check.checked >= number - 2 or check.is_done)
     path.write_bytes(whole)
     assert wait_until(lambda: check.late or check.is_done)
-    assert check.status().startswith(f"a step of {steps[number].node} was written "), check.verdict
+    assert check.status().startswith(f"a line of {steps[number].node} was written "), check.verdict
     verdict = check.finish()
     assert verdict.verdict is Verdict.HOLDS, verdict
     assert verdict.events == check.checked == number - 1  # every step but the first start of each node
@@ -191,7 +212,7 @@ def test_a_file_that_is_none_of_steps_is_malformed_input(tmp_path: Path) -> None
     check.start()
     verdict = check.finish()
     assert verdict.verdict is Verdict.MALFORMED
-    assert "n3.steps.ndjson:1: this is no step" in verdict.reason
+    assert "n3.steps.ndjson:1: the line is not of the form" in verdict.reason
 
 
 def test_an_entry_of_bytes_that_are_no_utf8_is_checked_as_any_other(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ COMMANDS = {
     "graph": ("graph_command:command", "Draw the shortest path to a violation."),
     "hunt": ("hunt_command:command", "Search for a violation with Hypothesis."),
     "import": ("import_command:command", "Turn a recording or a log into a trace."),
+    "merge": ("merge_command:command", "Make one recording of the files of a group's nodes."),
     "minimise": ("minimise_command:command", "Make a trace with a violation shorter."),
     "model": ("model_command:command", "Check models, or a spec of your own, with TLC."),
     "node": ("node_command:command", "Run a node of the reference."),

@@ -44,7 +44,7 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
 
     _, raw = raw_format(recordings[0])
     try:
-        count, summary = import_trace(recordings, output, ImportOptions(logged_version, _nanoseconds(skew)), progress)
+        count, summary = import_trace(recordings, output, ImportOptions(logged_version, nanoseconds(skew)), progress)
     finally:
         progress_end()
     lines = summary.lines
@@ -64,7 +64,8 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
     return 0
 
 
-def _nanoseconds(text: str) -> int:
+def nanoseconds(text: str) -> int:
+    """Return the time of --skew in nanoseconds; raises a usage error."""
     from lockstep.logs.mapping import Duration, duration
 
     try:

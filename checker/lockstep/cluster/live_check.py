@@ -10,9 +10,10 @@ from typing import IO
 from lockstep.base.errors import GaveUpError
 from lockstep.base.interrupts import SAID
 from lockstep.base.verdict import Verdict
-from lockstep.cluster.step_files import LateStepError, growing_steps, whole_steps
+from lockstep.cluster.step_files import growing_steps, whole_steps
 from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict, failure
+from lockstep.systems.merged_order import LateLineError
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
@@ -126,5 +127,5 @@ class LiveCheck:
         """Yield the steps while the group runs, up to one that comes too late."""
         try:
             yield from growing_steps(self._steps, self._over.is_set)
-        except LateStepError as error:
+        except LateLineError as error:
             self.late = str(error)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, Union
 
 from msgspec import Meta, Struct
 
+from lockstep.base.progress import silent
+from lockstep.logs.stray_lines import StrayLines
 from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError, convert_line, file_lines, json_object
 
@@ -116,84 +117,150 @@ class RecordingFormat(Generic[H, E]):
     check_line: Callable[[Any, str], None]
     check_end: Callable[[E, Counter[str], str], None]
 
-    def read(self, path: Path) -> tuple[H, Iterator[RecordingLine]]:
+    def read(self, path: Path, note: Callable[[str], None] = silent) -> tuple[H, Iterator[RecordingLine]]:
         """Open a recording; return its header and an iterator of the lines between it and the end line.
 
+        Arguments: `note` gets a message about lines of other programs, once all are read.
         Raises TraceError, at once or while it is iterated, where the file is not a whole recording, and UnreadableError
         where it cannot be read.
         """
-        return self.parse(file_lines(path), str(path))
+        return self.parse(file_lines(path), str(path), note)
 
-    def parse(self, raw: Iterable[bytes], source: str) -> tuple[H, Iterator[RecordingLine]]:
+    def parse(
+        self, raw: Iterable[bytes], source: str, note: Callable[[str], None] = silent
+    ) -> tuple[H, Iterator[RecordingLine]]:
         """Do the same for lines that were read already; `source` names them in messages."""
-        raw = iter(raw)
-        first = next(raw, b"")
-        if b'"lockstep-trace/' in first[:200]:
-            raise TraceError(source, 1, "no recording, but a trace: `lockstep check` takes it as it is")
-        lines = self._decoded(chain([first] if first else [], raw), source)
-        header = next(lines, None)
-        if header is None:
-            raise TraceError(source, 1, "the file is empty: a recording starts with a header line")
-        if not isinstance(header, self.header):
-            raise TraceError(source, 1, "field `kind`: the first line must be a header")
-        for name, known in self.required.items():
+        parser, rest = RecordingParser(self, source, note), iter(raw)
+        for text in rest:
+            parser.take(text)
+            if parser.header is not None:
+                return parser.header, _lines(parser, rest)
+        raise TraceError(source, 1, "the file is empty: a recording starts with a header line")
+
+    def line(self, tree: dict[str, Any], source: str, number: int) -> RecordingLine:
+        """Return the line of an object; raises TraceError, naming the field, where it is none."""
+        line: RecordingLine = convert_line(tree, self.kinds, source, number)
+        for field in line.required_fields():
+            if getattr(line, field) is None:
+                raise TraceError(source, number, f"field `{field}`: missing")
+        self.check_line(line, source)
+        return line
+
+    def check_node_line(self, fields: Mapping[str, Any], source: str, number: int) -> None:
+        """Check the fields of a line that a node's recorder wrote, but for those that only a recording has.
+
+        Raises TraceError, naming the field, where one is missing, unknown, or has no value of its own.
+        """
+        self.line({"seq": number - 1, "t_ms": 0.0, "inc": 0, **fields}, source, number)
+
+
+def _lines(parser: RecordingParser[H, E], raw: Iterable[bytes]) -> Iterator[RecordingLine]:
+    for text in raw:
+        line = parser.take(text)
+        if line is not None:
+            yield line
+    parser.finish()
+
+
+class RecordingParser(Generic[H, E]):
+    """Reads a recording line by line, as far as it is written; `header` is None until that is read.
+
+    What a program printed between the lines is noise.
+    """
+
+    def __init__(self, form: RecordingFormat[H, E], source: str, note: Callable[[str], None] = silent) -> None:
+        """Take the format, the name of the file for messages, and what gets a message about noise at the end."""
+        self._form, self._source, self._note = form, source, note
+        self.header: H | None = None
+        self._strays = StrayLines(source, "a JSON object of a recording on a line of its own")
+        self._number = self._count = 0
+        self._counts: Counter[str] = Counter()
+        self._lives: dict[str, int] = {}
+        self._before = 0.0
+        self._has_ended = False
+
+    def take(self, text: bytes) -> RecordingLine | None:
+        """Return a line with its effects, None where it is the header, the end line, or noise.
+
+        Raises TraceError where it is damaged, or contradicts the lines above.
+        """
+        self._number += 1
+        if self._count and _is_noise(text):
+            self._strays.add(self._source, self._number, text.decode("utf-8", "replace").rstrip(), strict=True)
+            return None
+        if not self._count and b'"lockstep-trace/' in text[:200]:
+            raise self._error("no recording, but a trace: `lockstep check` takes it as it is")
+        tree = json_object(text, self._source, self._number, "recording")
+        is_next = type(tree.get("seq")) is int and tree["seq"] == self._count
+        if is_next:
+            tree["seq"] = self._number - 1  # by its place in the file, where there is noise, too
+        line = self._form.line(tree, self._source, self._number)
+        if not is_next:
+            raise self._error(f"field `seq`: {line.seq} is not {self._count}")
+        self._count += 1
+        return self._placed(line)
+
+    def finish(self) -> None:
+        """Raise TraceError unless the end line was read; report the noise."""
+        if not self._has_ended:
+            raise self._error("the file is truncated: it has no end line")
+        if noise := self._strays.note():
+            self._note(noise)
+
+    def _error(self, problem: str) -> TraceError:
+        return TraceError(self._source, self._number, problem)
+
+    def _placed(self, line: RecordingLine) -> RecordingLine | None:
+        if self.header is None:
+            self._begin(line)
+            return None
+        if self._has_ended:
+            raise self._error("there is more after the end line")
+        if isinstance(line, self._form.header):
+            raise self._error("field `kind`: a second header")
+        if not line.t_ms >= self._before:
+            raise self._error(f"field `t_ms`: {line.t_ms} is less than {self._before}, in the line above")
+        self._before = line.t_ms
+        if isinstance(line, self._form.end):
+            self._form.check_end(line, self._counts, self._source)
+            self._has_ended = True
+            return None
+        if isinstance(line, NodeLine):
+            self._check_node(line)
+        self._counts[line.kind] += 1
+        return line
+
+    def _begin(self, header: RecordingLine) -> None:
+        if not isinstance(header, self._form.header):
+            raise self._error("field `kind`: the first line must be a header")
+        for name, known in self._form.required.items():
             if getattr(header, name) not in known:
-                raise TraceError(
-                    source, 1, f"field `{name}`: {getattr(header, name)!r} is not {' or '.join(map(repr, known))}"
-                )
+                raise self._error(f"field `{name}`: {getattr(header, name)!r} is not {' or '.join(map(repr, known))}")
         if len(set(header.nodes)) != len(header.nodes):
-            raise TraceError(source, 1, "field `nodes`: a node is named twice")
-        return header, self._body(header, lines, source)
+            raise self._error("field `nodes`: a node is named twice")
+        self.header, self._before = header, header.t_ms
+        self._counts["header"] = 1
+        self._lives = dict.fromkeys(header.nodes, 0)
+        self._strays.know("{")
 
-    def _decoded(self, raw: Iterable[bytes], source: str) -> Iterator[RecordingLine]:
-        for number, text in enumerate(raw, start=1):
-            tree = json_object(text, source, number, "recording")
-            line: RecordingLine = convert_line(tree, self.kinds, source, number)
-            if line.seq != number - 1:
-                raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
-            for field in line.required_fields():
-                if getattr(line, field) is None:
-                    raise TraceError(source, number, f"field `{field}`: missing")
-            self.check_line(line, source)
-            yield line
-
-    def _body(self, header: H, lines: Iterator[RecordingLine], source: str) -> Iterator[RecordingLine]:
-        counts = Counter({"header": 1})
-        number, before = 1, header.t_ms
-        lives = dict.fromkeys(header.nodes, 0)
-        for line in lines:
-            number = line.number
-            if isinstance(line, self.header):
-                raise TraceError(source, number, "field `kind`: a second header")
-            if not line.t_ms >= before:
-                raise TraceError(source, number, f"field `t_ms`: {line.t_ms} is less than {before}, in the line above")
-            before = line.t_ms
-            if isinstance(line, self.end):
-                self.check_end(line, counts, source)
-                extra = next(lines, None)
-                if extra is not None:
-                    raise TraceError(source, extra.number, "there is more after the end line")
-                return
-            if isinstance(line, NodeLine):
-                self._check_node(line, lives, source)
-            counts[line.kind] += 1
-            yield line
-        raise TraceError(source, number, "the file is truncated: it has no end line")
-
-    def _check_node(self, line: NodeLine, lives: dict[str, int], source: str) -> None:
+    def _check_node(self, line: NodeLine) -> None:
         """Raise TraceError where a line names a node that the header does not, or another life of its node."""
-        for name in self.node_fields:
+        lives = self._lives
+        for name in self._form.node_fields:
             named = getattr(line, name, None)
             if named not in (None, "") and named not in lives:
-                field = "from" if name == "source" else name
-                raise TraceError(source, line.number, f"field `{field}`: {named!r} is not in the header")
-        if isinstance(line, self.start):
+                raise self._error(f"field `{'from' if name == 'source' else name}`: {named!r} is not in the header")
+        if isinstance(line, self._form.start):
             lives[line.node] += 1
         if line.inc != lives[line.node] and not line.any_life:
-            problem = f"field `inc`: {line.inc}, but {line.node} is in life {lives[line.node]}"
-            raise TraceError(source, line.number, problem)
-        if lives[line.node] == 0 and not self.has_bootstrap:
-            raise TraceError(source, line.number, f"field `inc`: {line.node} has not started")
+            raise self._error(f"field `inc`: {line.inc}, but {line.node} is in life {lives[line.node]}")
+        if lives[line.node] == 0 and not self._form.has_bootstrap:
+            raise self._error(f"field `inc`: {line.node} has not started")
+
+
+def _is_noise(text: bytes) -> bool:
+    """Return whether a line of a recording is none: no object, and not empty."""
+    return not text.startswith(b"{") and bool(text.strip())
 
 
 def line_uses(

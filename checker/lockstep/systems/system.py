@@ -23,6 +23,7 @@ from lockstep.trace.trace_format import Event, Header
 
 if TYPE_CHECKING:  # the groups of a reference are slow to import
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
 
 #: A constant of a trace's header.
@@ -141,11 +142,11 @@ class System:
     for the model values of those names. No event has an integer below `least_integer`. `codes` are those of the
     properties; `locate` returns the place where the reference implements an action.
 
-    The rest is optional: raw formats to import, a simulator, the module (below spec/) that extends the root by the
-    definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that of the smaller fleet
-    first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its states, what `lockstep
-    hunt` searches, the actions that are `faults`: of the network, of a process, of a machine, and the recovery from
-    these.
+    The rest is optional: raw formats to import, the recorders of its nodes, a simulator, the module (below spec/) that
+    extends the root by the definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that
+    of the smaller fleet first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its
+    states, what `lockstep hunt` searches, the actions that are `faults`: of the network, of a process, of a machine,
+    and the recovery from these.
     """
 
     spec: str
@@ -161,6 +162,7 @@ class System:
     codes: Mapping[str, str] = field(default_factory=dict)
     locate: Callable[[str], str] = no_location
     formats: tuple[RawFormat, ...] = ()
+    recorder: Callable[[], NodeRecorder] | None = None
     simulator: Simulator | None = None
     coverage: Path | None = None
     floors: Callable[[str, Spec], tuple[Floor, ...]] | None = None

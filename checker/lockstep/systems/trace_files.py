@@ -37,7 +37,8 @@ def open_or_import(path: Path, say: Say = silent) -> tuple[Trace, tuple[str, ...
     system, raw = found
     imported = imported_trace(path, NO_OPTIONS, say)
     note = f"note: imported from {raw.name} of {system.title}; the lines are those that `lockstep import` writes"
-    return opened(trace_lines(imported.header, imported), source_name(path)), (note,)
+    notes = (note, *(f"note: {each}" for each in imported.summary.notes))
+    return opened(trace_lines(imported.header, imported), source_name(path)), notes
 
 
 def open_trace(path: Path) -> Trace:
@@ -194,11 +195,16 @@ def import_trace(
     steps were found that lead from one line of a log to the next.
     """
     files = [recorded] if isinstance(recorded, Path) else list(recorded)
-    for file in files:
-        if path.exists() and file.samefile(path):
-            raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
+    refuse_overwriting(path, files, "trace")
     imported = imported_trace(files, options, say)
     return write_trace(path, imported.header, imported.events), imported.summary
+
+
+def refuse_overwriting(path: Path | None, files: Iterable[Path], noun: str) -> None:
+    """Raise OverwritingError where the file that is to be written, called `noun`, is one of those that are read."""
+    for file in files:
+        if path is not None and path.exists() and file.samefile(path):
+            raise OverwritingError(f"{path}: the {noun} would overwrite what it is made of")
 
 
 def imported_trace(recorded: Path | Sequence[Path], options: ImportOptions = NO_OPTIONS, say: Say = silent) -> Imported:

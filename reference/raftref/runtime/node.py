@@ -38,7 +38,10 @@ class StepFile:
         """Go on with a file, or make it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":  # a process died as it wrote its last line
+            os.write(self._file, b"\n")
 
     def write(self, step: NodeStep) -> None:
         """Write a step; raises OSError, which names the file."""

@@ -20,7 +20,7 @@ NO_MAVEN = (
 #: What DLedger needs of Java 17: to map files, and to delete one.
 OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]
 
-#: The agent that records a node of DLedger, and the script that merges what several have recorded.
+#: The agent that records a node of DLedger.
 RECORDER = ROOT / "traces" / "recorders" / "dledger"
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>

@@ -21,7 +21,7 @@ from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.storage import CheckPointFile, DirectoryDisk, FileLedgerStore, TermFile
 from tests.support.places import TESTS
-from tests.support.programs.java_programs import OPENED, RECORDER, classpath, recorder_jar
+from tests.support.programs.java_programs import OPENED, classpath, recorder_jar
 from tests.support.programs.processes import wait_until
 
 JAVA, PYTHON = "java", "python"
@@ -119,12 +119,11 @@ class MixedGroup:
     def _recording(self, node: str, kind: str) -> Path:
         return self._logs / (f"{node}.rec" if kind == JAVA else f"{node}.steps.ndjson")
 
-    def merged(self, version: str) -> Path:
-        """Merge what the nodes have recorded, as that of a version of DLedger, and return the recording."""
+    def merged(self) -> Path:
+        """Merge what the nodes have recorded, and return the recording."""
         found = sorted(self._logs.glob("n*.rec")) + sorted(self._logs.glob("n*.steps.ndjson"))
         out = self._logs / "group.ndjson"
-        words = [sys.executable, str(RECORDER / "merge.py"), str(out), *map(str, found), "--version", version]
-        words += ["--batches"] if self.setting.batches else []
+        words = [sys.executable, "-m", "lockstep", "merge", *map(str, found), "-o", str(out)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return out

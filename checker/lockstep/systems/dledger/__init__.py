@@ -19,6 +19,7 @@ from lockstep.trace.imported_trace import Imported
 
 if TYPE_CHECKING:
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
@@ -39,6 +40,13 @@ def _read_recording(paths: Sequence[Path], _options: ImportOptions, _compile: Co
 
     (path,) = paths
     return import_recording(path, say)
+
+
+def _recorder() -> NodeRecorder:
+    # Slow to import, and only merging needs it.
+    from lockstep.systems.dledger.merged_recording import RECORDER
+
+    return RECORDER
 
 
 def _read_log(paths: Sequence[Path], options: ImportOptions, compile_: Compile, say: Say) -> Imported:
@@ -96,6 +104,7 @@ DLEDGER = System(
         RawFormat("a log", _is_log, _read_log, is_explained=True),
         RawFormat("a recording", _is_recording, _read_recording),
     ),
+    recorder=_recorder,
     simulator=SIMULATOR,
     coverage=Path("dledger", "Reached.tla"),
     floors=_floors,

@@ -1,6 +1,6 @@
 """A recorded group, as far as its lines are read: its nodes, its pushes, and the steps found so far."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -150,6 +150,21 @@ class RecordedGroup:
     steps: list[PlacedStep] = field(default_factory=list)
     observed: set[int] = field(default_factory=set)
     early: list[Removal] = field(default_factory=list)
+
+    def histories(self) -> list[History[Any]]:
+        """Return the histories of all nodes."""
+        return [history for node in self.nodes.values() for history in node.histories()]
+
+    def settle(self, steps: Sequence[PlacedStep]) -> None:
+        """Forget what is needed to place steps: these have their place for good."""
+        gone = frozenset(steps)
+        self.steps = [step for step in self.steps if step not in gone]
+        for history in self.histories():
+            history.settle(gone)
+        for node in self.nodes.values():
+            node.since_barrier = [step for step in node.since_barrier if step not in gone]
+        for step in steps:
+            step.after.clear()
 
     def step(
         self, line: RecordingLine, node: RecordedNode, action: str, *, thread: str = "", **args: Any

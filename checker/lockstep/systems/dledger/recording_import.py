@@ -6,8 +6,9 @@ that the lines show: elections are stepwise, channels keep no order, batches are
 says so, and dispatchers remember what is pending where some have something pending. The flaws are as published.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ from lockstep.systems.dledger.recording_lines import (
 )
 from lockstep.systems.dledger.recording_reader import RECORDING
 from lockstep.systems.dledger.step_placement import PlacedStep, Placement, place
-from lockstep.systems.recording_file import NodeLine, RecordingLine, line_uses
+from lockstep.systems.recording_file import NodeLine, RecordingLine, RecordingParser, line_uses
 from lockstep.trace import trace_format as trace
 from lockstep.trace.imported_trace import Imported, Summary
 from lockstep.trace.json_lines import TraceError
@@ -78,48 +79,116 @@ def import_recording(path: Path | str, say: Say = silent) -> Imported:
     Raises TraceError, naming file, line and field, where it is no whole recording or has what the spec does
     not model; UnreadableError where it cannot be read.
     """
-    header, lines = RECORDING.read(Path(path))
-    return _imported(header, lines, str(path), say)
+    notes: list[str] = []
+    header, lines = RECORDING.read(Path(path), notes.append)
+    return _imported(header, lines, str(path), notes, say)
 
 
 def import_lines(raw: Iterator[bytes], source: str) -> Imported:
     """Import the lines of a recording; `source` names them in messages."""
-    header, lines = RECORDING.parse(raw, source)
-    return _imported(header, lines, source)
+    notes: list[str] = []
+    header, lines = RECORDING.parse(raw, source, notes.append)
+    return _imported(header, lines, source, notes)
 
 
-def _imported(header: RecordingHeader, lines: Iterator[RecordingLine], source: str, say: Say = silent) -> Imported:
+def _imported(
+    header: RecordingHeader, lines: Iterator[RecordingLine], source: str, notes: list[str], say: Say = silent
+) -> Imported:
     constants = _constants(header, source)
-    group = RecordedGroup(
-        source,
-        {name: RecordedNode(name, header.nodes) for name in header.nodes},
-        batches=constants["Batches"] is True,
-        not_follower=constants["NotFollower"] is True,
-    )
+    group = _group(header, source, constants)
     labels = {header.number: header.label}
     last = header.number
     for line in lines:
         labels[line.number] = line.label
         last = line.number
-        disp = getattr(line, "disp", None)
-        group.pending_map |= isinstance(disp, ShownDispatcher) and disp.pending > 0
         if last % REPORT_INTERVAL == 0:
             say(f"{source}: line {last:,}")
-        reader = _READERS.get(type(line))
-        _check_state(group, line)
-        if reader:
-            reader(group, line)
+        _read(group, line)
     labels[last + 1] = "end"
     for removal in group.early:
         removal.mark_unshown()
     constants["PendingMap"] = group.batches or group.pending_map
     say(f"{source}: placing {len(group.steps):,} steps")
-    placement = place(group.steps, [h for node in group.nodes.values() for h in node.histories()])
-    forced, disputed = frozenset(placement.forced), frozenset(placement.disputed)
-    events = tuple(
-        _event(seq, step, forced=step in forced, disputed=step in disputed) for seq, step in enumerate(placement.steps)
+    placement = place(group.steps, group.histories())
+    events = tuple(_events(placement, placement.steps, 0))
+    return Imported(_trace_header(header, constants), events, _summary(placement, labels, group.observed, notes))
+
+
+def _group(header: RecordingHeader, source: str, constants: dict[str, bool | str | int]) -> RecordedGroup:
+    return RecordedGroup(
+        source,
+        {name: RecordedNode(name, header.nodes) for name in header.nodes},
+        batches=constants["Batches"] is True,
+        not_follower=constants["NotFollower"] is True,
     )
-    return Imported(_trace_header(header, constants), events, _summary(placement, labels, group.observed))
+
+
+def _read(group: RecordedGroup, line: RecordingLine) -> None:
+    disp = getattr(line, "disp", None)
+    group.pending_map |= isinstance(disp, ShownDispatcher) and disp.pending > 0
+    _check_state(group, line)
+    reader = _READERS.get(type(line))
+    if reader:
+        reader(group, line)
+
+
+class GrowingRecording:
+    """The import of a recording that is still written.
+
+    A step has its place for good once no line that comes later is to be read before it: the order of steps and that of
+    their lines differ by a short while. Dispatchers remember what is pending, as those of the real DLedger do.
+    """
+
+    def __init__(self, source: str) -> None:
+        """Begin before the first line; `source` names the recording in messages."""
+        self._source, self._parser = source, RecordingParser(RECORDING, source)
+        self._group: RecordedGroup | None = None
+        self._constants: dict[str, bool | str | int] = {}
+        self._count = 0
+        #: Number and time of each line that a step may have yet.
+        self._times: deque[tuple[int, float]] = deque()
+        self._settled_line = 0
+
+    @property
+    def header(self) -> trace.Header | None:
+        """The header of the trace, None before that of the recording."""
+        header = self._parser.header
+        return None if header is None else _trace_header(header, self._constants)
+
+    def add(self, text: bytes) -> None:
+        """Read the next line; raises TraceError as import_recording does."""
+        line = self._parser.take(text)
+        header = self._parser.header
+        if self._group is None:
+            assert header is not None
+            self._constants = _constants(header, self._source) | {"PendingMap": True}
+            self._group = _group(header, self._source, self._constants)
+            self._group.pending_map = True
+        if line is not None:
+            self._times.append((line.number, line.t_ms))
+            _read(self._group, line)
+
+    def events(self, until_ms: float) -> list[Event]:
+        """Return the events of the lines up to a moment; raises ContradictedError."""
+        group = self._group
+        while self._times and self._times[0][1] <= until_ms:
+            self._settled_line = self._times.popleft()[0]
+        if group is None or not any(step.line <= self._settled_line for step in group.steps):
+            return []
+        placement = place(group.steps, group.histories())
+        settled = list(takewhile(lambda step: max(step.line, step.settled) <= self._settled_line, placement.steps))
+        found = _events(placement, settled, self._count)
+        self._count += len(found)
+        group.settle(settled)
+        return found
+
+
+def _events(placement: Placement, steps: Sequence[PlacedStep], first: int) -> list[Event]:
+    """Return the events of some steps of a placement, numbered from `first` on."""
+    forced, disputed = frozenset(placement.forced), frozenset(placement.disputed)
+    return [
+        _event(seq, step, forced=step in forced, disputed=step in disputed) for seq, step in enumerate(steps, first)
+    ]
 
 
 def _check_state(group: RecordedGroup, line: RecordingLine) -> None:
@@ -170,7 +239,7 @@ def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int
     )
 
 
-def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -> Summary:
+def _summary(placement: Placement, labels: dict[int, str], observed: set[int], notes: Sequence[str]) -> Summary:
     acted = {step.line for step in placement.steps if step.action != OBSERVE}
     observed = observed | {step.line for step in placement.steps if step.action == OBSERVE}
     return Summary(
@@ -179,6 +248,7 @@ def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -
         moved=tuple(sorted(step.line for step in placement.moved if not step.hidden)),
         forced=tuple(sorted(step.line for step in placement.forced)),
         hidden=dict(sorted(Counter(step.action for step in placement.steps if step.hidden).items())),
+        notes=tuple(notes),
     )
 
 

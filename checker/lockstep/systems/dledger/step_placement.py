@@ -22,13 +22,15 @@ any does not hold, and what is wrong in it from where its order is disputed is n
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 from typing import Any, Generic, TypeVar
 
 import networkx as nx
+
+from lockstep.systems.growing_import import ContradictedError
 
 Value = TypeVar("Value")
 
@@ -67,6 +69,8 @@ class History(Generic[Value]):
         self._writers: list[PlacedStep | None] = [None]
         self._reads: list[tuple[PlacedStep, Callable[[Value], bool], int, bool]] = []
         self._begin = 0
+        #: The last version whose writer has its place for good.
+        self._settled = 0
 
     @property
     def now(self) -> Value:
@@ -119,9 +123,15 @@ class History(Generic[Value]):
         """Return whether `value` is one that the variable had before."""
         return value != self.now and self.has_been(value)
 
+    def settle(self, steps: Collection[PlacedStep]) -> None:
+        """Forget what only steps that have their place for good demanded."""
+        self._reads = [read for read in self._reads if read[0] not in steps]
+        while self._settled + 1 < len(self._writers) and self._writers[self._settled + 1] in steps:
+            self._settled += 1
+
     def edges(self) -> Iterable[tuple[PlacedStep, PlacedStep]]:
         """Yield (earlier, later): the writers in order, each read after and before the writers around it."""
-        writers = [writer for writer in self._writers if writer is not None]
+        writers = [writer for writer in self._writers[self._settled :] if writer is not None]
         yield from ((earlier, later) for earlier, later in pairwise(writers) if earlier is not later)
         for step, holds, version, ends in self._reads:
             first = last = version
@@ -155,13 +165,19 @@ class Placement:
 
 
 def place(steps: list[PlacedStep], histories: Iterable[History[Any]]) -> Placement:
-    """Put `steps`, given in any order, in the order of their effects, and correct what they show."""
+    """Put `steps`, given in any order, in the order of their effects, and correct what they show.
+
+    Raises ContradictedError where one of them must stand before a step that has its place already.
+    """
     recorded = sorted(steps, key=lambda step: step.line)
     position = {step: index for index, step in enumerate(recorded)}
     before: dict[PlacedStep, set[PlacedStep]] = {step: {s for s in step.after if s in position} for step in recorded}
     for history in histories:
         for earlier, later in history.edges():
-            before[later].add(earlier)
+            if earlier in position and later not in position:
+                raise ContradictedError(f"line {earlier.line} stands before line {later.line}, which has its place")
+            if earlier in position:
+                before[later].add(earlier)
     at_fault, rings = _break_rings(position, before)
     forced = [step for step in recorded if step in at_fault or step.unread]
     order = _latest_order(recorded, position, before)

@@ -18,6 +18,7 @@ from lockstep.trace.imported_trace import Imported
 
 if TYPE_CHECKING:
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
 
 #: The codes of the properties. A number is given once, and never to another.
@@ -56,6 +57,13 @@ def _read_recording(paths: Sequence[Path], _options: ImportOptions, compile_: Co
 
     (path,) = paths
     return import_recording(path, compile_, say)
+
+
+def _recorder() -> NodeRecorder:
+    # Slow to import, and only merging needs it.
+    from lockstep.systems.hashicorp.merged_recording import RECORDER
+
+    return RECORDER
 
 
 def _floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
@@ -105,6 +113,7 @@ HASHICORP = System(
     codes=CODES,
     locate=reference_location,
     formats=(RawFormat("a recording", _is_recording, _read_recording),),
+    recorder=_recorder,
     simulator=SIMULATOR,
     coverage=Path("hashicorp", "Reached.tla"),
     floors=_floors,

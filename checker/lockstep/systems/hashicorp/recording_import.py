@@ -46,26 +46,33 @@ def import_recording(path: Path, compile_: Compile, say: Say = silent) -> Import
     Raises TraceError, naming file, line and field, where it is no whole recording; UnreadableError where it cannot be
     read.
     """
-    header, lines = RECORDING.read(path)
-    return _imported(header, list(lines), str(path), compile_, say)
+    notes: list[str] = []
+    header, lines = RECORDING.read(path, notes.append)
+    return _imported(header, list(lines), str(path), compile_, notes, say)
 
 
 def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Imported:
     """Import the lines of a recording; `source` names them in messages."""
-    header, lines = RECORDING.parse(raw, source)
-    return _imported(header, list(lines), source, compile_, silent)
+    notes: list[str] = []
+    header, lines = RECORDING.parse(raw, source, notes.append)
+    return _imported(header, list(lines), source, compile_, notes)
 
 
 def _imported(
-    header: s.RecordingHeader, lines: list[RecordingLine], source: str, compile_: Compile, say: Say
+    header: s.RecordingHeader,
+    lines: list[RecordingLine],
+    source: str,
+    compile_: Compile,
+    notes: list[str],
+    say: Say = silent,
 ) -> Imported:
-    trace_of = trace_header(header, _first_voters(header, lines, source))
+    trace_of = trace_header(header, first_voters(header, lines, source))
     reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
-    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
+    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last, notes))
 
 
-def _first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: str) -> int:
+def first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: str) -> int:
     """Return how many servers, the first of the header, vote in the first configuration that one of them starts with.
 
     Raises TraceError where others vote.
@@ -126,17 +133,18 @@ class Reader:
     def read(self, lines: list[RecordingLine], say: Say = silent) -> RecordingLine | None:
         """Read all lines; return the one at which the spec has no step, if there is one."""
         for line in lines:
-            self.replay.line = line
             if line.number % REPORT_INTERVAL == 0:
                 say(f"line {line.number:,}")
             try:
-                self._line(line)
+                self.read_line(line)
             except NotAStepError:
                 return line
         self.roles.end()
         return None
 
-    def _line(self, line: RecordingLine) -> None:
+    def read_line(self, line: RecordingLine) -> None:
+        """Read the next line; raises NotAStepError where the spec has no step for it, once its event is recorded."""
+        self.replay.line = line
         if not isinstance(line, ServerLine):
             return
         self.roles.read(line)
@@ -394,11 +402,12 @@ _READERS: dict[type[RecordingLine], Callable[[Reader, Any], None]] = {
 }
 
 
-def _summary(reader: Reader, lines: list[RecordingLine], departed: RecordingLine | None) -> Summary:
+def _summary(reader: Reader, lines: list[RecordingLine], departed: RecordingLine | None, notes: list[str]) -> Summary:
     events, hidden = reader.replay.events, set(reader.replay.hidden)
     acted = {event.line for place, event in enumerate(events) if event.action != OBSERVE and place not in hidden}
     observed = reader.observed | {event.line for event in events if event.action == OBSERVE}
-    notes = () if departed is None else (f"line {departed.number}: no such step; the lines after it were not read",)
+    if departed is not None:
+        notes = [*notes, f"line {departed.number}: no such step; the lines after it were not read"]
     return Summary(
         uses=line_uses({line.number: line.label for line in lines}, acted, observed),
         actions=dict(sorted(Counter(event.action for event in events).items())),
@@ -406,5 +415,5 @@ def _summary(reader: Reader, lines: list[RecordingLine], departed: RecordingLine
         forced=(),
         hidden=dict(sorted(Counter(events[place].action for place in hidden).items())),
         refuted=None if departed is None else departed.number,
-        notes=notes,
+        notes=tuple(notes),
     )

@@ -104,11 +104,18 @@ class Lookahead:
 
 def read_lookahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
     """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
-    return _LookaheadReader(source).read(lines)
+    reader = LookaheadReader(source)
+    for line in lines:
+        reader.add(line)
+    reader.end()
+    return reader.lookahead
 
 
-class _LookaheadReader:
+class LookaheadReader:
+    """Reads the lookahead line by line; `open` are the requests that servers handle, by server."""
+
     def __init__(self, source: str) -> None:
+        """Begin before the first line; `source` names the recording in messages."""
         self.source, self.lookahead = source, Lookahead()
         self.open: dict[str, HandledRequest] = {}
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
@@ -116,35 +123,39 @@ class _LookaheadReader:
         self.read_for: dict[str, FsmSnapshot] = {}
         self.last_saved: dict[str, SnapshotSaved] = {}
 
-    def read(self, lines: Iterable[RecordingLine]) -> Lookahead:
-        for line in lines:
-            if not isinstance(line, ServerLine):
-                continue
-            match line:
-                case Recv():
-                    self._recv(line)
-                case Respond():
-                    self._respond(line)
-                case Send():
-                    self._send(line)
-                case Duplicate():
-                    self.lookahead.duplicates[line.rpc] = line
-                case StartLine() | StoppedLine():
-                    self._ends(line.node)
-                case LibLog() if line.text == COMPLETE:
-                    self._completed(line.node)
-                case FsmSnapshot():
-                    self._completed(line.node)
-                    self.read_for[line.node] = line
-                case FsmRestore() if line.node in self.open:
-                    self._part(self.open[line.node], line)
-                case Written():
-                    self._written(line)
-        for handler in self.lookahead.handlers.values():
-            self.lookahead.steps[handler.place().seq] = handler
-        return self.lookahead
+    def add(self, line: RecordingLine) -> None:
+        """Read the next line; raises TraceError where it belongs to nothing."""
+        if not isinstance(line, ServerLine):
+            return
+        match line:
+            case Recv():
+                self._recv(line)
+            case Respond():
+                self._respond(line)
+            case Send():
+                self._send(line)
+            case Duplicate():
+                self.lookahead.duplicates[line.rpc] = line
+            case StartLine() | StoppedLine():
+                self._ends(line.node)
+            case LibLog() if line.text == COMPLETE:
+                self._completed(line.node)
+            case FsmSnapshot():
+                self._completed(line.node)
+                self.read_for[line.node] = line
+            case FsmRestore() if line.node in self.open:
+                self._part(self.open[line.node], line)
+            case Written():
+                self._written(line)
+
+    def end(self) -> None:
+        """Take the requests that are still handled as they are: no line is known that goes on with one."""
+        for handler in self.open.values():
+            self._place(handler)
 
     def _ends(self, node: str) -> None:
+        if node in self.open:
+            self._place(self.open[node])
         for table in (self.open, self.campaign, self.won, self.read_for, self.last_saved):
             table.pop(node, None)
 
@@ -164,6 +175,10 @@ class _LookaheadReader:
         if handler is None or (handler.recv.rpc, handler.recv.copy) != (line.rpc, line.copy):
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} is not handling request {line.rpc}")
         handler.respond = line
+        self._place(handler)
+
+    def _place(self, handler: HandledRequest) -> None:
+        self.lookahead.steps[handler.place().seq] = handler
 
     def _send(self, line: Send) -> None:
         if line.msg == "RequestVote":

@@ -52,9 +52,10 @@ def _check_entries(entries: tuple[LogEntry, ...], field: str, line: RecordingLin
             raise TraceError(source, line.number, f"{field}: a {entry.type} with {'a' if entry.v else 'no'} value `v`")
 
 
-def _check_end(end: s.RecordingEnd, _counts: Counter[str], source: str) -> None:
-    if end.events != end.number:
-        problem = f"field `events`: the end line counts {end.events}, the file has {end.number}"
+def _check_end(end: s.RecordingEnd, counts: Counter[str], source: str) -> None:
+    lines = counts.total() + 1
+    if end.events != lines:
+        problem = f"field `events`: the end line counts {end.events}, the file has {lines}"
         raise TraceError(source, end.number, problem)
 
 

@@ -2,7 +2,7 @@
 // stores, its state machine, its transport, its observers and its log. Nothing of the library is changed.
 //
 // Each process writes a file of lines of JSON, each with the moment `at` by the clock that all processes of a machine
-// share. merge_recordings.py makes one recording of the files of a group.
+// share. `lockstep merge` makes one recording of the files of a group.
 //
 // What it changes: a recorded server has no pipeline, and its main loop handles heartbeats.
 package recorder
@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -47,13 +48,29 @@ type Recorder struct {
 
 // Open begins or continues the file of a server. names has the id of each server by its address.
 func Open(path, id string, names map[raft.ServerAddress]string) (*Recorder, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
+		return nil, err
+	}
+	if err := endLine(file); err != nil {
 		return nil, err
 	}
 	r := &Recorder{id: id, names: names, file: file, stopped: make(chan struct{})}
 	r.answered = sync.NewCond(&r.mutex)
 	return r, nil
+}
+
+// endLine ends the last line of a file, which a process that died may not have finished.
+func endLine(file *os.File) error {
+	about, err := file.Stat()
+	if err != nil || about.Size() == 0 {
+		return err
+	}
+	var last [1]byte
+	if _, err = file.ReadAt(last[:], about.Size()-1); err == nil && last[0] != '\n' {
+		_, err = file.Write([]byte{'\n'})
+	}
+	return err
 }
 
 // now returns the moment by the monotonic clock of the machine, in seconds.
@@ -147,10 +164,11 @@ func callers() functions {
 
 // ---- The life of a server ----
 
-// Starting writes the library's configuration and the content of the stores. It is called before raft.NewRaft.
+// Starting writes the library's configuration and the content of the stores. It is called before raft.NewRaft. The first
+// line has its moment by the wall clock, too: the hosts of a group have no other clock in common.
 func (r *Recorder) Starting(config *raft.Config, version string) {
 	r.Line("header", fields{"library_version": version, "go": runtime.Version(), "prevote": !config.PreVoteDisabled,
-		"config": fields{
+		"wall_ms": time.Now().UnixMilli(), "config": fields{
 			"heartbeat_timeout_ms": config.HeartbeatTimeout.Milliseconds(), "election_timeout_ms": config.ElectionTimeout.Milliseconds(),
 			"leader_lease_ms": config.LeaderLeaseTimeout.Milliseconds(), "commit_timeout_ms": config.CommitTimeout.Milliseconds(),
 			"max_append_entries": config.MaxAppendEntries, "snapshot_interval_ms": config.SnapshotInterval.Milliseconds(),

@@ -19,6 +19,12 @@ final class LineFile {
 
     static void open(Path path) throws IOException {
         file = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.APPEND);
+        try (FileChannel written = FileChannel.open(path, StandardOpenOption.READ)) {
+            ByteBuffer last = ByteBuffer.allocate(1);
+            if (written.size() > 0 && written.read(last, written.size() - 1) == 1 && last.get(0) != '\n') {
+                write(""); // a process died as it wrote its last line
+            }
+        }
     }
 
     static void write(String line) {

@@ -119,7 +119,7 @@ public final class Probes {
     public static final class Startup {
         @Advice.OnMethodEnter
         static void enter() {
-            Recorder.line("start", "");
+            Recorder.started();
         }
     }
 

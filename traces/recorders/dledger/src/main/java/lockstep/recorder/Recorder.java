@@ -4,10 +4,14 @@ import io.openmessaging.storage.dledger.MemberState;
 import io.openmessaging.storage.dledger.entry.DLedgerEntry;
 import io.openmessaging.storage.dledger.protocol.PushEntryRequest;
 import io.openmessaging.storage.dledger.store.file.DLedgerMmapFileStore;
+import java.io.IOException;
+import java.io.InputStream;
 import java.lang.reflect.Field;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Properties;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -110,6 +114,31 @@ public final class Recorder {
     }
 
     // ---- Its life ----
+
+    /**
+     * The node starts. The line has what is to be known of the group, and this moment by the wall clock: the hosts of a
+     * group have no other clock in common.
+     */
+    public static void started() {
+        StringBuilder members = new StringBuilder();
+        for (String each : new TreeSet<>(member.getPeerMap().keySet())) {
+            members.append(members.length() == 0 ? "" : ",").append(Json.text(each));
+        }
+        line("start", ",\"version\":" + Json.text(version()) + ",\"batches\":" + member.dLedgerConfig.isEnableBatchPush()
+                + ",\"members\":[" + members + "],\"wall_ms\":" + System.currentTimeMillis());
+    }
+
+    /** The version of DLedger, as Maven wrote it into the jar. */
+    private static String version() {
+        String file = "/META-INF/maven/io.openmessaging.storage/dledger/pom.properties";
+        try (InputStream stream = MemberState.class.getResourceAsStream(file)) {
+            Properties properties = new Properties();
+            properties.load(stream);
+            return properties.getProperty("version");
+        } catch (IOException | NullPointerException error) {
+            throw new IllegalStateException("the jar of DLedger does not name its version", error);
+        }
+    }
 
     public static void life(String kind) {
         LOCK.lock();

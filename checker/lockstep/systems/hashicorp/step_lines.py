@@ -8,9 +8,15 @@ the core does now is refused.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from lockstep.systems.hashicorp.lost_writes import COMPACTION
+from lockstep.systems.merged_order import NodeClock, TimedLine
+from lockstep.systems.node_files import FileRecord
+from lockstep.trace.json_lines import rephrase_error
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature
 from raftref.hashicorp.failures import restart, start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
@@ -35,7 +41,7 @@ from raftref.hashicorp.stores import Stores, bootstrap_cluster
 from raftref.hashicorp.values import Configuration, EntryType, Index, Log, NodeId, Snapshot, Term
 from raftref.runtime.driver import START, NodeStep
 
-#: A line, and the moment `at` by the clock of the machine.
+#: The fields of a line.
 Line = dict[str, Any]
 
 #: The functions of the library in which a step writes, or changes the role: the inner one, and its caller.
@@ -55,7 +61,7 @@ FUNCTIONS = {
     "TimeoutNow": "timeoutNow<processRPC",
     "PersistSnapshot": "takeSnapshot<runSnapshots",
 }
-COMPACTION = "compactLogsWithTrailing<compactLogs"
+
 
 #: Steps whose lines no importer of recordings reads.
 NOT_RECORDED = frozenset({"VerifyLeader", "HandleVerify"})
@@ -67,8 +73,8 @@ COMPLETE = "snapshot complete up to"
 DURABLE = ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")
 
 
-class LinesError(Exception):
-    """Steps that cannot be lines: one that recordings do not have, or that the core does not take."""
+class _NotTakenError(Exception):
+    """A step that cannot be lines: one that recordings do not have, or that the core does not take."""
 
 
 # ---- Values ----------------------------------------------------------------------------------------------
@@ -83,13 +89,13 @@ def entry_line(log: Log) -> Line:
         case EntryType.CONFIGURATION:
             line["v"] = _voters(log.entry.configuration)
         case EntryType.BARRIER:
-            raise LinesError(f"entry {log.index} is a barrier, which recordings do not have")
+            raise _NotTakenError(f"entry {log.index} is a barrier, which recordings do not have")
     return line
 
 
 def _voters(configuration: Configuration) -> str:
     if configuration.nonvoters:
-        raise LinesError("a configuration has servers without a vote, which recordings do not have")
+        raise _NotTakenError("a configuration has servers without a vote, which recordings do not have")
     return ",".join(sorted(configuration.voters))
 
 
@@ -198,74 +204,88 @@ class _WritingServer(Server):
 
 
 class StepLines:
-    """Makes lines of the steps of one server."""
+    """Makes lines of the steps of one server.
 
-    def __init__(self, node: NodeId, nodes: Sequence[NodeId], voters: int, header: Line) -> None:
+    The lines of a step are known once the next one is: a process that is killed may have recorded a step whose writes
+    are not in its stores.
+    """
+
+    def __init__(
+        self, node: NodeId, nodes: Sequence[NodeId], voters: int, header: FileRecord, clock: NodeClock
+    ) -> None:
         """Begin with a server that was never started.
 
         Args:
             node: The server.
             nodes: All servers, first those that vote in the first configuration.
             voters: How many those are.
-            header: The header of a recording, which has the bounds; the flaws are those of v1.7.3.
+            header: The header of the recorder of another server, which has the bounds; the flaws are those of v1.7.3.
+            clock: That of the steps.
         """
-        config = header["config"]
+        config = header.fields["config"]
         plan = FaultPlan(
             voters=voters,
             spares=len(nodes) - voters,
-            features=ALL_FEATURES - (frozenset() if header["prevote"] else {Feature.PRE_VOTE}),
+            features=ALL_FEATURES - (frozenset() if header.fields["prevote"] else {Feature.PRE_VOTE}),
             flaws=IN_V173,
             max_append_entries=config["max_append_entries"],
             trailing_logs=config["trailing_logs"],
         )
-        self._cluster, self._first = Cluster(plan), plan.configuration
+        self._cluster, self._first, self._clock = Cluster(plan), plan.configuration, clock
         if tuple(nodes) != plan.node_ids:
-            raise LinesError(f"the servers are {', '.join(nodes)}, not {', '.join(plan.node_ids)}")
+            problem = f"a server of the reference takes part, and the servers are not {', '.join(plan.node_ids)}"
+            raise header.error(f"{problem}, but {', '.join(nodes)}")
         self._heartbeat_timeout_ms = config["heartbeat_timeout_ms"]
         self._server = _WritingServer(node, nodes, self._cluster.servers[node].config, Stores())
         self._server.lines = []
-        #: The stores before the last step, and how many lines there were.
-        self._before: tuple[Stores, int] = Stores(), 0
-        self._lines: list[Line] = []
+        #: The stores before the last step, and the lines of that.
+        self._before: Stores | None = None
+        self._last: list[TimedLine] = []
         self._calls: dict[tuple[NodeId, RpcType], int] = {}
         self._call_count = 0
         self._transfer_count = 0
 
-    def lines(self, steps: Iterable[NodeStep]) -> list[Line]:
-        """Return the lines of all steps; raises LinesError."""
-        for step in steps:
+    def lines(self, record: FileRecord) -> Iterator[TimedLine]:
+        """Yield the lines of the step before; raises TraceError where this is none, or not one of the core."""
+        step = _recorded_step(record)
+        at = self._clock.read(record)
+        try:
             if step.node != self._server.node_id or step.action in NOT_RECORDED:
-                raise LinesError(f"{step.node} {step.action}: recordings do not have this step of {step.node}")
+                raise _NotTakenError(f"recordings do not have this step of {step.node}")
             if step.action == START:
                 self._start(step)
+                yield from self._last
             else:
+                yield from self._last
+                self._before = self._server.stores
                 self._take(step)
-        return self._lines
-
-    def _put(self, at: float) -> None:
-        """Let the lines of the step be of a moment."""
-        for line in self._server.lines:
-            self._lines.append({"at": at, "node": self._server.node_id, **line})
+        except _NotTakenError as error:
+            raise record.error(f"{step.action}: {error}") from error
+        self._last = [TimedLine(record, at, step.node, {"node": step.node, **line}) for line in self._server.lines]
         self._server.lines.clear()
+
+    def rest(self) -> list[TimedLine]:
+        """Return the lines of the last step."""
+        return self._last
 
     # ---- Lives ----
 
     def _start(self, step: NodeStep) -> None:
         server = self._server
-        if not self._lines:
+        found = _durable_shown(step)
+        if self._before is None:
             if step.shows["log"]["#map"]:
                 server.stores = bootstrap_cluster(self._first)
             start(server)
         else:
-            if self._durable() != self._durable_shown(step):
+            if self._durable() != found:
                 # Its writes are all durable or none, so the last step of a process may have left nothing.
-                stores, count = self._before
-                server.stores = stores
-                del self._lines[count:]
+                server.stores = self._before
+                self._last.clear()
             server.go_down()
             restart(server)
-        if self._durable() != self._durable_shown(step):
-            raise LinesError(f"{step.node} at {step.at:.6f}: its stores are not those that its steps led to")
+        if self._durable() != found:
+            raise _NotTakenError("its stores are not those that its steps led to")
         self._calls = {}
         timeout = {"heartbeat_timeout_ms": self._heartbeat_timeout_ms}
         server.lines.append({"kind": "start", "persisted": _persisted(server.stores), **timeout})
@@ -273,37 +293,30 @@ class StepLines:
         if server.fsm.applied:
             none = {"count": 0, "last_index": 0, "last_term": 0, "digest": 0}
             server.add("fsm_restore", before=none, state=self._fsm())
-        self._put(step.at)
-        self._before = server.stores, len(self._lines)
+        self._before = server.stores
 
     def _durable(self) -> Line:
         shown = observe(self._server)
         return {name: shown[name] for name in DURABLE}
 
-    @staticmethod
-    def _durable_shown(step: NodeStep) -> Line:
-        return {name: step.shows[name] for name in DURABLE}
-
     # ---- Steps ----
 
     def _take(self, step: NodeStep) -> None:
         server = self._server
-        self._before = server.stores, len(self._lines)
         args = self._cluster.arguments(step.action, step.args)
         if args is None or not ACTIONS[step.action].enabled(server, *args):
-            raise LinesError(f"{step.node} at {step.at:.6f}: {step.action} cannot be taken")
+            raise _NotTakenError("the step cannot be taken")
         before = copy.copy(server)
         server.function = FUNCTIONS.get(step.action, "")
         self._before_step(step, args)
         effects = ACTIONS[step.action].perform(server, *args)
         shown = observe(server)
         for name, value in step.shows.items():
-            if shown[name] != value:
-                raise LinesError(f"{step.node} at {step.at:.6f}: {step.action}: {name} is {value}, not {shown[name]}")
+            if shown.get(name) != value:
+                raise _NotTakenError(f"{name} is {value}, not {shown.get(name)}")
         self._after_step(step, before)
         for m in effects.sent:
             self._sent(m, before)
-        self._put(step.at)
 
     def _before_step(self, step: NodeStep, args: Sequence[Any]) -> None:
         """Add the lines with which a step begins: what has arrived, or what is asked for."""
@@ -379,3 +392,20 @@ class StepLines:
         elif isinstance(m, Response):
             body = _answer_body(m, before.last_index)
             server.add("respond", rpc=0, copy=0, msg=_message(m), to=m.dst, body=body)
+
+
+# ---- Records ----
+
+
+def _recorded_step(record: FileRecord) -> NodeStep:
+    try:
+        return msgspec.convert(record.fields, NodeStep)
+    except msgspec.ValidationError as error:
+        raise record.error(rephrase_error(error, record.fields)) from error
+
+
+def _durable_shown(step: NodeStep) -> Mapping[str, Any]:
+    missing = [name for name in DURABLE if name not in step.shows]
+    if missing:
+        raise _NotTakenError(f"field `shows.{missing[0]}`: missing")
+    return {name: step.shows[name] for name in DURABLE}
