@@ -26,6 +26,7 @@ from lockstep.jobs.recordings_manifest import RecordingsError, load_recordings
 from lockstep.models.model_manifest import ManifestError, load_manifest
 from tests.support.places import ROOT
 from tests.support.programs.mistakes import MISTAKES
+from tests.support.systems.split_recordings import split
 
 CAPTURED = ROOT / "traces" / "captured" / "dledger"
 LOCK_SERVICE = ROOT / "docs" / "lock_service"
@@ -248,6 +249,60 @@ RECORDINGS = [
     Case("Recordings", "a trace over its recording", {"t.ndjson": b""}, ("import", "t.ndjson", "-o", "t.ndjson")),
 ]
 
+# ---- Files of recorders ----
+
+
+def _node_files() -> Files:
+    """Return what recorders of three servers would have written."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = CAPTURED.parent / "hashicorp" / "raft-1.7.3-quiet.ndjson"
+        return {path.name[:2] + ".ndjson": path.read_bytes() for path in split(recording, Path(folder))}
+
+
+NODE_FILES = _node_files()
+
+
+def recorder(name: str, change: Callable[[list[bytes]], Any]) -> Case:
+    texts = NODE_FILES["n2.ndjson"].splitlines(keepends=True)
+    changed = change(texts)
+    content = changed if isinstance(changed, bytes) else b"".join(texts)
+    words = ("merge", "n1.ndjson", "n2.ndjson", "n3.ndjson", "-o", "group.ndjson")
+    return Case("Files of recorders", name, {**NODE_FILES, "n2.ndjson": content}, words)
+
+
+def line_of(texts: list[bytes], word: bytes) -> int:
+    return next(number for number, text in enumerate(texts) if word in text)
+
+
+def replaced(texts: list[bytes], word: bytes, before: bytes, after: bytes) -> None:
+    number = line_of(texts, word)
+    assert before in texts[number]
+    texts[number] = texts[number].replace(before, after, 1)
+
+
+def later(texts: list[bytes], seconds: float = 0.02, first: int = 0) -> None:
+    """Let the clock of the node be fast from a line on."""
+    for number, text in enumerate(texts[first:], start=first):
+        tree = json.loads(text)
+        texts[number] = lines({**tree, "at": round(tree["at"] + seconds, 6)})
+
+
+RECORDERS = [
+    recorder("an empty file of a node", lambda texts: b""),
+    recorder("a file of no recorder", lambda texts: b"hello\n"),
+    recorder("a file that begins in the middle", lambda texts: b"".join(texts[5:])),
+    recorder("a line of a recorder that is cut", lambda texts: texts.insert(5, texts[5][:40] + b"\n")),
+    recorder("a field that a recorder must write", lambda texts: replaced(texts, b'"recv"', b'"term":', b'"period":')),
+    recorder("a node of another file", lambda texts: replaced(texts, b'"recv"', b'"node":"n2"', b'"node":"n4"')),
+    recorder("two files of one node", lambda texts: NODE_FILES["n1.ndjson"]),
+    recorder(
+        "servers with other settings",
+        lambda texts: replaced(texts, b'"header"', b'"trailing_logs":10240', b'"trailing_logs":1'),
+    ),
+    recorder("a clock that goes back", lambda texts: later(texts, -0.5, 9)),
+    recorder("clocks that differ, as on several hosts", later),
+]
+
 # ---- Fault plans, mappings, specs ----
 
 
@@ -417,7 +472,7 @@ AUTHORS = [
     for each in MISTAKES
 ]
 
-CASES = [*TRACES, *RECORDINGS, *LOGS, *PLANS, *OWN, *AUTHORS, *MANIFESTS]
+CASES = [*TRACES, *RECORDINGS, *RECORDERS, *LOGS, *PLANS, *OWN, *AUTHORS, *MANIFESTS]
 
 
 def all_outputs() -> list[CommandOutput]:

@@ -102,7 +102,7 @@ def test_a_difference_of_the_clocks_that_is_not_stated_is_an_error_that_names_on
 
 def test_files_of_several_hosts_have_no_order_by_the_clock_of_one(tmp_path: Path) -> None:
     paths = split(FAULT_FREE, tmp_path, uptimes_ms=UPTIMES)
-    with pytest.raises(ClockError, match=r"by their clock: .* ms later; nodes on several hosts need a --skew"):
+    with pytest.raises(ClockError, match=r"by their clock: .* ms later; on several hosts, state that as --skew"):
         merged(paths)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from lockstep.base.errors import BadInputError
 from lockstep.systems.node_files import FileRecord, NodeFile
 from lockstep.trace.json_lines import TraceError
 
@@ -191,7 +190,7 @@ class MergedOrder:
             self._delivery.note(other)
             if self._delivery.lacks(line) is None:
                 gap = milliseconds(other.at - line.at)
-                problem += f": {other.place} is {gap} ms later; nodes on several hosts need a --skew of that or more"
+                problem += f": {other.place} is {gap} ms later; on several hosts, state that as --skew"
                 break
         else:
             problem += ", nor at any time in these files"
@@ -199,14 +198,11 @@ class MergedOrder:
 
     def _others(self) -> Iterator[TimedLine]:
         """Yield what can follow if the clocks may differ by any time, as far as it is written."""
-        try:
-            while True:
-                ready = [head for head in self._heads(is_over=True) if self._delivery.lacks(head[0]) is None]
-                if not ready:
-                    return
-                yield ready[0][1].take()
-        except BadInputError:  # the first error is the one that is reported
-            return
+        while True:
+            ready = [head for head in self._heads(is_over=True) if self._delivery.lacks(head[0]) is None]
+            if not ready:
+                return
+            yield ready[0][1].take()
 
 
 def milliseconds(nanoseconds: int) -> str:
