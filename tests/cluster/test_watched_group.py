@@ -210,7 +210,9 @@ def test_the_command_prints_objects_for_programs(tmp_path: Path) -> None:
 
 def test_options_of_the_other_form_are_refused(tmp_path: Path) -> None:
     for words, said in (
-        (["--store", "s", "n1.ndjson"], "--store goes with DIR"),
+        (["--store", "s", "n1.ndjson", "n2.ndjson"], "--store goes with DIR"),
+        (["--master", "local[2]", "n1.ndjson", "n2.ndjson"], "--master goes with DIR"),
+        (["nowhere"], "Directory 'nowhere' does not exist."),
         (["--skew", "5 ms", "."], "--skew goes with FILES"),
         (["--once", "--until-idle", "1", "."], "--once and --until-idle say different things"),
     ):

@@ -339,6 +339,22 @@ def test_files_of_two_systems_are_of_no_group(tmp_path: Path) -> None:
         merged(paths)
 
 
+def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    paths = split(FAULT_FREE, tmp_path)
+    with pytest.raises(BadInputError, match=r"n0\.lines\.ndjson: this file is named twice"):
+        merged([*paths, paths[0]])
+
+
+def test_the_file_of_one_node_is_no_trace_and_no_recording(tmp_path: Path) -> None:
+    for recording in (QUIET, FAULT_FREE):
+        path = split(recording, tmp_path)[0]
+        said = r":1: the file of one node of .*: `lockstep merge` makes a recording of those of all nodes"
+        with pytest.raises(TraceError, match=said):
+            imported_trace(path)
+        found = check(path)
+        assert (found.verdict, re.search(said, found.reason) is not None) == (Verdict.MALFORMED, True)
+
+
 # ---- The command ----
 
 

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import click
 
-from lockstep.cli.options import EXIT_CODES, progress, progress_end
+from lockstep.cli.options import progress, progress_end
+
+_EXIT_CODES = """
+Exit codes: 0 written; 2 wrong usage, or files that are damaged or do not fit together; 4 an internal error.
+"""
 
 
-@click.command(name="merge", epilog=EXIT_CODES)
+@click.command(name="merge", epilog=_EXIT_CODES)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The recording to write."
@@ -59,6 +63,5 @@ def command(files: tuple[Path, ...], output: Path, skew: str, recorded_version: 
         for note in notes:
             click.echo(f"note: {note}", err=True)
     assert merged.system is not None
-    lines = merged.counts.total()
-    click.echo(f"{output}: {lines:,} lines of a group of {merged.system.title}, from {len(files)} files")
+    click.echo(f"{output}: {merged.count:,} lines of a group of {merged.system.title}, from {len(files)} files")
     return 0

@@ -147,6 +147,8 @@ def command(
     """
     if once and until_idle is not None:
         raise click.UsageError("--once and --until-idle say different things")
+    if len(paths) == 1 and not paths[0].exists():  # the files of a group may come later, but not a folder
+        raise click.BadParameter(f"Directory '{paths[0]}' does not exist.", param_hint="DIR")
     is_folder = len(paths) == 1 and paths[0].is_dir()
     for name, option in (_OF_FILES if is_folder else _OF_FOLDERS).items():
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:

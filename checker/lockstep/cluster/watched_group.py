@@ -184,7 +184,7 @@ class _GrowingGroup:
             self.importer.add(text)
         if self._output is not None:
             self._output.flush()
-        return self._merged.counts.total()
+        return self._merged.count
 
     def events(self, *, is_over: bool, is_idle: bool) -> Iterator[Event]:
         """Yield the events that are final."""

@@ -23,7 +23,7 @@ DECIMALS = 3
 class MergedFiles:
     """The recording of a group, made of its nodes' files as far as they are written.
 
-    `counts` are its lines by kind so far; `system` and `recorder` are known once all files have a line.
+    `count` are its lines so far, `counts` those by kind; `system` and `recorder` are known once all files have a line.
     """
 
     def __init__(
@@ -32,7 +32,11 @@ class MergedFiles:
         """Prepare to merge files, each one of a node.
 
         Arguments: `options`, what the files may lack; `note` gets messages about what is left out; `say`, the progress.
+        Raises BadInputError where a file is named twice.
         """
+        for number, path in enumerate(paths):
+            if path in paths[:number]:
+                raise BadInputError(f"{path}: this file is named twice")
         self._files = [NodeFile(path, note) for path in paths]
         self._options, self._note, self._say = options, note, say
         self._group: GroupRecording | None = None
@@ -41,6 +45,7 @@ class MergedFiles:
         self.system: System | None = None
         self.recorder: NodeRecorder | None = None
         self.counts: Counter[str] = Counter()
+        self.count = 0
 
     @property
     def passed_ms(self) -> float:
@@ -73,7 +78,7 @@ class MergedFiles:
             yield self._encoded(fields)
 
     def _encoded(self, fields: Fields) -> bytes:
-        number = self.counts.total()
+        number, self.count = self.count, self.count + 1
         self.counts[fields["kind"]] += 1
         if number % REPORT_INTERVAL == 0:
             self._say(f"line {number:,}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,8 +19,8 @@ from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.system import BEGINNING_BYTES, NO_OPTIONS, ImportOptions, RawFormat, Simulator, System
 from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.imported_trace import Imported, Summary
-from lockstep.trace.json_lines import STDIN, TraceError, file_lines, source_name
-from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
+from lockstep.trace.json_lines import MAX_LINE_BYTES, STDIN, TraceError, file_lines, source_name
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
 from lockstep.trace.trace_reader import Trace, events_at_end
 
 # ---- Opening ----
@@ -59,6 +60,7 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
             if raw.recognises(Path(), first[:BEGINNING_BYTES]):
                 what = f"no trace, but {raw.name} of {system.title}: `lockstep import` makes a trace of it"
                 raise TraceError(source, 1, what)
+        _refuse_recorder(first, source)
         if (other := _other_kind(source, first)) is not None:
             raise TraceError(source, 1, other)
     trace = Trace(rest if first is None else chain([first], rest), source)
@@ -66,6 +68,20 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
     if system_known is not None:
         trace.least_integer = system_known.least_integer
     return trace
+
+
+def _refuse_recorder(first: bytes, source: str) -> None:
+    """Raise TraceError where the first line of a file is one that a recorder of a node wrote."""
+    if not first.startswith(b"{") or FORMAT.encode() in first:
+        return
+    try:
+        fields = msgspec.json.decode(first.partition(b"\n")[0], type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return
+    for system in SYSTEMS.values():
+        if system.recorder is not None and system.recorder().recognises(fields):
+            what = f"the file of one node of {system.title}: `lockstep merge` makes a recording of those of all nodes"
+            raise TraceError(source, 1, what)
 
 
 #: Files that are taken for traces: how the first line begins, how the name ends, and a message.
@@ -220,9 +236,13 @@ def imported_trace(recorded: Path | Sequence[Path], options: ImportOptions = NO_
 def raw_format(recording: Path) -> tuple[System, RawFormat]:
     """Return the format of a file, by its name and its first bytes; the last one where none recognises it.
 
-    The errors of that format name file and line.
+    The errors of that format name file and line. Raises TraceError where a recorder of one node wrote the file.
     """
-    return recognised_format(recording) or list(raw_formats())[-1]
+    found = recognised_format(recording)
+    if found is None:
+        with recording.open("rb") as file:
+            _refuse_recorder(file.readline(MAX_LINE_BYTES), str(recording))
+    return found or list(raw_formats())[-1]
 
 
 def recognised_format(recording: Path) -> tuple[System, RawFormat] | None:

@@ -1,0 +1,64 @@
+"""A recording that is imported while it is written becomes the trace that its import as a whole makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.package_data import traces_dir
+from lockstep.systems.growing_import import ContradictedError
+from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.trace_files import imported_trace, recognised_format
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.trace_format import Event, Header
+
+CAPTURED = traces_dir() / "captured"
+NAMES = [
+    *(f"dledger/dledger-0.2.7-{name}" for name in ("batch_push", "figure8", "loss", "restarts", "truncate_restart")),
+    *(f"hashicorp/raft-1.7.3-{name}" for name in ("quiet", "snapshots", "torn_vote")),
+]
+
+
+def grown(path: Path, until: Callable[[float], float], every: int = 30) -> tuple[Header | None, list[Event]]:
+    """Import a recording line by line, and ask for events after some lines, up to a moment before the last one's."""
+    known = recognised_format(path)
+    assert known is not None
+    recorder = SYSTEMS[known[0].spec].recorder
+    assert recorder is not None
+    importer, events = recorder().growing(str(path), trace_spec), list[Event]()
+    for number, text in enumerate(path.read_bytes().splitlines(keepends=True)):
+        importer.add(text)
+        if number % every == 0:
+            events += importer.events(until(json.loads(text)["t_ms"]))
+    return importer.header, [*events, *importer.events(inf)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_that_grows_becomes_the_same_trace(name: str) -> None:
+    """LAG is longer than what is left here for lines that show what those above them mean."""
+    path = CAPTURED / f"{name}.ndjson"
+    whole = imported_trace(path)
+    header, events = grown(path, lambda now: now - 200)
+    assert header is not None
+    assert header.constants == whole.header.constants
+    assert events == list(whole.events)
+    assert len(events) > 200
+
+
+def test_a_step_that_belongs_before_a_final_one_is_not_put_behind_it() -> None:
+    """With no lag at all a line may come too late for its place."""
+    refused = 0
+    for name in ("loss", "restarts", "leader_partition"):
+        path = CAPTURED / "dledger" / f"dledger-0.2.7-{name}.ndjson"
+        try:
+            _, events = grown(path, lambda now: now, every=1)
+        except ContradictedError as error:
+            refused += 1
+            assert "which has its place" in str(error)
+        else:
+            assert [each.line for each in events] == [each.line for each in imported_trace(path).events]
+    assert refused > 0
