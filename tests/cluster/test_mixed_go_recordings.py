@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.cluster.watched_group import GroupWatch, WatchedGroup
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.systems.file_check import check
+from lockstep.systems.node_recorder import MergeOptions
 from raftref.hashicorp.membership import ChangeCommand
 from tests.support.systems.mixed_raft import GO, PYTHON, Appender, MixedGroup, Shape
 
@@ -207,3 +211,27 @@ def test_a_leader_of_either_kind_that_removes_itself_holds_in_the_spec(tmp_path:
         path = recording(servers)
     found = verdict(path)
     assert found.verdict is Verdict.HOLDS, found
+
+
+def test_a_real_group_is_checked_while_it_runs_and_a_server_is_killed(tmp_path: Path) -> None:
+    findings: list[Finding] = []
+    over = threading.Event()
+    with group(tmp_path, [GO, GO, GO], faster=GO, release="1.8.0") as servers:
+        watch = GroupWatch(servers.records(), MergeOptions(), {}, tmp_path / "group.ndjson")
+        watched = WatchedGroup(watch, over.is_set, findings.append)
+        with ThreadPoolExecutor() as pool:
+            running = pool.submit(watched.run)
+            servers.start("n1", "n2", "n3")
+            servers.append("a", "b", "c")
+            servers.kill("n3")
+            servers.append("d", "e")
+            servers.start("n3")
+            servers.until_applied(servers.append("f"))
+            servers.until(lambda: watched.checked > 100 or running.done())
+            assert not running.done(), running.result()
+            servers.stop(*servers.running())
+            over.set()
+            found = running.result(timeout=300)
+    assert (found.verdict, findings) == (Verdict.HOLDS, []), found
+    whole = check(tmp_path / "group.ndjson")
+    assert (whole.verdict, whole.events) == (Verdict.HOLDS, found.events)
