@@ -35,6 +35,8 @@ type Recorder struct {
 	// when that is.
 	isHandling bool
 	answered   *sync.Cond
+	// hasStarted is whether this life has its first line: the transport may log before that, as peers connect.
+	hasStarted bool
 	isStopping bool
 	stopped    chan struct{}
 	calls      int
@@ -174,6 +176,9 @@ func (r *Recorder) Starting(config *raft.Config, version string) {
 			"max_append_entries": config.MaxAppendEntries, "snapshot_interval_ms": config.SnapshotInterval.Milliseconds(),
 			"snapshot_threshold": config.SnapshotThreshold, "trailing_logs": config.TrailingLogs}})
 	r.Line("start", fields{"persisted": r.persisted(), "heartbeat_timeout_ms": config.HeartbeatTimeout.Milliseconds()})
+	r.mutex.Lock()
+	r.hasStarted = true
+	r.mutex.Unlock()
 }
 
 // Started is called with what raft.NewRaft returned.
@@ -279,7 +284,7 @@ func (s logSink) Accept(_ string, level hclog.Level, text string, args ...any) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.awaitAnswer(by)
-	if !s.isStopping {
+	if s.hasStarted && !s.isStopping {
 		s.write("liblog", fields{"level": level.String(), "text": text, "args": named})
 	}
 }
