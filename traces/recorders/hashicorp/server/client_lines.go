@@ -114,6 +114,12 @@ func (s *server) carryOut(q clientRequest) (answer, error) {
 		return answer{"index": future.Index()}, future.Error()
 	case "snapshot":
 		return s.snapshot()
+	case "arm":
+		return nil, s.stops.arm(q.Value, q.Command)
+	case "await":
+		return nil, s.stops.await(q.Value)
+	case "release":
+		return nil, s.stops.release(q.Value)
 	}
 	return nil, fmt.Errorf("no request is %q", q.Op)
 }

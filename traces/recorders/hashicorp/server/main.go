@@ -28,11 +28,15 @@ type server struct {
 	version   string
 	recorded  *recorder.Recorder
 	transfers atomic.Int64
+	stops     *stops
 	ready     chan struct{}
 }
 
 type options struct {
 	id, peers, voters, dir  string
+	through                 string
+	hasStops                bool
+	rpcTimeoutSeconds       float64
 	record                  string
 	preVote                 bool
 	inFlight, maxAppend     int
@@ -46,6 +50,9 @@ func readOptions() options {
 	flag.StringVar(&o.id, "id", "", "the server")
 	flag.StringVar(&o.peers, "peers", "", "all servers that there may be: n1=127.0.0.1:12001;n2=...")
 	flag.StringVar(&o.voters, "voters", "", "the servers of the first configuration: n1,n2,n3 (default: all)")
+	flag.StringVar(&o.through, "through", "", "where it reaches the others, if not at their own addresses: n2=127.0.0.1:13002;...")
+	flag.BoolVar(&o.hasStops, "stops", false, "whether a client may let it wait or die at places in it")
+	flag.Float64Var(&o.rpcTimeoutSeconds, "rpc-timeout", 10, "the time of a call, in seconds")
 	flag.StringVar(&o.dir, "dir", "", "the folder of its files")
 	flag.StringVar(&o.record, "record", "", "add what it does to this file; then it has no pipeline")
 	flag.BoolVar(&o.preVote, "prevote", true, "whether it asks for pre-votes")
@@ -123,6 +130,10 @@ func run(o options) error {
 		return err
 	}
 	s := &server{machine: &stateMachine{}, addresses: addresses, version: libraryVersion(), ready: make(chan struct{})}
+	if o.hasStops {
+		s.stops = &stops{places: map[string]*stop{}}
+		s.machine.stops = s.stops
+	}
 	return s.run(o, names)
 }
 
@@ -146,8 +157,17 @@ func (s *server) run(o options, names []string) error {
 	if err != nil {
 		return err
 	}
+	var provider raft.ServerAddressProvider
+	if o.through != "" {
+		through, _, err := readAddresses(o.through)
+		if err != nil {
+			return err
+		}
+		provider = providedAddresses(through)
+	}
 	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: layer, MaxPool: 3, Timeout: 10 * time.Second, Logger: logger, MaxRPCsInFlight: o.inFlight})
+		Stream: layer, MaxPool: 3, Timeout: time.Duration(o.rpcTimeoutSeconds * float64(time.Second)), Logger: logger,
+		MaxRPCsInFlight: o.inFlight, ServerAddressProvider: provider})
 	store, err := raftboltdb.NewBoltStore(filepath.Join(o.dir, "raft.db"))
 	if err != nil {
 		return err
@@ -156,20 +176,20 @@ func (s *server) run(o options, names []string) error {
 	if err != nil {
 		return err
 	}
-	config := o.config(logger)
+	config := o.config(stopLogger{logger, s.stops})
 	if err := s.bootstrap(o, names, config, store, files, network); err != nil {
 		return err
 	}
 	var (
 		logs      raft.LogStore      = store
-		stable    raft.StableStore   = store
+		stable    raft.StableStore   = stableStore{store, s.stops}
 		snapshots raft.SnapshotStore = files
 		transport raft.Transport     = network
 		machine   raft.FSM           = s.machine
 	)
 	stop := func() error { return s.raft.Shutdown().Error() }
 	if recorded != nil {
-		logs, stable, snapshots = recorded.LogStore(store), recorded.StableStore(store), recorded.SnapshotStore(files)
+		logs, stable, snapshots = recorded.LogStore(store), recorded.StableStore(stable), recorded.SnapshotStore(files)
 		transport, machine = recorded.Transport(network), recorded.FSM(s.machine)
 		s.recorded, stop = recorded, recorded.Stop
 		recorded.Starting(config, s.version)

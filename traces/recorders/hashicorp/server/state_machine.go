@@ -26,6 +26,7 @@ type appliedEntry struct {
 type stateMachine struct {
 	mutex   sync.Mutex
 	applied []appliedLog
+	stops   *stops
 }
 
 func noConfiguration() map[string]map[string][]string {
@@ -45,7 +46,7 @@ func (m *stateMachine) Apply(log *raft.Log) any {
 func (m *stateMachine) Snapshot() (raft.FSMSnapshot, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	return &stateSnapshot{append([]appliedLog{}, m.applied...)}, nil
+	return &stateSnapshot{append([]appliedLog{}, m.applied...), m.stops}, nil
 }
 
 // Restore begins anew with what another state machine had applied.
@@ -80,9 +81,14 @@ func (m *stateMachine) at(index uint64) (appliedLog, bool) {
 	return appliedLog{}, false
 }
 
-type stateSnapshot struct{ applied []appliedLog }
+type stateSnapshot struct {
+	applied []appliedLog
+	stops   *stops
+}
 
+// Persist writes the snapshot. It has the place `persist`, before the first byte.
 func (s *stateSnapshot) Persist(sink raft.SnapshotSink) error {
+	s.stops.at("persist")
 	if err := json.NewEncoder(sink).Encode(s.applied); err != nil {
 		sink.Cancel()
 		return err
