@@ -252,6 +252,15 @@ def test_a_manifest_that_has_every_recording_is_read(tmp_path: Path) -> None:
     assert read.file == "captured/x.ndjson"
 
 
+def test_an_entry_repairs_the_flaws_that_it_names_on_top_of_its_variant(tmp_path: Path) -> None:
+    path = recordings(tmp_path, ENTRY + 'repaired = ["TornVote"]\n', "x.ndjson")
+    (read,) = load_recordings(path)
+    assert read.switches(SYSTEMS["HashicorpRaft"]) == {"TornVote": "repaired"}
+    whole = msgspec.structs.replace(read, variant="repaired")
+    assert {*whole.switches(SYSTEMS["HashicorpRaft"]).values()} == {"repaired"}
+    assert len(whole.switches(SYSTEMS["HashicorpRaft"])) > 10
+
+
 def test_a_malformed_manifest_of_recordings_names_the_field(tmp_path: Path) -> None:
     path = tmp_path / "manifest.toml"
     path.write_text('[[recording]]\nname = "x"\nfile = "y"\nverdict = "fine"\n')

@@ -14,6 +14,7 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import constants
 from lockstep.systems.system import ImportOptions, System
 from lockstep.trace.json_lines import rephrase_error
+from raftref.choices import REPAIRED
 
 #: The variant that replaces no constant of the header.
 AS_RECORDED = "published"
@@ -32,14 +33,15 @@ class Departure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One recording, the variant of the spec that it is checked against, and the expected verdict.
 
-    `version` is that of the system, where the file does not have it; `violates` maps a property to the line of the
-    recording from which on it fails.
+    `repaired` are flaws that are repaired on top of the variant. `version` is that of the system, where the file does
+    not have it; `violates` maps a property to the line of the recording from which on it fails.
     """
 
     name: str
     file: str
     verdict: Literal["holds", "violated"]
     variant: str = AS_RECORDED
+    repaired: tuple[str, ...] = ()
     version: str | None = None
     violates: dict[str, int] = {}
     leaves: Departure | None = None
@@ -51,9 +53,10 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def switches(self, system: System) -> dict[str, str]:
         """Return the constants that replace those of the recorded version, by name."""
-        if self.variant == AS_RECORDED or system.constants is None:
+        if system.constants is None:
             return {}
-        return dict(system.constants.variants[self.variant])
+        variant = {} if self.variant == AS_RECORDED else system.constants.variants[self.variant]
+        return {**variant, **dict.fromkeys(self.repaired, REPAIRED)}
 
 
 class _RecordingsManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
