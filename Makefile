@@ -3,6 +3,7 @@
 PYTHON ?= python3
 ARGS ?=
 MINUTES ?= 15
+FLAW ?= all
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,7 +28,7 @@ BUILD_TOOLS := packaging|setuptools|wheel
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help verify deep test nightly sample lint install archive lock clean java
+.PHONY: help verify deep test nightly sample reproduce lint install archive lock clean java
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -51,6 +52,9 @@ sample: java $(READY) ## Run nightly tests for MINUTES (15), drawn by the commit
 	[ $$status -eq 1 ] || exit $$status; \
 	echo "lockstep: running what failed once more"; \
 	$(PYTEST) -m nightly -rfE --last-failed --last-failed-no-failures none $(ARGS)
+
+reproduce: java $(READY) ## Show FLAW (all) on the released DLedger or hashicorp/raft, which Maven or Go fetches.
+	@$(BIN)/python -m tests.scripts.reproduce $(FLAW) $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/ruff check .

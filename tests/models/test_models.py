@@ -176,6 +176,7 @@ def checked(recording: Recording) -> TraceVerdict:
 SAMPLE = (
     *("figure8, its log alone", "restarts, repaired spec", "fault_free, 0.3.1.2"),
     *("raft, torn_vote, repaired spec", "raft, snapshot_loop"),
+    *("LateTruncate, 0.3.2, repaired", "TornVote, 1.8.0"),
 )
 
 

@@ -107,6 +107,10 @@ class MixedGroup:
         """The members as DLedger writes them."""
         return ";".join(f"{node}-{host}:{port}" for node, (host, port) in self.addresses.items())
 
+    def java_peers_of(self, node: str) -> str:
+        """The members as a node of Java reaches them."""
+        return self.java_peers
+
     @property
     def peers(self) -> str:
         """The members as lockstep's commands take them."""
@@ -144,7 +148,7 @@ class MixedGroup:
                 "Node",
                 GROUP,
                 node,
-                self.java_peers,
+                self.java_peers_of(node),
                 str(self.store),
                 *given,
             ]

@@ -1,0 +1,1 @@
+"""The scripts for DLedger, a module for each flaw."""

@@ -1,0 +1,103 @@
+"""A group of nodes of the released DLedger, each a process with the recorder's agent, behind links."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from raftref.dledger.client_messages import AppendEntryRequest, GetEntriesRequest
+from raftref.dledger.runtime.client import Client, RequestRefusedError
+from tests.scripts.reproduce.dledger_stream import DLedgerStream
+from tests.scripts.reproduce.links import Frame, Links, Rule, drop
+from tests.scripts.reproduce.reproduction import Story
+from tests.support.programs.processes import wait_until
+from tests.support.systems.mixed_dledger import GROUP, JAVA, NODES, GroupSetting, MixedGroup
+
+#: Short times, in milliseconds, so that elections follow each other quickly.
+TIMES = {"heartBeatTimeIntervalMs": 300, "minVoteIntervalMs": 200, "maxVoteIntervalMs": 600, "checkPointInterval": 300}
+
+#: The version of DLedger as which its recording is read: the last one that the importer knows.
+READ_AS = {"0.2.7": "0.2.7", "0.3.2": "0.3.1.2"}
+
+#: The longest that a client waits, in seconds: longer than a leader waits for a quorum.
+CLIENT_TIMEOUT = 6.0
+
+
+def votes_only(*nodes: str) -> list[Rule]:
+    """Make rules by which no other node can win an election."""
+    return [drop("VOTE", src=each) for each in NODES if each not in nodes]
+
+
+class DLedgerGroup(MixedGroup):
+    """Three nodes; a script starts them."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        super().__init__(folder, GroupSetting(version, is_recorded=True, times=TIMES))
+        self.links = Links(self.addresses, DLedgerStream, folder / "links.ndjson")
+        self.story = Story()
+
+    def __enter__(self) -> DLedgerGroup:
+        self.links.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self.links.__exit__()
+
+    def java_peers_of(self, node: str) -> str:
+        """The members as a node reaches them: the others by its links."""
+        places = {other: self.links.address(node, other) for other in NODES}
+        return ";".join(f"{other}-{host}:{port}" for other, (host, port) in places.items())
+
+    def up(self, *nodes: str) -> None:
+        """Start nodes."""
+        self.start(**dict.fromkeys(nodes, JAVA))
+
+    def recording(self) -> Path:
+        """Stop what runs, and return the recording of all."""
+        self.stop(*(node for node in self.kinds if self._processes[node].poll() is None))
+        return self.merged(READ_AS[self.setting.version])
+
+    # ---- What a script waits for ---------------------------------------------------------------------
+
+    def await_leads(self, node: str, *others: str) -> None:
+        """Wait until a node leads, and others follow it."""
+        for each in (node, *others):
+            assert wait_until(lambda each=each: self._named(each) == node), f"{each} does not follow {node}"  # type: ignore[misc]
+
+    def await_end(self, node: str, index: int, since: int = 0) -> None:
+        """Wait until a node answers a push with its log ending at an index."""
+
+        def ends(frame: Frame) -> bool:
+            return bool(frame.fields.get("endIndex") == index)
+
+        self.links.seen(src=node, is_answer=True, since=since, where=ends)
+
+    # ---- Clients -------------------------------------------------------------------------------------
+
+    def append_to(self, node: str, value: str) -> int | None:
+        """Append at a node, and return the index if that is confirmed."""
+        answer = self._ask(node, AppendEntryRequest(node, value))
+        index = None if isinstance(answer, str) else answer.index
+        found = answer if index is None else f"confirmed at index {index}, term {answer.term}"
+        self.story.add(f"append {value} at {node}: {found}")
+        return index
+
+    def get_from(self, node: str, index: int) -> str | None:
+        """Read at a node, and return the value there, if it has one."""
+        answer = self._ask(node, GetEntriesRequest(node, index))
+        value = None if isinstance(answer, str) else str(answer.entries[0].value)
+        self.story.add(f"get index {index} at {node}: {answer if value is None else value}")
+        return value
+
+    def _ask(self, node: str, request: Any) -> Any:
+        async def ask() -> Any:
+            try:
+                answer = await Client(GROUP, self.addresses, CLIENT_TIMEOUT).ask(node, request)
+            except RequestRefusedError as error:
+                return error.code.name
+            code = getattr(answer, "code", None)
+            return answer if code is None or code.name == "SUCCESS" else code.name
+
+        return asyncio.run(ask())

@@ -1,0 +1,1 @@
+"""The scripts for hashicorp/raft, a module for each flaw."""
