@@ -8,19 +8,12 @@ import pytest
 
 from lockstep.base.package_data import traces_dir
 from lockstep.jobs.recordings_manifest import load_recordings
-from tests.scripts.reproduce.dledger_group import DLedgerGroup
 from tests.scripts.reproduce.registry import REPRODUCTIONS
 from tests.scripts.reproduce.reproduction import Reproduction
 from tests.scripts.reproduce.runs import Run, run, verdicts
-from tests.support.programs.java_programs import NO_MAVEN
 
 RUNS = [
-    pytest.param(
-        each,
-        version,
-        id=f"{each.flaw}-{version}",
-        marks=[pytest.mark.skipif(NO_MAVEN is not None, reason=str(NO_MAVEN))] if each.group is DLedgerGroup else [],
-    )
+    pytest.param(each, version, id=f"{each.flaw}-{version}")
     for each in REPRODUCTIONS.values()
     for version in each.versions
 ]

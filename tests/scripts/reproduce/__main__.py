@@ -31,16 +31,15 @@ def main() -> int:
     parser.add_argument(
         "flaws", nargs="+", metavar="FLAW", choices=[*REPRODUCTIONS, "all"], help=", ".join(REPRODUCTIONS)
     )
-    parser.add_argument("--version", help="a version of the system (default: each that the script is for)")
+    parser.add_argument("--version", help="one version of those that a script is for (default: each)")
     parser.add_argument("--out", type=Path, help="a folder for the recordings and the logs of the nodes")
     args = parser.parse_args()
     chosen = [*REPRODUCTIONS] if "all" in args.flaws else args.flaws
+    runs = [(flaw, each) for flaw in chosen for each in REPRODUCTIONS[flaw].versions if args.version in (None, each)]
+    if not runs:
+        parser.error(f"no script of {', '.join(chosen)} is for version {args.version}")
     out = args.out or Path(tempfile.mkdtemp(prefix="lockstep-reproduce-"))
-    codes = [
-        _shown(REPRODUCTIONS[flaw], version, out / f"{flaw}-{version}")
-        for flaw in chosen
-        for version in ([args.version] if args.version else REPRODUCTIONS[flaw].versions)
-    ]
+    codes = [_shown(REPRODUCTIONS[flaw], version, out / f"{flaw}-{version}") for flaw, version in runs]
     return max(codes, key=(0, UNDECIDED, 1, 2).index)
 
 

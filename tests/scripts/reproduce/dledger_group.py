@@ -6,11 +6,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from raftref.dledger.client_messages import AppendEntryRequest, GetEntriesRequest
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from tests.scripts.reproduce.dledger_stream import DLedgerStream
 from tests.scripts.reproduce.links import Frame, Links, Rule, drop
 from tests.scripts.reproduce.reproduction import Story
+from tests.support.programs.java_programs import NO_MAVEN
 from tests.support.programs.processes import wait_until
 from tests.support.systems.mixed_dledger import GROUP, JAVA, NODES, GroupSetting, MixedGroup
 
@@ -30,9 +33,11 @@ def votes_only(*nodes: str) -> list[Rule]:
 
 
 class DLedgerGroup(MixedGroup):
-    """Three nodes; a script starts them."""
+    """Three nodes; a script starts them. Skips where Java cannot be built: a test, or the run of a command."""
 
     def __init__(self, folder: Path, version: str) -> None:
+        if NO_MAVEN is not None:
+            pytest.skip(NO_MAVEN)
         super().__init__(folder, GroupSetting(version, is_recorded=True, times=TIMES))
         self.links = Links(self.addresses, DLedgerStream, folder / "links.ndjson")
         self.story = Story()
