@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from raftref.dledger.client_messages import AppendEntryRequest, GetEntriesRequest
+from raftref.dledger.messages import Index
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from tests.scripts.reproduce.dledger_stream import DLedgerStream
 from tests.scripts.reproduce.links import Frame, Links, Rule, drop
@@ -22,6 +23,9 @@ TIMES = {"heartBeatTimeIntervalMs": 300, "minVoteIntervalMs": 200, "maxVoteInter
 
 #: The version of DLedger as which its recording is read: the last one that the importer knows.
 READ_AS = {"0.2.7": "0.2.7", "0.3.2": "0.3.1.2"}
+
+#: The requests of a dispatcher.
+PUSHES = ("COMPARE", "TRUNCATE", "APPEND", "COMMIT")
 
 #: The longest that a client waits, in seconds: longer than a leader waits for a quorum.
 CLIENT_TIMEOUT = 6.0
@@ -91,7 +95,7 @@ class DLedgerGroup(MixedGroup):
 
     def get_from(self, node: str, index: int) -> str | None:
         """Read at a node, and return the value there, if it has one."""
-        answer = self._ask(node, GetEntriesRequest(node, index))
+        answer = self._ask(node, GetEntriesRequest(node, Index(index)))
         value = None if isinstance(answer, str) else str(answer.entries[0].value)
         self.story.add(f"get index {index} at {node}: {answer if value is None else value}")
         return value

@@ -11,7 +11,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -188,7 +188,7 @@ class Links:
     log: Path
     _ports: dict[tuple[str, str], int] = field(default_factory=dict)
     _rules: tuple[Rule, ...] = ()
-    _seen: list[tuple[Frame, Fate]] = field(default_factory=list)
+    _seen: list[Frame] = field(default_factory=list)
     _held: list[Held] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _thread: threading.Thread | None = None
@@ -236,22 +236,22 @@ class Links:
         """Return the number of frames so far, for `seen`."""
         return len(self._seen)
 
-    def seen(
-        self,
-        *types: str,
-        since: int = 0,
-        count: int = 1,
-        fates: Collection[Fate] = tuple(Fate),
-        where: Callable[[Frame], bool] = lambda _: True,
-        **ends: Any,
-    ) -> None:
-        """Wait until frames of a kind have come to a link since a mark."""
-        rule = Rule(Fate.PASS, types=frozenset(types), where=where, **ends)
-        self._wait(lambda: self.count(rule, since, fates) >= count, f"not {count} of {rule}")
+    def seen(self, *types: str, since: int = 0, count: int = 1, **of: Any) -> None:
+        """Wait until requests of some types, or answers if `is_answer`, have come to a link since a mark.
 
-    def count(self, rule: Rule, since: int = 0, fates: Collection[Fate] = tuple(Fate)) -> int:
-        """Return how many frames a rule covers that came since a mark."""
-        return sum(rule.covers(frame) and fate in fates for frame, fate in self._seen[since:])
+        Args:
+            types: Any type if there are none.
+            since: The mark.
+            count: How many.
+            of: Fields of Rule: `src`, `dst`, `is_answer`, `where`.
+        """
+        missing = f"not {count} of {' or '.join(types)} {of}"
+        self._wait(lambda: self.count(*types, since=since, **of) >= count, missing)
+
+    def count(self, *types: str, since: int = 0, **of: Any) -> int:
+        """Return how many frames of a kind have come since a mark, whatever became of them."""
+        rule = Rule(Fate.PASS, types=frozenset(types), **of)
+        return sum(map(rule.covers, self._seen[since:]))
 
     def _wait(self, condition: Callable[[], bool], missing: str) -> None:
         with self._changed:
@@ -314,7 +314,7 @@ class Links:
             elif rule is not None:
                 self._held.append(Held(frame, rule, to, self._loop))
                 to.hold(self._held[-1], data)
-            self._seen.append((frame, fate))
+            self._seen.append(frame)
             self._note({"src": frame.src, "dst": frame.dst, "type": frame.type, "answer": frame.is_answer,
                         "fate": fate.value, "fields": frame.fields})  # fmt: skip
             self._changed.notify_all()

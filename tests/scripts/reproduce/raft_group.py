@@ -144,7 +144,7 @@ class RaftGroup(MixedGroup):
     def apply_unawaited(self, name: str, *values: str) -> None:
         """Append commands whose answers nobody waits for."""
         for value in values:
-            thread = threading.Thread(target=lambda value=value: self.apply_at(name, value), daemon=True)  # type: ignore[misc]
+            thread = threading.Thread(target=lambda value=value: self.apply_at(name, value), daemon=True)
             thread.start()
             time.sleep(0.05)
 

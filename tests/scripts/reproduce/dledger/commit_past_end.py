@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.scripts.reproduce.dledger.late_truncate import confirm_behind_a_held_truncate, deliver
-from tests.scripts.reproduce.dledger_group import DLedgerGroup, votes_only
+from tests.scripts.reproduce.dledger_group import PUSHES, DLedgerGroup, votes_only
 from tests.scripts.reproduce.links import drop
 from tests.scripts.reproduce.reproduction import Reproduction
 
@@ -15,7 +15,7 @@ def play(group: DLedgerGroup) -> str:
     deliver(group, held)
     group.kill("n0")
     # n1 leads by the vote of n2, which gets no entry of it.
-    group.links.rules(*votes_only("n1"), drop("COMPARE", "TRUNCATE", "APPEND", "COMMIT", src="n1"))
+    group.links.rules(*votes_only("n1"), drop(*PUSHES, src="n1"))
     group.up("n2")
     group.await_leads("n1", "n2")
     assert group.get_from("n1", 1) is None, "y is still there"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from tests.scripts.reproduce.dledger_group import DLedgerGroup, votes_only
+from tests.scripts.reproduce.dledger_group import PUSHES, DLedgerGroup, votes_only
 from tests.scripts.reproduce.links import cut_off, drop
 from tests.scripts.reproduce.reproduction import Reproduction
-
-_PUSHES = ("COMPARE", "TRUNCATE", "APPEND", "COMMIT")
 
 
 def play(group: DLedgerGroup) -> str:
     """Let n0 and n1 each store an entry alone, let n0 commit its own in a later term, and let n1 lead."""
     links = group.links
-    links.rules(*votes_only("n0"), drop(*_PUSHES, src="n0"))
+    links.rules(*votes_only("n0"), drop(*PUSHES, src="n0"))
     group.up("n0", "n1", "n2")
     group.await_leads("n0", "n1", "n2")
     assert group.append_to("n0", "x") is None
 
-    links.rules(*cut_off("n0"), *votes_only("n1"), drop(*_PUSHES, src="n1"))
+    links.rules(*cut_off("n0"), *votes_only("n1"), drop(*PUSHES, src="n1"))
     group.await_leads("n1", "n2")
     assert group.append_to("n1", "y") is None
 
