@@ -54,7 +54,7 @@ def test_the_manifest_has_a_recording_of_each_flaw_as_published_and_repaired(
     published = PINNED[f"{reproduction.flaw}, {version}"]
     repaired = PINNED[f"{reproduction.flaw}, {version}, repaired"]
     assert published.leaves is None
-    assert reproduction.violates in published.violates
+    assert reproduction.violates in published.violates or (reproduction.violates, published.verdict) == (None, "holds")
     assert repaired.leaves is not None
     assert (repaired.file, repaired.repaired) == (published.file, (reproduction.flaw,))
     assert repaired.leaves.action == reproduction.refused

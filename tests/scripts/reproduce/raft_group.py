@@ -18,7 +18,7 @@ from tests.scripts.reproduce.reproduction import Story
 from tests.support.systems.go_programs import SOURCES
 from tests.support.systems.mixed_raft import GO, MixedGroup, Shape
 
-SERVERS = ("n1", "n2", "n3")
+VOTERS = ("n1", "n2", "n3")
 
 #: The time of a call in seconds: that of one which the links swallow, too.
 RPC_TIMEOUT = 1.0
@@ -26,11 +26,11 @@ RPC_TIMEOUT = 1.0
 
 def votes_only(*servers: str) -> list[Rule]:
     """Make rules by which no other server can win an election."""
-    return [drop("RequestVote", "RequestPreVote", src=each) for each in SERVERS if each not in servers]
+    return [drop("RequestVote", "RequestPreVote", src=each) for each in VOTERS if each not in servers]
 
 
 class RaftGroup(MixedGroup):
-    """Three servers; a script starts them.
+    """Three voters, and `others`; a script starts them.
 
     Arguments: `folder`, for all files; `release`, that of the library; `is_recorded`; `shape`, fields of Shape that
     differ; `times`, by what the times of some servers are multiplied; `rpc_timeout`, the time of a call in seconds.
@@ -41,12 +41,14 @@ class RaftGroup(MixedGroup):
         folder: Path,
         release: str,
         *,
+        others: tuple[str, ...] = (),
         is_recorded: bool = True,
         times: Mapping[str, float] | None = None,
         rpc_timeout: float = RPC_TIMEOUT,
         **shape: Any,
     ) -> None:
-        super().__init__(dict.fromkeys(SERVERS, GO), folder, Shape(release=release, recorded=is_recorded, **shape))
+        chosen = Shape(VOTERS, release=release, recorded=is_recorded, **shape)
+        super().__init__(dict.fromkeys((*VOTERS, *others), GO), folder, chosen)
         self.links = Links(self.addresses, RaftStream, folder / "links.ndjson")
         self.story = Story()
         self._times, self._rpc_timeout = dict(times or {}), rpc_timeout
