@@ -18,22 +18,21 @@ from tests.scripts.reproduce.reproduction import Story
 from tests.support.systems.go_programs import SOURCES
 from tests.support.systems.mixed_raft import GO, MixedGroup, Shape
 
-VOTERS = ("n1", "n2", "n3")
-
 #: The time of a call in seconds: that of one which the links swallow, too.
 RPC_TIMEOUT = 1.0
 
 
 def votes_only(*servers: str) -> list[Rule]:
     """Make rules by which no other server can win an election."""
-    return [drop("RequestVote", "RequestPreVote", src=each) for each in VOTERS if each not in servers]
+    return [drop("RequestVote", "RequestPreVote", where=lambda frame: frame.src not in servers)]
 
 
 class RaftGroup(MixedGroup):
-    """Three voters, and `others`; a script starts them.
+    """Some voters, and `others`; a script starts them.
 
-    Arguments: `folder`, for all files; `release`, that of the library; `is_recorded`; `shape`, fields of Shape that
-    differ; `times`, by what the times of some servers are multiplied; `rpc_timeout`, the time of a call in seconds.
+    Arguments: `folder`, for all files; `release`, that of the library; `voters`; `others`; `is_recorded`;
+    `shape`, fields of Shape that differ; `times`, by what the times of some servers are multiplied; `rpc_timeout`, the
+    time of a call in seconds.
     """
 
     def __init__(
@@ -41,14 +40,15 @@ class RaftGroup(MixedGroup):
         folder: Path,
         release: str,
         *,
+        voters: tuple[str, ...] = ("n1", "n2", "n3"),
         others: tuple[str, ...] = (),
         is_recorded: bool = True,
         times: Mapping[str, float] | None = None,
         rpc_timeout: float = RPC_TIMEOUT,
         **shape: Any,
     ) -> None:
-        chosen = Shape(VOTERS, release=release, recorded=is_recorded, **shape)
-        super().__init__(dict.fromkeys((*VOTERS, *others), GO), folder, chosen)
+        chosen = Shape(voters, release=release, recorded=is_recorded, **shape)
+        super().__init__(dict.fromkeys((*voters, *others), GO), folder, chosen)
         self.links = Links(self.addresses, RaftStream, folder / "links.ndjson")
         self.story = Story()
         self._times, self._rpc_timeout = dict(times or {}), rpc_timeout
@@ -97,6 +97,10 @@ class RaftGroup(MixedGroup):
     def await_applied(self, name: str, index: int) -> None:
         """Wait until a server has applied up to an index."""
         self.until(lambda: (self.status(name) or {"appliedIndex": 0})["appliedIndex"] >= index)
+
+    def await_last(self, name: str, index: int) -> None:
+        """Wait until the log of a server ends at an index."""
+        self.until(lambda: (self.status(name) or {"lastLog": {"index": 0}})["lastLog"]["index"] == index)
 
     def await_leader_known(self, name: str, leader: str) -> None:
         """Wait until a server takes another for its leader."""

@@ -11,6 +11,7 @@ from tests.scripts.reproduce.dledger import (
 )
 from tests.scripts.reproduce.hashicorp import (
     conflict_at_snapshot,
+    delete_then_store,
     heartbeat_race,
     reaped_install,
     snapshot_regress,
@@ -25,7 +26,7 @@ from tests.scripts.reproduce.reproduction import Reproduction
 _MODULES = (
     *(stale_compare_index, late_truncate, prior_term_commit, commit_past_end, truncated_tail),
     *(torn_vote, heartbeat_race, transfer_flag_left, conflict_at_snapshot),
-    *(stale_install, snapshot_regress, reaped_install),
+    *(delete_then_store, stale_install, snapshot_regress, reaped_install),
     *(verify_counts_old_acks, verify_counts_nonvoters),
 )
 

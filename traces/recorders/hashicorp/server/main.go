@@ -51,7 +51,7 @@ func readOptions() options {
 	flag.StringVar(&o.peers, "peers", "", "all servers that there may be: n1=127.0.0.1:12001;n2=...")
 	flag.StringVar(&o.voters, "voters", "", "the servers of the first configuration: n1,n2,n3 (default: all)")
 	flag.StringVar(&o.through, "through", "", "where it reaches the others, if not at their own addresses: n2=127.0.0.1:13002;...")
-	flag.BoolVar(&o.hasStops, "stops", false, "whether a client may let it wait or die at places in it")
+	flag.BoolVar(&o.hasStops, "stops", false, "whether a client may let it wait or die at places in it, or a write fail")
 	flag.Float64Var(&o.rpcTimeoutSeconds, "rpc-timeout", 10, "the time of a call, in seconds")
 	flag.StringVar(&o.dir, "dir", "", "the folder of its files")
 	flag.StringVar(&o.record, "record", "", "add what it does to this file; then it has no pipeline")
@@ -181,7 +181,7 @@ func (s *server) run(o options, names []string) error {
 		return err
 	}
 	var (
-		logs      raft.LogStore      = store
+		logs      raft.LogStore      = logStore{store, s.stops}
 		stable    raft.StableStore   = stableStore{store, s.stops}
 		snapshots raft.SnapshotStore = files
 		transport raft.Transport     = network
@@ -189,7 +189,7 @@ func (s *server) run(o options, names []string) error {
 	)
 	stop := func() error { return s.raft.Shutdown().Error() }
 	if recorded != nil {
-		logs, stable, snapshots = recorded.LogStore(store), recorded.StableStore(stable), recorded.SnapshotStore(files)
+		logs, stable, snapshots = recorded.LogStore(logs), recorded.StableStore(stable), recorded.SnapshotStore(files)
 		transport, machine = recorded.Transport(network), recorded.FSM(s.machine)
 		s.recorded, stop = recorded, recorded.Stop
 		recorded.Starting(config, s.version)

@@ -88,7 +88,9 @@ type stateSnapshot struct {
 
 // Persist writes the snapshot. It has the place `persist`, before the first byte.
 func (s *stateSnapshot) Persist(sink raft.SnapshotSink) error {
-	s.stops.at("persist")
+	if err := s.stops.at("persist"); err != nil {
+		return err
+	}
 	if err := json.NewEncoder(sink).Encode(s.applied); err != nil {
 		sink.Cancel()
 		return err

@@ -9,31 +9,31 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// stops are places at which a script lets the server wait, or die: a write to its keys, the writing of a snapshot, a
-// line that the library logs. A place serves once. None are there unless the server was started with -stops.
+// stops are places at which a script lets the server wait, or die, or a write fail: a write to its keys or its log, the
+// writing of a snapshot, a line that the library logs. A place serves once. None are there unless the server was started with -stops.
 type stops struct {
 	mutex  sync.Mutex
 	places map[string]*stop
 }
 
 type stop struct {
-	kills    bool
+	action   string
 	isTaken  bool
 	reached  chan struct{}
 	released chan struct{}
 }
 
-// arm sets what happens at a place: `kill` or `wait`.
+// arm sets what happens at a place: `kill`, `wait` or, at a write, `fail`.
 func (s *stops) arm(place, action string) error {
 	if s == nil {
 		return fmt.Errorf("the server was started without -stops")
 	}
-	if action != "kill" && action != "wait" {
+	if action != "kill" && action != "wait" && action != "fail" {
 		return fmt.Errorf("nothing at a place is %q", action)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.places[place] = &stop{kills: action == "kill", reached: make(chan struct{}), released: make(chan struct{})}
+	s.places[place] = &stop{action: action, reached: make(chan struct{}), released: make(chan struct{})}
 	return nil
 }
 
@@ -68,25 +68,29 @@ func (s *stops) release(place string) error {
 	return err
 }
 
-// at is called at a place, and returns when the server may go on.
-func (s *stops) at(place string) {
+// at is called at a place, and returns when the server may go on, with an error if the write there fails.
+func (s *stops) at(place string) error {
 	if s == nil {
-		return
+		return nil
 	}
 	s.mutex.Lock()
 	found := s.places[place]
 	if found == nil || found.isTaken {
 		s.mutex.Unlock()
-		return
+		return nil
 	}
 	found.isTaken = true
 	s.mutex.Unlock()
 	close(found.reached)
-	if found.kills {
+	switch found.action {
+	case "fail":
+		return fmt.Errorf("the script lets %q fail", place)
+	case "kill":
 		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 		select {}
 	}
 	<-found.released
+	return nil
 }
 
 // ---- The places ----
@@ -98,13 +102,32 @@ type stableStore struct {
 }
 
 func (s stableStore) Set(key, value []byte) error {
-	s.stops.at("set " + string(key))
+	if err := s.stops.at("set " + string(key)); err != nil {
+		return err
+	}
 	return s.StableStore.Set(key, value)
 }
 
 func (s stableStore) SetUint64(key []byte, value uint64) error {
-	s.stops.at("set " + string(key))
+	if err := s.stops.at("set " + string(key)); err != nil {
+		return err
+	}
 	return s.StableStore.SetUint64(key, value)
+}
+
+// logStore has a place before entries are stored: `store`.
+type logStore struct {
+	raft.LogStore
+	stops *stops
+}
+
+func (s logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
+
+func (s logStore) StoreLogs(logs []*raft.Log) error {
+	if err := s.stops.at("store"); err != nil {
+		return err
+	}
+	return s.LogStore.StoreLogs(logs)
 }
 
 // stopLogger has a place before each line of information that the library logs: `log election won`. The routine that is
