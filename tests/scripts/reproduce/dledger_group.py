@@ -21,9 +21,6 @@ from tests.support.systems.mixed_dledger import GROUP, JAVA, NODES, GroupSetting
 #: Short times, in milliseconds, so that elections follow each other quickly.
 TIMES = {"heartBeatTimeIntervalMs": 300, "minVoteIntervalMs": 200, "maxVoteIntervalMs": 600, "checkPointInterval": 300}
 
-#: The version of DLedger as which its recording is read: the last one that the importer knows.
-READ_AS = {"0.2.7": "0.2.7", "0.3.2": "0.3.1.2"}
-
 #: The requests of a dispatcher.
 PUSHES = ("COMPARE", "TRUNCATE", "APPEND", "COMMIT")
 
@@ -66,7 +63,7 @@ class DLedgerGroup(MixedGroup):
     def recording(self) -> Path:
         """Stop what runs, and return the recording of all."""
         self.stop(*(node for node in self.kinds if self._processes[node].poll() is None))
-        return self.merged(READ_AS[self.setting.version])
+        return self.merged()
 
     # ---- What a script waits for ---------------------------------------------------------------------
 

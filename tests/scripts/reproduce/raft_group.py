@@ -15,7 +15,6 @@ from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from tests.scripts.reproduce.links import PATIENCE, Links, Rule, drop
 from tests.scripts.reproduce.raft_stream import RaftStream
 from tests.scripts.reproduce.reproduction import Story
-from tests.support.systems.go_programs import SOURCES
 from tests.support.systems.mixed_raft import GO, MixedGroup, Shape
 
 #: The time of a call in seconds: that of one which the links swallow, too.
@@ -73,8 +72,8 @@ class RaftGroup(MixedGroup):
         if not self.shape.recorded:
             return None
         out = self.folder / "group.ndjson"
-        words = [sys.executable, "merge_recordings.py", str(out), *map(str, self.records())]
-        done = subprocess.run(words, cwd=SOURCES, capture_output=True, text=True, check=False, timeout=120)
+        words = [sys.executable, "-m", "lockstep", "merge", *map(str, self.records()), "-o", str(out)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr
         return out
 
