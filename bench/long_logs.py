@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -36,6 +37,13 @@ LEADER, FOLLOWERS, TERM = "n1", ("n2", "n3"), 2
 Line = dict[str, Any]
 
 
+class Snapshots(NamedTuple):
+    """How often each server takes a snapshot, in commands, and the number of entries that it leaves in the log."""
+
+    every: int
+    trailing: int
+
+
 class Prolonged:
     """The lines of the recording, and those of further commands."""
 
@@ -45,17 +53,44 @@ class Prolonged:
         self.lines: list[Line] = [line for line in lines if line["kind"] not in ("final", "end")]
         self.last = max(line["obs"]["last"] for line in self.lines if "obs" in line)
         self.rpc = max(line.get("rpc", 0) for line in self.lines)
+        self.first: dict[str, int] = {}
+        self.terms = {1: 1}
         self.applied = sum(line["kind"] == "fsm_apply" and line["node"] == LEADER for line in self.lines)
 
-    def with_commands(self, count: int) -> Iterator[Line]:
+    def with_commands(self, count: int, snapshots: Snapshots | None) -> Iterator[Line]:
         """Yield the lines of the recording as if its clients had gone on."""
-        yield from self.lines
+        header, *lines = self.lines
+        trailing = header["config"]["trailing_logs"] if snapshots is None else snapshots.trailing
+        yield {**header, "config": {**header["config"], "trailing_logs": trailing}}
+        yield from lines
         begin, numbers = self.lines[-1]["t_ms"], itertools.count(len(self.lines))
-        behind = itertools.chain.from_iterable(map(self._command, range(self.last + 1, self.last + 1 + count)))
+        indexes = range(self.last + 1, self.last + 1 + count)
+        behind = itertools.chain.from_iterable(self._command_and_snapshots(index, snapshots) for index in indexes)
         for line, seq in zip(behind, numbers, strict=False):
             yield {"seq": seq, "t_ms": begin + seq / 100, "inc": 1, **line}
         seq = next(numbers)
         yield {"seq": seq, "t_ms": begin + seq / 100, "kind": "end", "events": seq + 1}
+
+    def _command_and_snapshots(self, index: int, snapshots: Snapshots | None) -> Iterator[Line]:
+        yield from self._command(index)
+        if snapshots is not None and (index - self.last) % snapshots.every == 0:
+            yield from self._snapshot(LEADER, index, index, snapshots)
+            for node in FOLLOWERS:
+                yield from self._snapshot(node, index - 1, index, snapshots)
+
+    def _snapshot(self, node: str, index: int, last: int, snapshots: Snapshots) -> Iterator[Line]:
+        """Yield the lines of a snapshot that a server takes at an index, and of the compaction of its log."""
+        state = {"count": self.applied + index - self.last, "last_index": index, "last_term": TERM, "digest": 0}
+        yield _line(node, "fsm_snapshot", index, last, state=state)
+        place = {"last_index": index, "last_term": TERM}
+        yield _line(node, "snapshot_saved", index, last, by="takeSnapshot<runSnapshots", **place)
+        first, to = self.first.get(node, 1), min(index, last - snapshots.trailing)
+        if first <= to:
+            self.first[node] = to + 1
+            gone = [{"i": each, "t": self.terms.get(each, TERM)} for each in range(first, to + 1)]
+            by = {"by": "compactLogsWithTrailing<compactLogs", "why": "compact"}
+            yield _line(node, "delete_range", index, last, **by, gone=gone, min=first, max=to)
+        yield _line(node, "liblog", index, last, level="info", args={"index": index}, text="snapshot complete up to")
 
     def _command(self, index: int) -> Iterator[Line]:
         """Yield the lines of a command that the leader stores, sends, commits and applies, and the followers later."""
@@ -110,11 +145,11 @@ class Timed:
             yield each
 
 
-def imported(folder: Path, commands: int) -> tuple[Path, int, float]:
+def imported(folder: Path, commands: int, snapshots: Snapshots | None = None) -> tuple[Path, int, float]:
     """Import a recording of some commands more; return its trace, the events and the seconds of processor time."""
     recording, trace = folder / f"long-{commands}.ndjson", folder / f"long-{commands}.trace.ndjson"
     with recording.open("wb") as file:
-        for line in Prolonged().with_commands(commands):
+        for line in Prolonged().with_commands(commands, snapshots):
             file.write(msgspec.json.encode(line) + b"\n")
     begin = time.process_time()
     found = import_recording(recording, trace_spec)
@@ -136,16 +171,17 @@ def checked(path: Path) -> tuple[float, float]:
     return trace.times[-1] - trace.times[0], trace.times[-1] - trace.times[-1 - len(trace.times) // 10]
 
 
-def rows(folder: Path, commands: list[int]) -> Iterator[tuple[object, ...]]:
+def rows(folder: Path, commands: list[int], snapshots: Snapshots | None) -> Iterator[tuple[object, ...]]:
     """Yield a row for each length."""
     imported(folder, 1)  # loads the spec
     first = None
     for count in commands:
-        path, events, importing = imported(folder, count)
+        path, events, importing = imported(folder, count, snapshots)
         checking, last = checked(path)
         cost = importing / events, checking / events
         first = first or cost
         rate = events // 10 / last
+        print(f"{count:,} commands: {importing:.1f} s, {checking:.1f} s", file=sys.stderr, flush=True)
         yield (
             count, events, f"{events / importing:,.0f}", f"{cost[0] / first[0]:.1f}x",
             f"{events / checking:,.0f}", f"{cost[1] / first[1]:.1f}x", f"{rate:,.0f}",
@@ -156,12 +192,20 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commands", type=int, nargs="+", default=COMMANDS)
+    parser.add_argument("--snapshot", type=int, nargs=2, metavar=("EVERY", "TRAILING"), default=(1_000, 2_000))
     args = parser.parse_args()
     print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}\n")
     with tempfile.TemporaryDirectory() as name:
-        found = list(rows(Path(name), args.commands))
-    heads = ("commands", "events", "import events/s", "cost", "check events/s", "cost", "of the last tenth")
-    print(table(heads, found))
+        for title, snapshots in (
+            ("No snapshots", None),
+            (
+                f"A snapshot every {args.snapshot[0]:,} commands, which leaves {args.snapshot[1]:,} entries",
+                args.snapshot,
+            ),
+        ):
+            heads = ("commands", "events", "import events/s", "cost", "check events/s", "cost", "of the last tenth")
+            found = rows(Path(name), args.commands, snapshots and Snapshots(*snapshots))
+            print(f"{title}\n\n{table(heads, list(found))}\n", flush=True)
 
 
 if __name__ == "__main__":

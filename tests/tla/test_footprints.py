@@ -20,9 +20,12 @@ from lockstep.conformance.property_evaluation import IncrementalEvaluation, Lite
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values import integer_intervals, keyed_elements
+from lockstep.tla.values import growing_functions, growing_values, integer_intervals, keyed_elements
 from lockstep.tla.values.frozen_values import frozen
+from lockstep.tla.values.function_operators import merge, part_of, single, table_of
+from lockstep.tla.values.integer_intervals import domain_of
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn
+from lockstep.tla.values.set_operators import minus
 from tests.support.places import SPECS
 from tests.support.sampling import sampled
 
@@ -85,14 +88,17 @@ def changed(name: str, value: Value, rng: random.Random) -> Value:
 
 
 def changed_domain(function: Value, rng: random.Random) -> Value:
-    """A function with an argument more, or less, or another value at one."""
-    table = dict(function.d if isinstance(function, Fcn) else enumerate(function, 1))
-    argument = rng.randint(0, 6)
+    """A function with an argument more, or less, or another value at one; a log is changed so at its ends."""
+    table = table_of(function)
+    argument, ends = rng.randint(0, 6), (min(table, default=0), max(table, default=0))
     if argument in table and rng.random() < 0.6:
-        del table[argument]
-    else:
-        table[argument] = rng.randint(0, 3)
-    return as_fcn(table)
+        if argument in ends:
+            return frozen(part_of(function, minus(domain_of(function), frozenset({argument}))))
+        return as_fcn({each: value for each, value in table.items() if each != argument})
+    value = rng.randint(0, 3)
+    if argument == ends[1] + 1:
+        return frozen(merge(single(argument, value), function))
+    return as_fcn({**table, argument: value})
 
 
 def changed_sequence(name: str, value: tuple[Value, ...], rng: random.Random) -> Value:
@@ -185,9 +191,11 @@ def test_a_formula_that_no_change_affects_has_not_changed(spec: Spec) -> None:
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat all sets as long ones: they have an index, and intervals are not listed."""
+    """Treat all sets and functions as long ones: they have an index, share values, and intervals are not listed."""
     monkeypatch.setattr(integer_intervals, "MIN_UNLISTED", 1)
     monkeypatch.setattr(keyed_elements, "MIN_REMEMBERED", 1)
+    for module in (growing_values, growing_functions):
+        monkeypatch.setattr(module, "MIN_SHARED", 1)
 
 
 @pytest.mark.usefixtures("all_are_long")

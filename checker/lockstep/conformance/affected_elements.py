@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from lockstep.tla.compile.property_parts import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import same_kind, stored
+from lockstep.tla.values.growing_functions import GrowingFcn, differing
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.integer_intervals import Interval
 from lockstep.tla.values.kinds import Fcn, Value
@@ -314,6 +315,7 @@ def _table(function: Value) -> Mapping[Value, Value] | None:
     """Return a function, which may be a sequence, as a dict; None for anything else."""
     if isinstance(function, _SEQUENCES):
         return dict(enumerate(function, 1))
+    function = function.force() if isinstance(function, GrowingFcn) else function
     return function.d if type(function) is Fcn else None
 
 
@@ -322,15 +324,13 @@ def _positions(before: Value, after: Value) -> tuple[int, int] | None:
 
     None if they are neither; 1 and 0 if they do not differ.
     """
-    if type(before) is Fcn or type(after) is Fcn:
+    if (found := differing(before, after)) is not None:
+        return found
+    if not (isinstance(before, _SEQUENCES) and isinstance(after, _SEQUENCES)):
         old, new = _table(before), _table(after)
         return None if old is None or new is None else _keys_between(old, new)
-    if not isinstance(before, _SEQUENCES) or not isinstance(after, _SEQUENCES):
-        return None
     if added_to(before, after) is not None:
         return len(before) + 1, len(after)
-    if isinstance(before, GrowingSeq) and isinstance(after, GrowingSeq) and before.shares(after):
-        return min(len(before), len(after)) + 1, max(len(before), len(after))
     common = min(len(before), len(after))
     if not all(map(is_, before, after)):
         common = next(number for number in range(common) if before[number] is not after[number])

@@ -22,6 +22,7 @@ import msgspec
 from lockstep.base.spelling import did_you_mean
 from lockstep.conformance.json_values import WORDS, Meanings, Words, integer_of, is_tagged, to_value
 from lockstep.tla.values.equality import eq
+from lockstep.tla.values.growing_functions import GrowingFcn
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn, format_value
 from lockstep.tla.values.remembered_values import added_to
@@ -158,6 +159,8 @@ def _at(function: Value, key: str, words: Words) -> Value:
         return _ABSENT if is_boolean else function.d.get(number, _ABSENT)
     if isinstance(function, _SEQUENCES) and number is not None and 1 <= number <= len(function):
         return function[number - 1]
+    if isinstance(function, GrowingFcn) and number is not None and function.low <= number <= function.high:
+        return function.apply(number)
     return _ABSENT
 
 
@@ -165,8 +168,9 @@ def _is_by_key(part: Mapping[str, Any], value: Value) -> bool:
     """Return whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
     if is_tagged(part):
         return False
-    is_sequence = isinstance(value, _SEQUENCES) and bool(part) and all(integer_of(key) is not None for key in part)
-    return is_sequence or isinstance(value, Fcn)
+    has_indexes = isinstance(value, (*_SEQUENCES, GrowingFcn))
+    is_by_index = has_indexes and bool(part) and all(integer_of(key) is not None for key in part)
+    return is_by_index or isinstance(value, Fcn)
 
 
 def _shown_value(path: str, key: str, part: Any, value: Value, expected: Value, words: Words) -> ShownValue:
@@ -206,6 +210,7 @@ def _elements(value: Value) -> Iterable[Value] | None:
     """Return the elements of a set or sequence, or the arguments of a function, which are the elements of a bag."""
     if isinstance(value, frozenset | GrowingSet | tuple | GrowingSeq):
         return value
+    value = value.force() if isinstance(value, GrowingFcn) else value
     return value.d.keys() if isinstance(value, Fcn) else None
 
 
@@ -284,6 +289,7 @@ def _plain_table(value: Value) -> Mapping[Value, Value] | None:
     """Return the table of a function or sequence, if Python finds a key in it exactly where TLA+ does."""
     if type(value) in _SEQUENCES:
         return dict(enumerate(value, 1))
+    value = value.force() if isinstance(value, GrowingFcn) else value
     return value.d if type(value) is Fcn and set(map(type, value.d)) <= _PLAIN_KEYS else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lockstep.tla.values.growing_functions import GrowingFcn
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, sort_key
@@ -72,6 +73,8 @@ def to_tree(value: Value, words: Words = WORDS) -> Any:
         return [to_tree(part, words) for part in value]
     if isinstance(value, frozenset | GrowingSet):
         return {"#set": [to_tree(part, words) for part in sorted(value, key=sort_key)]}
+    if isinstance(value, GrowingFcn):
+        return to_tree(value.force(), words)
     if isinstance(value, Fcn) and all(isinstance(key, str | ModelValue) for key in value.d):
         return {to_tree(key, words): to_tree(part, words) for key, part in value.d.items()}
     if isinstance(value, Fcn):

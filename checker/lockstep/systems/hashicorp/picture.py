@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockstep.systems.node_picture import DrawnEntry, DrawnNode, Mark, Picture, Variables, shown
+from lockstep.tla.values.growing_functions import GrowingFcn
 from lockstep.tla.values.kinds import Fcn, Value
 
 
@@ -32,6 +33,8 @@ def _draw(state: Variables, node: Value, lowest: int) -> DrawnNode:
 
 def _entries(log: Value, lowest: int) -> list[tuple[int, Value]]:
     """List a log by its indexes, from one on; with a gap it is no sequence."""
+    if isinstance(log, GrowingFcn):
+        return [(index, log.apply(index)) for index in range(max(lowest, log.low), log.high + 1)]
     if isinstance(log, Fcn):
         return sorted((index, entry) for index, entry in log.d.items() if index >= lowest)
     skipped = max(0, lowest - 1)
@@ -40,6 +43,8 @@ def _entries(log: Value, lowest: int) -> list[tuple[int, Value]]:
 
 def _end(state: Variables, node: Value) -> int:
     log = state["node"].d[node].d["log"]
+    if isinstance(log, GrowingFcn):
+        return log.high
     return max(log.d, default=-1) if isinstance(log, Fcn) else len(log) or -1
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.context_facts import is_computed, limits_of, may_be_soft
 from lockstep.tla.compile.expression_context import Context, ValueBinding
+from lockstep.tla.compile.expression_forms import part_of_function
 from lockstep.tla.compile.expression_logic import conditional
 from lockstep.tla.compile.expression_quantifiers import (
     body_call,
@@ -133,6 +134,8 @@ def function(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block,
             code = writer.expr(domains[0], scope, block)
             body = function_of_bound(writer, bounds[0], expr.body, scope, block, write=write)
             return f"_soft_function({code}, {body})"
+        if (part := part_of_function(expr)) is not None:
+            return f"_part_of({writer.expr(part.function, scope, block)}, {writer.expr(part.domain, scope, block)})"
         if limits_of(writer.program, domains[0]) is not None or not writer.program.is_listed(domains[0]):
             limits = limits_of(writer.program, domains[0])
             code = iterable(writer, domains[0], scope, block) if limits else writer.expr(domains[0], scope, block)

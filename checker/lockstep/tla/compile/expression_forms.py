@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lockstep.tla.compile.program import Program
-from lockstep.tla.syntax.tree import Builtin, Call, Expr, Number, OperatorArg, String, walk
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Number, OperatorArg, String, walk
 
 
 def is_use_of(expr: Expr, uid: int) -> bool:
@@ -27,3 +29,29 @@ def are_alike(left: Expr, right: Expr) -> bool:
     else:
         return False
     return same and len(left.args) == len(right.args) and all(map(are_alike, left.args, right.args))
+
+
+class FunctionPart(NamedTuple):
+    """A function on a part of its domain: that part, which is the domain without, or within, another set."""
+
+    function: Expr
+    domain: Expr
+    operator: str
+    other: Expr
+
+
+def part_of_function(expr: Expr) -> FunctionPart | None:
+    """Return the parts of ``[x \\in DOMAIN f \\ S |-> f[x]]``, or with \\cap; None for any other expression."""
+    if not isinstance(expr, Bind) or expr.name != "$FcnConstructor" or len(expr.bounds) != 1:
+        return None
+    (bound,), applied = expr.bounds, expr.body
+    if bound.is_tuple or len(bound.params) != 1 or not isinstance(bound.domain, Builtin):
+        return None
+    if bound.domain.name not in ("\\", "\\cap") or not isinstance(applied, Builtin) or applied.name != "$FcnApply":
+        return None
+    domain, other = bound.domain.args
+    function, argument = applied.args
+    if not isinstance(domain, Builtin) or domain.name != "DOMAIN" or not is_use_of(argument, bound.params[0]):
+        return None
+    is_its_domain = are_alike(domain.args[0], function)
+    return FunctionPart(function, bound.domain, bound.domain.name, other) if is_its_domain else None

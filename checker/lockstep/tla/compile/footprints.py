@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from lockstep.tla.compile.context_facts import limits_of
-from lockstep.tla.compile.expression_forms import are_alike, is_use_of
+from lockstep.tla.compile.expression_forms import FunctionPart, part_of_function
 from lockstep.tla.compile.keyed_bounds import key_of
 from lockstep.tla.compile.next_actions import Frame
 from lockstep.tla.compile.program import Program
@@ -285,14 +285,15 @@ class _Splitter:
         definition = self.program.own_definition(expr.op) if isinstance(expr, Call) else None
         if not isinstance(expr, Call) or expr.op in scope or definition is None or definition.recursive:
             return whole
-        left_out = _left_out(definition.body)
-        if left_out is None:
+        part = part_of_function(definition.body)
+        names = _left_out(part)
+        if part is None or names is None:
             return whole
-        domain, record, names = left_out
         given = {
             uid: CallArgument(arg, scope, frozenset()) for uid, arg in zip(definition.params, expr.args, strict=True)
         }
-        return _Record(record, domain, names, (*frames, Frame(use=expr, definition=definition)), {**given})
+        use = Frame(use=expr, definition=definition)
+        return _Record(part.function, part.domain, names, (*frames, use), {**given})
 
     # ---- Footprints ----
 
@@ -398,26 +399,14 @@ class _Splitter:
             self._read(bound.expr, bound.scope, found, bound.within)
 
 
-def _left_out(expr: Expr) -> tuple[Expr, Expr, frozenset[str]] | None:
-    """Return the domain of ``[f \\in DOMAIN r \\ {"a"} |-> r[f]]``, with r and the fields that are left out."""
-    if not isinstance(expr, Bind) or expr.name != "$FcnConstructor" or len(expr.bounds) != 1:
+def _left_out(part: FunctionPart | None) -> frozenset[str] | None:
+    """Return the fields that ``[f \\in DOMAIN r \\ {"a"} |-> r[f]]`` leaves out; None of any other expression."""
+    if part is None or part.operator != "\\":
         return None
-    (bound,), applied = expr.bounds, expr.body
-    if bound.is_tuple or len(bound.params) != 1 or not isinstance(bound.domain, Builtin) or bound.domain.name != "\\":
+    if not isinstance(part.other, Builtin) or part.other.name != "$SetEnumerate":
         return None
-    fields, names = bound.domain.args
-    if not isinstance(fields, Builtin) or fields.name != "DOMAIN" or not isinstance(applied, Builtin):
-        return None
-    if applied.name != "$FcnApply" or not is_use_of(applied.args[1], bound.params[0]):
-        return None
-    if (
-        not isinstance(names, Builtin)
-        or names.name != "$SetEnumerate"
-        or not are_alike(fields.args[0], applied.args[0])
-    ):
-        return None
-    found = frozenset(name.value for name in names.args if isinstance(name, String))
-    return (bound.domain, applied.args[0], found) if len(found) == len(names.args) else None
+    found = frozenset(name.value for name in part.other.args if isinstance(name, String))
+    return found if len(found) == len(part.other.args) else None
 
 
 def _pairs(sets: Builtin) -> Iterator[Builtin]:

@@ -10,13 +10,13 @@ from typing import Any
 
 from lockstep.tla.values.constructed_sets import CartesianProduct
 from lockstep.tla.values.equality import lookup
+from lockstep.tla.values.growing_functions import continued, restricted
 from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.integer_intervals import Interval, domain_of
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, format_value, outside, wrong
 from lockstep.tla.values.lazy_functions import LazyFcn, not_in_domain
 from lockstep.tla.values.lazy_set_algebra import Unsorted, is_eager
 from lockstep.tla.values.lazy_sets import in_order, member
-from lockstep.tla.values.sequence_operators import concatenate
 from lockstep.tla.values.set_operators import cup
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "function_of",
     "in_domain",
     "merge",
+    "part_of",
     "put",
     "recursive_function",
     "single",
@@ -100,6 +101,12 @@ def function(domain: Value, body: Callable[[Value], Value]) -> Value:
     if type(domain) is Unsorted:
         return domain.force()
     return LazyFcn(domain, lambda _self, argument: body(argument))
+
+
+def part_of(whole_one: Value, domain: Value) -> Value:
+    """Compute ``[x \\in domain |-> whole_one[x]]``; a long part of a long function shares its values."""
+    found = restricted(whole_one, domain)
+    return function(domain, lambda argument: apply(whole_one, argument)) if found is None else found
 
 
 def soft_function(domain: Value, body: Callable[[Value], Value]) -> LazyFcn:
@@ -207,21 +214,11 @@ def table_of(function: Value, operator: str = "@@") -> dict[Value, Value]:
     raise wrong(operator, "a function", function)
 
 
-def _continuation(left: Value, right: Value) -> tuple[Value, ...] | None:
-    """Return what ``left @@ right`` has behind a sequence on the right; None where the left is more."""
-    if type(left) is not Fcn or (type(right) is not tuple and type(right) is not GrowingSeq) or not right:
-        return None
-    first, table = len(right) + 1, left.d
-    behind = range(first, first + len(table))
-    if not all(type(key) is int and key in behind for key in table):
-        return None
-    return tuple(map(table.__getitem__, behind))
-
-
 def merge(left: Value, right: Value) -> Value:
-    """Compute ``left @@ right``; a sequence that goes on is continued."""
-    if (more := _continuation(left, right)) is not None:
-        return concatenate(right, more)
+    """Compute ``left @@ right``; a function that goes on behind its last index is continued."""
+    found = continued(right, left.d) if type(left) is Fcn else None
+    if found is not None:
+        return found
     a, b = table_of(left), table_of(right)
     if a and b:
         cup(frozenset(a), frozenset(b))

@@ -225,8 +225,12 @@ class GrowingSeq(LazyFcn):
             return self._elements[range(self._count)[place]]
         first, last, step = place.indices(self._count)
         if (first, step) == (0, 1) and last >= MIN_SHARED:
-            return GrowingSeq(self._elements, last)
+            return self.beginning(last)
         return tuple(map(self._elements.__getitem__, range(first, last, step)))
+
+    def beginning(self, count: int) -> GrowingSeq:
+        """Return the sequence of the first elements, which shares them."""
+        return GrowingSeq(self._elements, count)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the plain sequence."""
@@ -251,12 +255,13 @@ Sequence: TypeAlias = tuple[Value, ...] | GrowingSeq
 
 def join(left: Sequence, right: Sequence) -> Sequence:
     """Return a sequence and then another."""
-    if len(left) >= MIN_SHARED and _is_listed(left) and all(map(_is_listed, right)):
+    if len(left) >= MIN_SHARED and is_plain(left) and all(map(is_plain, right)):
         return (left if isinstance(left, GrowingSeq) else GrowingSeq(list(left), len(left))).plus(right)
     return (*left, *right)
 
 
-def _is_listed(value: Value) -> bool:
+def is_plain(value: Value) -> bool:
+    """Return whether nothing in a value is computed on demand."""
     try:
         return frozen(value) is value
     except TlaError:
