@@ -178,11 +178,16 @@ def _load_check(options: SpecOptions, by_tlc: bool, timeout: float | None, stric
 
 
 def _check_known(paths: Sequence[Path | MissingTrace], check: KnownTraceCheck) -> Iterator[TraceVerdict]:
-    """Check traces whose headers name systems that lockstep knows."""
+    """Check traces whose headers name systems that lockstep knows, and logs of the nodes of such a system."""
     from lockstep.conformance.trace_verdict import malformed
 
+    groups = {files[0]: (files, system) for files, system in check.groups([p for p in paths if isinstance(p, Path)])}
     for path in paths:
-        yield check(path) if isinstance(path, Path) else malformed(path.word, path.reason)
+        if not isinstance(path, Path):
+            yield malformed(path.word, path.reason)
+        elif path in groups:  # and not beside the log of another node
+            files, system = groups[path]
+            yield check(path) if system is None else check.check_logs(files, system)
 
 
 def _check_own(paths: Sequence[Path | MissingTrace], check: OwnTraceCheck) -> Iterator[TraceVerdict]:

@@ -384,7 +384,7 @@ def _whole_lines(
 ) -> Iterator[_Raw]:
     """Yield the lines of a file, but for the last one of the log if it is cut."""
     source = source_name(path)
-    for number, raw in enumerate(_lines(path), start=1):
+    for number, raw in enumerate(log_bytes(path), start=1):
         if number % 1000 == 0:
             report(number)
         if not raw.endswith(b"\n") and beginning(raw, number) is None and not _is_object(raw):
@@ -416,7 +416,11 @@ def _refuse_no_utf8(raw: bytes, source: str, number: int) -> None:
         raise TraceError(source, number, f"the byte {raw[error.start]:#04x} is no UTF-8") from error
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def log_bytes(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a log's file, which may be packed by gzip, `-` for standard input.
+
+    Raises TraceError where a line is too long, UnreadableError where the file cannot be read.
+    """
     if path == STDIN:
         yield from file_lines(path)
         return

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lockstep.base.deadline import Deadline
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import OTHER_SPEC
@@ -21,10 +21,12 @@ from lockstep.logs.log_check import InterruptedAfterVerdict, check_logs
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapped_logs import MappedTrace
 from lockstep.models.search_result import SpecFiles
+from lockstep.systems.logged_group import check_own_logs
+from lockstep.systems.logging_system import logging_system
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
-from lockstep.systems.trace_files import open_or_import, watched
+from lockstep.systems.trace_files import import_in_memory, open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.values.kinds import TlaError
@@ -73,7 +75,8 @@ def check(
 class KnownTraceCheck:
     """The check of traces whose header names a system that lockstep knows.
 
-    A recording, or a log of such a system, is imported first. `switches` are constants that replace the header's; `jar`
+    A recording, or a log of such a system, is imported first; the logs of nodes that cannot be are checked for what
+    their lines establish. `switches` are constants that replace the header's; `jar`
     is the tla2tools that the spec is parsed with. A trace may take `timeout_seconds`. TLC takes the steps if they are
     `by_tlc`; where the compiled spec takes them, `say` is called with the progress, and `listener` after each event,
     and the verdict has what the trace reaches if it `covers` that.
@@ -91,19 +94,76 @@ class KnownTraceCheck:
         """Return the verdict on one trace, whatever goes wrong with it."""
         source = given.source if isinstance(given, Trace) else source_name(given)
         try:
+            if isinstance(given, Path) and not self.by_tlc and (system := logging_system(given)) is not None:
+                return self.check_logs([given], system)
             if isinstance(given, Path) and is_itf(given):
                 return self._check_states(given, source)
             return self._check_events(given, source)
         except Exception as error:
             return failure(error, source)
 
+    def groups(self, paths: Sequence[Path]) -> list[tuple[Sequence[Path], System | None]]:
+        """Return what gets a verdict each: the logs of the nodes of a system together, and any other file alone."""
+        found: list[tuple[list[Path], System | None]] = []
+        logs: dict[str, list[Path]] = {}
+        for path in paths:
+            system = None if self.by_tlc else logging_system(path)
+            if system is None:
+                found.append(([path], None))
+            elif system.spec in logs:
+                logs[system.spec].append(path)
+            else:
+                found.append((logs.setdefault(system.spec, [path]), system))
+        return found  # type: ignore[return-value]  # a list of paths is a sequence of them
+
+    # ---- The logs of nodes ----
+
+    def check_logs(self, paths: Sequence[Path], system: System) -> TraceVerdict:
+        """Return the verdict on logs of the nodes of a group, whatever goes wrong with them.
+
+        Logs that begin where their nodes did are imported and checked step by step. Others, and those of a system whose
+        lines do not suffice for that, are checked for what their lines establish.
+        """
+        source = ", ".join(map(source_name, paths))
+        try:
+            found = self._check_whole_logs(paths, system) or self._check_facts(paths, system, [])
+        except Exception as error:  # Whatever it is, it is these logs' alone.
+            found = failure(error, source)
+        if len(paths) > 1:
+            found.sources = list(map(source_name, paths))
+        return found
+
+    def _check_whole_logs(self, paths: Sequence[Path], system: System) -> TraceVerdict | None:
+        """Check logs step by step; None where the system's logs are not imported."""
+        if not any(raw.is_explained for raw in system.formats):
+            return None
+        try:
+            trace, notes = import_in_memory(paths, self.say)
+        except TraceError as error:
+            return self._check_facts(paths, system, [f"note: not checked step by step: {error}"])
+        except GaveUpError as error:
+            facts = self._check_facts(paths, system, [])
+            return facts if facts.verdict is Verdict.VIOLATED else _without_explanation(facts, error)
+        return self._check_trace(trace, notes, None)
+
+    def _check_facts(self, paths: Sequence[Path], system: System, notes: Sequence[str]) -> TraceVerdict:
+        assert system.own_logs is not None
+        found = check_own_logs(paths, system.own_logs())
+        found.notes[:0] = notes
+        return found
+
+    # ---- One trace ----
+
     def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
         trace, notes = (given, ()) if isinstance(given, Trace) else open_or_import(given, self.say)
+        return self._check_trace(trace, notes, given if isinstance(given, Path) else None)
+
+    def _check_trace(self, trace: Trace, notes: Sequence[str], path: Path | None) -> TraceVerdict:
+        source = trace.source
         header = trace.header
         system = system_of(header, source)
         if not self.by_tlc:
             spec = compiled(system, header, source, self.switches, self.jar, covers=self.covers)
-            path = given if isinstance(given, Path) else None
             events = watched(trace, path, self.say, Deadline(self.timeout_seconds))
             found = check_trace(events, spec, system.interface(spec), listener=self.listener, covers=self.covers)
         else:
@@ -127,6 +187,13 @@ class KnownTraceCheck:
         found = check_states(behaviour, spec, system.interface(spec), deadline, covers=self.covers)
         found.notes.extend(notes_on(header, system, source))
         return found
+
+
+def _without_explanation(facts: TraceVerdict, error: GaveUpError) -> TraceVerdict:
+    """Return the verdict on logs that no steps explain, though what their lines establish breaks no rule."""
+    facts.notes.insert(0, f"note: {facts.reason}")
+    facts.verdict, facts.reason = Verdict.INCONCLUSIVE, str(error)
+    return facts
 
 
 def header_of_states(behaviour: ItfTrace, source: str) -> Header:

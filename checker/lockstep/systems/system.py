@@ -23,6 +23,7 @@ from lockstep.trace.trace_format import Event, Header
 
 if TYPE_CHECKING:  # the groups of a reference are slow to import
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.logged_facts import OwnLogs
     from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
 
@@ -142,6 +143,11 @@ class System:
     for the model values of those names. No event has an integer below `least_integer`. `codes` are those of the
     properties; `locate` returns the place where the reference implements an action.
 
+    The rest is optional: raw formats to import, a simulator, the module (below spec/) that extends the root by the
+    definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that of the smaller fleet
+    first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its states, what `lockstep
+    hunt` searches, what reads the logs that its nodes write for their operators, the actions that are `faults`: of the
+    network, of a process, of a machine, and the recovery from these.
     The rest is optional: raw formats to import, the recorders of its nodes, a simulator, the module (below spec/) that
     extends the root by the definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that
     of the smaller fleet first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its
@@ -171,6 +177,7 @@ class System:
     picture: Picture | None = None
     hunted: Callable[[], Hunted] | None = None
     running: Callable[[], RunningNodes] | None = None
+    own_logs: Callable[[], OwnLogs] | None = None
     faults: frozenset[str] = frozenset()
 
     @property

@@ -32,14 +32,18 @@ def open_or_import(path: Path, say: Say = silent) -> tuple[Trace, tuple[str, ...
     The lines of an imported trace are those that `lockstep import` would write. Raises as open_trace and imported_trace
     do.
     """
-    found = None if path == STDIN or not path.is_file() else recognised_format(path)
-    if found is None:
+    if path == STDIN or not path.is_file() or recognised_format(path) is None:
         return open_trace(path), ()
-    system, raw = found
-    imported = imported_trace(path, NO_OPTIONS, say)
+    return import_in_memory([path], say)
+
+
+def import_in_memory(paths: Sequence[Path], say: Say = silent) -> tuple[Trace, tuple[str, ...]]:
+    """Import raw input and open it as a trace; return it with a note on that. Raises as imported_trace does."""
+    system, raw = raw_format(paths[0])
+    imported = imported_trace(paths, NO_OPTIONS, say)
     note = f"note: imported from {raw.name} of {system.title}; the lines are those that `lockstep import` writes"
     notes = (note, *(f"note: {each}" for each in imported.summary.notes))
-    return opened(trace_lines(imported.header, imported), source_name(path)), notes
+    return opened(trace_lines(imported.header, imported), ", ".join(map(source_name, paths))), notes
 
 
 def open_trace(path: Path) -> Trace:

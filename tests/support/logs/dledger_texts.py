@@ -93,6 +93,12 @@ def handle_truncate(index: int, position: int) -> str:
     return f"{PUSHER} - [HandleDoTruncate] truncateIndex={index} pos={position}"
 
 
+def failed_truncate(index: int) -> str:
+    """The line behind that of a truncation that is refused."""
+    problem = "[code=407,name=INCONSISTENT_LEADER,desc=]"
+    return f"{PUSHER} - [HandleDoTruncate] truncateIndex={index}\n{_exception(problem)}"
+
+
 def _exception(problem: str) -> str:
     at = "      at io.openmessaging.storage.dledger.utils.PreConditions.check(PreConditions.java:40)"
     return f"    io.openmessaging.storage.dledger.exception.DLedgerException: {problem}\n{at}"

@@ -150,6 +150,8 @@ class _Writer:
         elif action == "HandleDoTruncate":
             m = event["args"]["m"]
             yield texts.handle_truncate(m["index"], m["index"] * ENTRY_BYTES)
+            if any(answer["code"] != "SUCCESS" for answer in event["sent"]):
+                yield texts.failed_truncate(m["index"])
         yield from self.skipped(event, before, after)
 
     def recovery(self, node: str, after: Shown) -> Iterator[str]:

@@ -35,8 +35,10 @@ class RaftGroup:
         spares: int = 0,
         conditions: NetworkConditions | None = None,
         stores: type[Any] = MemoryStores,
+        driver: type[RaftDriver] = RaftDriver,
     ) -> None:
         self.settings = settings
+        self.make_driver = driver
         self.plan = FaultPlan(
             voters=voters,
             spares=spares,
@@ -51,7 +53,7 @@ class RaftGroup:
 
     def _driver(self, node: str, _disk: Any, random: Random, recorded: Any) -> RaftDriver:
         plan = self.plan
-        return RaftDriver(
+        return self.make_driver(
             node,
             plan.node_ids,
             plan.configuration,

@@ -19,6 +19,7 @@ from lockstep.trace.imported_trace import Imported
 
 if TYPE_CHECKING:
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.logged_facts import OwnLogs
     from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
 
@@ -77,6 +78,12 @@ def _running() -> RunningNodes:
     return RUNNING_NODES
 
 
+def _own_logs() -> OwnLogs:
+    from lockstep.systems.dledger.own_lines import OWN_LOGS
+
+    return OWN_LOGS
+
+
 def _hunted() -> Hunted:
     """Return what `lockstep hunt` searches."""
     # Slow to import, and only a hunt needs it.
@@ -115,5 +122,6 @@ DLEDGER = System(
     picture=PICTURE,
     hunted=_hunted,
     running=_running,
+    own_logs=_own_logs,
     faults=FAULTS,
 )

@@ -125,13 +125,13 @@ def read_logs(paths: Sequence[Path], note: Callable[[str], None]) -> tuple[list[
 
 def _is_appended(_whole: Record | None, rest: Record, _stamp: str) -> bool:
     """Return whether text with a stamp within a line is another line: none of DLedger's texts has a stamp."""
-    return bool(_kind_and_words(rest)[0])
+    return bool(kind_and_words(rest.fields["message"])[0])
 
 
 def _line(record: Record) -> LogLine:
     if _OF_0_4.match(record.fields["message"]):
         raise record.error("this is a line of DLedger 0.4.0, which replicates in a way that the spec does not model")
-    kind, words = _kind_and_words(record)
+    kind, words = kind_and_words(record.fields["message"])
     numbers = {name: _integer(word, record, f"{kind}: `{name}`") for name, word in words.items() if name in _NUMBERS}
     if kind == "handle_compare" and (found := _RANGE.search(record.fields.get("below", ""))):
         numbers["end"] = _integer(found["end"], record, "the exception: the end")
@@ -149,8 +149,9 @@ def _line(record: Record) -> LogLine:
     )
 
 
-def _kind_and_words(record: Record) -> tuple[str, dict[str, str]]:
-    matches = ((kind, pattern.match(record.fields["message"])) for kind, pattern in _PATTERNS.items())
+def kind_and_words(message: str) -> tuple[str, dict[str, str]]:
+    """Return the kind of a text and its words by their names; no kind and no words where the spec does not know it."""
+    matches = ((kind, pattern.match(message)) for kind, pattern in _PATTERNS.items())
     return next(((kind, found.groupdict()) for kind, found in matches if found), ("", {}))
 
 

@@ -18,6 +18,7 @@ from lockstep.trace.imported_trace import Imported
 
 if TYPE_CHECKING:
     from lockstep.systems.hunted_group import Hunted
+    from lockstep.systems.logged_facts import OwnLogs
     from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
 
@@ -84,6 +85,12 @@ def reference_location(action: str) -> str:
     return ACTIONS[action].location if action in ACTIONS else ""
 
 
+def _own_logs() -> OwnLogs:
+    from lockstep.systems.hashicorp.own_lines import OWN_LOGS
+
+    return OWN_LOGS
+
+
 def _hunted() -> Hunted:
     """Return what `lockstep hunt` searches."""
     # Slow to import, and only a hunt needs it.
@@ -131,5 +138,6 @@ HASHICORP = System(
     picture=PICTURE,
     hunted=_hunted,
     running=_running,
+    own_logs=_own_logs,
     faults=FAULTS,
 )
