@@ -115,6 +115,48 @@ def test_a_file_of_no_system_is_no_log(tmp_path: Path) -> None:
     assert KnownTraceCheck({})(path).verdict is Verdict.MALFORMED
 
 
+#: As Consul 1.0 wrote them.
+OLD = (
+    "[INFO] raft: Node at 10.0.0.1:8300 [Candidate] entering Candidate state in term 31278",
+    "[INFO] raft: Election won. Tally: 2",
+    "[INFO] raft: Starting snapshot up to 481141933",
+    "[INFO] snapshot: Creating new snapshot at /raft/snapshots/31278-481141933-1546432475010.tmp",
+    "[INFO] raft: Snapshot to 481141933 complete",
+    "[INFO] raft: Restored from snapshot 31278-481141933-1546432475010",
+    "[WARN] raft: Failed to get previous log: 481141999 log not found (last: 481141940)",
+    "[INFO] consul: New leader elected: node-1",
+)
+
+
+def before_hclog(*lines: str) -> str:
+    return "".join(f"    2019/01/02 12:34:{second:02} {line}\n" for second, line in enumerate(lines))
+
+
+def test_lines_from_before_hclog_are_read(tmp_path: Path) -> None:
+    found = checked(tmp_path, a=before_hclog(*OLD))
+    assert found.verdict is Verdict.HOLDS
+    assert "led: 31278 by 10.0.0.1:8300" in notes(found)
+    short = before_hclog(*OLD).replace("(last: 481141940)", "(last: 481141900)")
+    assert set(checked(tmp_path, a=short).violations) == {"CommittedStays"}
+    assert checked(tmp_path, a=before_hclog(*OLD)).steps == 9
+
+
+def test_an_address_that_any_server_has_is_no_name(tmp_path: Path) -> None:
+    """Vault without cluster_addr: every server calls itself [::]:8201."""
+    logs = [hclog(*VAULT).replace("v0:8201", "[::]:8201").replace("term=41", f"term={term}") for term in (41, 42)]
+    found = checked(tmp_path, a=logs[0], b=logs[1])
+    assert found.verdict is Verdict.HOLDS
+    assert "led: 41 by a, 42 by b" in notes(found)
+
+
+def test_a_copy_of_a_log_is_refused(tmp_path: Path) -> None:
+    text = hclog(*VAULT).replace("v0:8201", "[::]:8201")
+    with pytest.raises(
+        SeveralWritersError, match=r"a.log:3 and .*b.log:3 are the same line: both are logs of one node"
+    ):
+        checked(tmp_path, a=text, b=text)
+
+
 # ---- Prefixes, and lines of others ----
 
 
@@ -142,6 +184,7 @@ def test_a_line_without_a_prefix_stays_as_it_is() -> None:
     reader = PrefixReader()
     lines = [*hclog(*VAULT, "[ERROR] agent.server.raft: failed to make requestVote RPC").splitlines()]
     lines += logback(*BROKER).splitlines()
+    lines += ["2026-01-02T03:04:05.123Z INFO DLedger: one - [n0][HeartBeatTimeOut] a level is no host"]
     assert [reader.read(line) for line in lines] == [("", line) for line in lines]
     assert not reader.counts
 
@@ -311,6 +354,13 @@ def test_a_process_that_died_while_it_wrote_its_term_may_begin_in_term_0(tmp_pat
     assert set(checked(tmp_path, n1=again(5)).violations) == {"TermsRise"}
 
 
+def test_a_server_that_asks_for_pre_votes_is_in_the_term_before(tmp_path: Path) -> None:
+    lines = ("[INFO]  nomad.raft: entering candidate state: term=5", "duplicate requestVote for same term: term={}")
+    for term, verdict in ((4, Verdict.HOLDS), (3, Verdict.VIOLATED)):
+        voted = f"[INFO]  nomad.raft: {lines[1].format(term)}"
+        assert checked(tmp_path, a=hclog(lines[0], voted)).verdict is verdict
+
+
 def test_no_verdict_depends_on_the_clocks_of_the_nodes(tmp_path: Path) -> None:
     logs, _ = CONTRADICTIONS["LeaderHasCommitted"]
     earlier = logs[1].replace("2026-01-02", "2025-12-31")
@@ -321,12 +371,16 @@ def test_no_verdict_depends_on_the_clocks_of_the_nodes(tmp_path: Path) -> None:
 
 
 def test_check_knows_the_system_of_several_logs_by_their_lines(tmp_path: Path) -> None:
-    for name, text in {"v0": hclog(*VAULT), "v1": hclog(*VAULT[:3]).replace("v0", "v1")}.items():
+    other = hclog(*VAULT[:3]).replace("v0", "v1").replace("03:04", "03:05")
+    for name, text in {"v0": hclog(*VAULT), "v1": other, "copy": hclog(*VAULT)}.items():
         (tmp_path / f"{name}.log").write_text(text)
     ran = lockstep("check", "v0.log", "v1.log", cwd=tmp_path)
     assert ran.returncode == 1
     assert ran.stdout.startswith("v0.log, v1.log: violated: what these lines establish breaks OneLeader, OneVote")
     assert "v1.log:3: LS100 OneLeader is violated by Leads" in ran.stdout
+    refused = lockstep("check", "v0.log", "copy.log", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "v0.log:3 and copy.log:3 are the same line: both are logs of one node, give one" in refused.stdout
 
 
 def test_a_log_from_the_first_start_is_checked_step_by_step_and_a_part_of_it_is_not(tmp_path: Path) -> None:

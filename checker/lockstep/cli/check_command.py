@@ -79,7 +79,9 @@ def command(
     """Check traces against the spec, step by step.
 
     TRACES are files, folders (every .ndjson in them; with --mapping every .log, too), patterns, or - for standard
-    input. A recording, or a log of a system that lockstep knows, is imported first, as by `lockstep import`.
+    input. A recording, or a log of a system that lockstep knows, is imported first, as by `lockstep import`. Several
+    such logs are those of the nodes of one group. They may begin anywhere: those that do not begin with the first start
+    of their nodes are checked for what their lines establish (docs/traces/operator_logs.md).
 
     The verdict names the first event that the spec does not allow: its line, its action, the condition that is
     false with the values of both sides, and the lines of spec and reference. Each finding has a code
@@ -98,6 +100,7 @@ def command(
 
     \b
     lockstep check trace.ndjson
+    lockstep check n0.log n1.log n2.log
     lockstep check --format junit my-traces/ > verdicts.xml
     lockstep check --format github --sarif verdicts.sarif my-traces/
     zcat trace.ndjson.gz | lockstep check -

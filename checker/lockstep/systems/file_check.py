@@ -128,7 +128,8 @@ class KnownTraceCheck:
         try:
             found = self._check_whole_logs(paths, system) or self._check_facts(paths, system, [])
         except Exception as error:  # Whatever it is, it is these logs' alone.
-            found = failure(error, source)
+            is_theirs = isinstance(error, BadInputError) and not isinstance(error, TlaError)
+            found = malformed(source, str(error)) if is_theirs else failure(error, source)
         if len(paths) > 1:
             found.sources = list(map(source_name, paths))
         return found

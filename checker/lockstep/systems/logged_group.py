@@ -96,6 +96,8 @@ class GroupLogs:
     others: set[str] = field(default_factory=set)
     unread: UnreadLines = field(default_factory=UnreadLines)
     group: str = ""
+    #: The lines about leaders, each with the log that has it.
+    leading: dict[str, tuple[_NodeLog, OperatorLine]] = field(default_factory=dict)
 
 
 class _GroupReader:
@@ -124,8 +126,17 @@ class _GroupReader:
         if said.name and log.name not in ("", said.name):
             log = self._change(log, (*place, said.writer), said.name, line)
             said = self._readers[place].read(line.text)
+        if any(fact.action == "Leads" for fact in said.facts):
+            self._refuse_copy(log, line)
         log.add(line, said.facts)
         log.learn_name(said.name)
+
+    def _refuse_copy(self, log: _NodeLog, line: OperatorLine) -> None:
+        """Raise SeveralWritersError where another log has the very line: it is one of the same node."""
+        other, first = self.found.leading.setdefault(line.text, (log, line))
+        if other is not log and line.microseconds is not None:
+            places = f"{first.source}:{first.number} and {line.source}:{line.number}"
+            raise SeveralWritersError(f"{places} are the same line: both are logs of one node, give one")
 
     def _begin(self, key: tuple[str, str, str]) -> _NodeLog:
         log, origin, writer = key

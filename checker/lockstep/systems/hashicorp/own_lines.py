@@ -1,7 +1,7 @@
 """Lines that hashicorp/raft writes through hclog, in text or in JSON, as Consul, Nomad and Vault log them.
 
-The messages are those of v1.1 to v1.8. A logger of the library is called `raft`, or ends so: `agent.server.raft`,
-`nomad.raft`, `storage.raft`, `core.raft`.
+The messages are those of v1.1 to v1.8, and those that the library wrote before, without hclog. A logger of the library
+is called `raft`, or ends so: `agent.server.raft`, `nomad.raft`, `storage.raft`, `core.raft`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,29 @@ _SNAPSHOT = re.compile(r"(\d+)-(\d+)-\d+(?:\.tmp)?$", re.ASCII)
 _CREATES = "creating new snapshot"
 #: The programs by the first word of their loggers; more than one on a host are members of different groups.
 _PROGRAMS = {"agent": "Consul", "nomad": "Nomad", "core": "Vault", "storage": "Vault", "raft": "", "snapshot": ""}
-#: The fields with the address of a leader.
-_LEADER = ("leader-address", "last-leader-addr")
+#: The fields with the address of a leader, in messages that have nothing else there.
+_LEADER = ("leader-address", "last-leader-addr", "last-leader")
+#: Addresses that any server may have for its own.
+_ANY_ADDRESS = re.compile(r"(?:\[::\]|0\.0\.0\.0|127\.0\.0\.1|\[::1\]|localhost|)(?::8\d{3})?")
+#: How lines begin that were written without hclog, and their texts by the messages of today.
+_BEFORE_HCLOG = re.compile(
+    r"\s*\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\]\s+(?P<logger>raft|snapshot): (?P<text>.*)", re.ASCII
+)
+_OLD_TEXTS = {
+    "entering candidate state": r"Node at \S+ \[\w+\] entering Candidate state in term (?P<term>\d+)",
+    "entering follower state": r"Node at \S+ \[\w+\] entering Follower state",
+    "election won": r"Election won\. Tally: \d+",
+    "vote granted": r"Vote granted from (?P<from>\S+) in term (?P<term>\d+)",
+    "duplicate requestVote for same term": r"Duplicate RequestVote for same term: (?P<term>\d+)",
+    "failed to get previous log": r"Failed to get previous log: \d+ .*\(last: (?P<last_index>\d+)\)",
+    "clearing log suffix": r"Clearing log suffix from (?P<from>\d+) to \d+",
+    "starting snapshot up to": r"Starting snapshot up to (?P<index>\d+)",
+    "snapshot complete up to": r"Snapshot to (?P<index>\d+) complete",
+    "creating new snapshot": r"Creating new snapshot at (?P<path>\S+)",
+    "restored from snapshot": r"Restored from snapshot (?P<last_term>\d+)-(?P<last_index>\d+)-\d+",
+    "Installed remote snapshot": r"Installed remote snapshot",
+}
+_OLD = {message: re.compile(text, re.ASCII) for message, text in _OLD_TEXTS.items()}
 
 _Fields = Mapping[str, Any]
 
@@ -48,7 +69,7 @@ class RaftLines:
 
     def read(self, text: str) -> ReadLine:
         """Return what a line says."""
-        fields = _json(text) if text.startswith("{") else _TEXT(text.strip())
+        fields = _json(text) if text.startswith("{") else _before_hclog(text) or _TEXT(text.strip())
         if not fields or "message" not in fields:
             return ReadLine("no hclog line", is_own=False)
         logger = str(fields.get("logger", ""))
@@ -65,6 +86,7 @@ class RaftLines:
         named = _SELF.search(text)
         others = tuple(str(fields[each]) for each in _LEADER if fields.get(each))
         name, program = named[1] if named else "", logger.partition(".")[0]
+        name = "" if _ANY_ADDRESS.fullmatch(name) else name
         return ReadLine(message, facts, name=name, others=others, group=_PROGRAMS.get(program, program))
 
     # ---- Processes and elections ----
@@ -153,6 +175,18 @@ _READERS: dict[str, Callable[[RaftLines, _Fields], tuple[Fact, ...]]] = {
     _CREATES: RaftLines.snapshot_named,
     "Installed remote snapshot": RaftLines.installed,
 }
+
+
+def _before_hclog(text: str) -> dict[str, Any] | None:
+    """Return the fields of a line that was written without hclog, None where it is none; the message is today's."""
+    line = _BEFORE_HCLOG.match(text)
+    if line is None:
+        return None
+    for message, expression in _OLD.items():
+        if found := expression.match(line["text"]):
+            fields = {name.replace("_", "-"): value for name, value in found.groupdict().items()}
+            return {"message": message, "logger": line["logger"]} | fields
+    return {"message": line["text"].partition(":")[0], "logger": line["logger"]}
 
 
 def _json(text: str) -> dict[str, Any] | None:
