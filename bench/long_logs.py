@@ -173,7 +173,7 @@ def checked(path: Path) -> tuple[float, float]:
 
 def rows(folder: Path, commands: list[int], snapshots: Snapshots | None) -> Iterator[tuple[object, ...]]:
     """Yield a row for each length."""
-    imported(folder, 1)  # loads the spec
+    imported(folder, 1, snapshots)  # loads the spec
     first = None
     for count in commands:
         path, events, importing = imported(folder, count, snapshots)
