@@ -25,7 +25,6 @@ def test_a_script_shows_the_flaw_on_the_released_code(reproduction: Reproduction
     found = run(reproduction, version, tmp_path)
     assert [*found.problems()] == []
     assert found.story
-    assert found.seconds < 120
 
 
 def test_a_recording_without_the_flaw_is_no_evidence_of_it() -> None:
