@@ -50,33 +50,50 @@ def test_steps_come_in_the_order_of_time_and_those_of_a_node_in_its_own(tmp_path
     assert list(growing_steps(paths, lambda: True)) == steps
 
 
+def added(path: Path, *steps: NodeStep) -> None:
+    file = StepFile(path)
+    for each in steps:
+        file.write(each)
+    file.close()
+
+
 def test_a_step_waits_until_no_other_node_can_have_taken_an_earlier_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """n2 has a step that is earlier than the second one of n1, and writes it a little later."""
+    """n2 has a step that is earlier than the last ones of n1, and writes it a little later."""
     monkeypatch.setattr(step_files, "POLL", 0.0)
-    first = written(tmp_path, [step(1.0), step(3.0)])
-    second, now = tmp_path / "n2.steps.ndjson", [10.0]
+    (first,), second, now = written(tmp_path, [step(1.0)]), tmp_path / "n2.steps.ndjson", [0.0]
 
     def looks() -> bool:
         now[0] += SETTLED / 4
-        if now[0] > 10.0 + SETTLED / 2 and not second.exists():
-            written(tmp_path, [step(2.0, "n2")])
-        return now[0] > 10.0 + 4 * SETTLED
+        if now[0] == SETTLED:
+            added(first, step(3.0), step(4.0))
+        if now[0] == 1.5 * SETTLED:
+            added(second, step(2.0, "n2"))
+        return now[0] > 10 * SETTLED
 
-    assert [each.at for each in growing_steps([*first, second], looks, lambda: now[0])] == [1.0, 2.0, 3.0]
+    assert [each.at for each in growing_steps([first, second], looks, lambda: now[0])] == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_step_of_a_node_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_a_node_whose_peer_is_silent_wait_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand steps that come at once wait once, and not one after the other."""
     monkeypatch.setattr(step_files, "POLL", 0.0)
-    (path,), now = written(tmp_path, [step(1.0)]), [10.0]
+    (path,), now, count = written(tmp_path, [step(1.0)]), [0.0], 1000
 
     def looks() -> bool:
         now[0] += SETTLED / 4
+        if now[0] == SETTLED:
+            added(path, *(step(2.0 + number) for number in range(count)))
         return False
 
-    assert next(growing_steps([path, tmp_path / "silent"], looks, lambda: now[0])).at == 1.0
-    assert 10.0 + SETTLED < now[0] < 10.0 + 2 * SETTLED
+    found = growing_steps([path, tmp_path / "silent"], looks, lambda: now[0])
+    assert next(found).at == 1.0
+    assert now[0] < SETTLED
+    assert next(found).at == 2.0
+    begin = now[0]
+    assert SETTLED < begin <= 2.25 * SETTLED
+    assert [next(found).at for _ in range(count - 1)][-1] == 2.0 + count - 1
+    assert now[0] == begin
 
 
 def test_a_line_that_is_not_complete_is_waited_for(tmp_path: Path) -> None:
@@ -109,8 +126,7 @@ def test_a_step_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     (path,) = written(tmp_path, [step(5.0)])
     late = tmp_path / "n2.steps.ndjson"
     over = [False]
-    now = iter(range(100))
-    found = growing_steps([path, late], lambda: over[0], lambda: float(next(now)))
+    found = growing_steps([path, late], lambda: over[0], lambda: 10.0)
     assert next(found).at == 5.0
     file = StepFile(late)
     file.write(step(4.0, "n2"))

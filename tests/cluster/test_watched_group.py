@@ -31,6 +31,8 @@ FAULT_FREE, RESTARTS, FIGURE8 = (
     CAPTURED / "dledger" / f"dledger-0.2.7-{name}.ndjson" for name in ("fault_free", "restarts", "figure8")
 )
 
+NIGHTLY = pytest.mark.nightly
+
 
 class Writers:
     """The recorders of a group, as far as the lines that they write: all files grow together, in the order of time."""
@@ -93,7 +95,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched_group, "LAG", 0.1)
 
 
-@pytest.mark.parametrize("recording", [RESTARTS, QUIET], ids=lambda path: path.stem)
+@pytest.mark.parametrize("recording", [RESTARTS, pytest.param(QUIET, marks=NIGHTLY)], ids=["DLedger", "hashicorp/raft"])
 def test_a_group_that_runs_is_checked_as_its_lines_come(recording: Path, tmp_path: Path) -> None:
     writers, output = Writers(tmp_path, recording), tmp_path / "group.ndjson"
     watched = Watched(writers.paths, output)
@@ -111,7 +113,7 @@ def test_a_group_that_runs_is_checked_as_its_lines_come(recording: Path, tmp_pat
 
 @pytest.mark.parametrize(
     ("recording", "breaks"),
-    [(FIGURE8, "LeaderCompleteness"), (TORN_VOTE, "LeaderCompleteness")],
+    [(FIGURE8, "LeaderCompleteness"), pytest.param(TORN_VOTE, "LeaderCompleteness", marks=NIGHTLY)],
     ids=["figure 8", "torn vote"],
 )
 def test_a_violation_is_reported_while_the_group_runs(recording: Path, breaks: str, tmp_path: Path) -> None:
@@ -129,6 +131,7 @@ def test_a_violation_is_reported_while_the_group_runs(recording: Path, breaks: s
     assert [each.name for each in watched.findings] == [each.name for each in verdict.findings]
 
 
+@NIGHTLY
 def test_a_watch_ends_with_the_first_violation_if_that_was_asked_for(tmp_path: Path) -> None:
     writers = Writers(tmp_path, FIGURE8)
     writers.write(writers.count)
@@ -157,6 +160,7 @@ def test_a_node_that_writes_late_lets_all_lines_be_checked_in_their_order(tmp_pa
     assert verdict.verdict is Verdict.HOLDS, verdict
 
 
+@NIGHTLY
 def test_files_that_are_not_there_yet_are_waited_for(tmp_path: Path) -> None:
     writers = Writers(tmp_path, QUIET)
     watched = Watched(writers.paths)
@@ -201,6 +205,7 @@ def test_the_command_ends_with_the_verdict_and_the_exit_code_of_check(tmp_path: 
     assert lockstep("check", "group.ndjson", cwd=tmp_path).returncode == 1
 
 
+@NIGHTLY
 def test_the_command_prints_objects_for_programs(tmp_path: Path) -> None:
     done = lockstep("watch", "--once", "--format", "jsonl", *files(tmp_path, FIGURE8), cwd=tmp_path)
     *found, verdict = map(json.loads, done.stdout.splitlines())
@@ -220,6 +225,7 @@ def test_options_of_the_other_form_are_refused(tmp_path: Path) -> None:
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
+@NIGHTLY
 def test_ctrl_c_ends_the_command_with_the_verdict(tmp_path: Path) -> None:
     names = files(tmp_path, QUIET)
     words = [sys.executable, "-m", "lockstep", "watch", "-o", "group.ndjson", *names]

@@ -55,20 +55,22 @@ def violated(verdict: TraceVerdict) -> list[str]:
 # ---- What the recording means ----
 
 
-FIGURE8_BREAKS = ["CommittedEntriesStayProp", "CommittedMonotonicProp", "IndexOrder", "LeaderCompleteness"]
+NIGHTLY = pytest.mark.nightly
+FIGURE8_BREAKS = [
+    *("CommittedEntriesStayProp", "CommittedMonotonicProp", "IndexOrder", "LeaderCompleteness", "StateMachineSafety")
+]
 TORN_VOTE_BREAKS = ["CommittedEntriesStayProp", "LeaderCompleteness", "StateMachineSafety"]
 
 
 @pytest.mark.parametrize(
     ("recording", "has_three_hosts", "breaks"),
     [
-        (RESTARTS, True, []),
-        (QUIET, False, []),
-        (FIGURE8, False, [*FIGURE8_BREAKS, "StateMachineSafety"]),
-        (FIGURE8, True, [*FIGURE8_BREAKS, "StateMachineSafety"]),
-        (TORN_VOTE, True, TORN_VOTE_BREAKS),
+        pytest.param(QUIET, False, [], id="quiet"),
+        pytest.param(FIGURE8, True, FIGURE8_BREAKS, id="figure 8 on three hosts"),
+        pytest.param(FIGURE8, False, FIGURE8_BREAKS, id="figure 8", marks=NIGHTLY),
+        pytest.param(RESTARTS, True, [], id="restarts on three hosts", marks=NIGHTLY),
+        pytest.param(TORN_VOTE, True, TORN_VOTE_BREAKS, id="torn vote on three hosts", marks=NIGHTLY),
     ],
-    ids=["restarts", "quiet", "figure 8", "figure 8 on three hosts", "torn vote"],
 )
 def test_the_files_of_the_nodes_mean_what_the_recording_of_the_group_means(
     recording: Path, has_three_hosts: bool, breaks: list[str], tmp_path: Path

@@ -74,7 +74,9 @@ class WatchedGroup:
         with each finding, once it is certain; `say`, how far it is.
         """
         self._watch, self._is_stopped, self._on_finding, self._say = watch, is_stopped, on_finding, say
+        #: The findings that were reported, and those that one pass has made so far.
         self._reported: set[tuple[str, str, int | None]] = set()
+        self._suspected: set[tuple[str, str, int | None]] = set()
         self._again = ""
         self._is_first_round, self._is_over = True, False
         #: The most lines of the recording that a pass has read, and when they were read.
@@ -150,7 +152,9 @@ class WatchedGroup:
     def _listen(self, check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
         self.checked += 1
         new = [each for each in check.result.findings if _name(each) not in self._reported]
-        if new and not self._is_first_round:
+        names = {_name(each) for each in new}
+        if not self._is_first_round and not names <= self._suspected:
+            self._suspected |= names
             self._again = f"line {new[0].recorded_line} may be a violation"
             raise GaveUpError(self._again)
         for finding in new:

@@ -19,7 +19,7 @@ from lockstep.trace.json_lines import TraceError
 #: Nanoseconds in a millisecond.
 MILLISECOND = 10**6
 
-#: A line that was read longer ago than this, in seconds, is behind no line that another node has yet to write.
+#: A line that has been there for longer than this, in seconds, is behind no line that another node has yet to write.
 SETTLED = 0.5
 
 
@@ -77,7 +77,24 @@ class _Feed:
         self._queue: deque[TimedLine] = deque()
         self._last_at = 0
         self._is_over = False
-        self.read_at = 0.0
+        #: The size of the file at the looks that found it longer, with their times.
+        self._looks: deque[tuple[int, float]] = deque()
+
+    def look(self) -> None:
+        """Look how much is written; what the first look finds has been there for long."""
+        size = self._file.size
+        if not self._looks:
+            self._looks.append((size, float("-inf")))
+        elif size > self._looks[-1][0]:
+            self._looks.append((size, self._clock()))
+
+    @property
+    def found_at(self) -> float:
+        """The time of the look that found the next line."""
+        while len(self._looks) > 1 and self._looks[0][0] < self._file.offset:
+            self._looks.popleft()
+        size, time_of_look = self._looks[0]
+        return time_of_look if size >= self._file.offset else self._clock()
 
     def head(self, *, is_over: bool) -> TimedLine | None:
         """Return the next line, None where none is known."""
@@ -85,7 +102,6 @@ class _Feed:
             record = self._file.next(is_over=is_over)
             if record is not None:
                 self._queue.extend(self._in_order(self._lines.lines(record)))
-                self.read_at = self._clock()
             elif not is_over:
                 return None
             else:
@@ -141,6 +157,8 @@ class MergedOrder:
         Raises TraceError where a line is damaged, ClockError where the lines have no order with the stated clocks, and
         LateLineError where a line stands before one that was yielded.
         """
+        for feed in self._feeds:
+            feed.look()
         while (line := self._next(is_over=is_over)) is not None:
             self._delivery.note(line)
             if self._latest is None or line.at > self._latest.at:
@@ -159,7 +177,7 @@ class MergedOrder:
         for line, feed in heads:
             if line.at > first.at + self._skew:
                 break
-            if not is_known and feed.read_at + SETTLED > now:
+            if not is_known and feed.found_at + SETTLED > now:
                 return None
             if self._delivery.lacks(line) is None:
                 if not self._delivery.is_early(line):

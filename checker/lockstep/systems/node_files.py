@@ -72,7 +72,9 @@ class NodeFile:
         """
         self.path, self._note = path, note
         self._file: BinaryIO | None = None
-        self._number = self._offset = 0
+        self._number = 0
+        #: The bytes of the lines that were read.
+        self.offset = 0
         self._strays = StrayLines(str(path), FORM)
         self._again: deque[FileRecord] = deque()
         self._cut: TraceError | None = None
@@ -98,6 +100,14 @@ class NodeFile:
             first = found[0] if found else FileRecord(str(self.path), 1, {})
             raise first.error("no line here is of the start of a node" if found else "the file has no whole line")
         return None
+
+    @property
+    def size(self) -> int:
+        """The bytes that are written; 0 where the file is not there."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
 
     def next(self, *, is_over: bool) -> FileRecord | None:
         """Return the next record, None where none is complete.
@@ -145,14 +155,14 @@ class NodeFile:
         if len(text) > MAX_LINE_BYTES:
             raise TraceError(str(self.path), self._number + 1, f"a line of more than {MAX_LINE_BYTES:,} bytes")
         if not text.endswith(b"\n"):
-            file.seek(self._offset)
+            file.seek(self.offset)
             if text and is_over:
                 self._number += 1
                 self._note(f"{self.path}:{self._number}: the last line does not end, and is left out")
                 file.seek(0, 2)
             return None
         self._number += 1
-        self._offset += len(text)
+        self.offset += len(text)
         return text
 
     def _opened(self) -> BinaryIO | None:
