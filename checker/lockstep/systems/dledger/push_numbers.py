@@ -8,7 +8,7 @@ if it can be. Two with the same content are one to the spec.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -55,8 +55,8 @@ class PushNumbers:
         #: The numbers of named pushes, by sender in its present life, and name.
         self._names: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._under_way: defaultdict[Content, list[int]] = defaultdict(list)
-        #: Those under way by type, sender and receiver.
-        self._between: defaultdict[Content, set[int]] = defaultdict(set)
+        #: Those whose answer has not arrived, and that were not given up, by type, sender and receiver.
+        self._open: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
         self._given_up: set[int] = set()
         self._at_follower: defaultdict[str, defaultdict[Content, deque[int]]] = defaultdict(lambda: defaultdict(deque))
         self._answers: defaultdict[Content, list[int]] = defaultdict(list)
@@ -121,11 +121,24 @@ class PushNumbers:
         if "mid" in fields:
             fields["mid"] = self._number(line, fields["mid"])
 
-    def _give_up(self, ends: Any) -> None:
-        """Expect less that some pushes arrive: those to a node that starts, or of a call that has timed out."""
-        for between, numbers in self._between.items():
+    def _give_up(self, ends: Callable[[str, str, str], bool]) -> None:
+        """Expect less that pushes, or their answers, arrive: those to a node that starts, or of a call that timed out.
+
+        Arguments: `ends`, whether this is so of pushes of a type, from a sender, to a receiver.
+        """
+        for between, numbers in self._open.items():
             if ends(*between):
                 self._given_up |= numbers
+                numbers.clear()
+
+    def _most_likely(self, numbers: Sequence[int], otherwise: int) -> int:
+        """Return the first number that was not given up, of all that were the one at a place."""
+        return next((each for each in numbers if each not in self._given_up), numbers[otherwise])
+
+    def _close(self, number: int, type_: str, src: str, dst: str) -> None:
+        """Forget whether a push is awaited: its answer has arrived, or nobody waits for it."""
+        self._given_up.discard(number)
+        self._open[type_, src, dst].discard(number)
 
     def _number(self, line: TimedLine, mid: str | PushRef) -> int:
         if isinstance(mid, str):
@@ -153,6 +166,7 @@ class PushNumbers:
         elif kind == "recv_resp_push":
             waiting = self._answers[content_of_answer(line.fields, line.fields["from"], line.node)]
             self._answered.discard(number)
+            self._close(number, line.fields["type"], line.node, line.fields["from"])
             if number in waiting:
                 waiting.remove(number)
         return number
@@ -176,28 +190,31 @@ class PushNumbers:
     def _sends(self, content: Content) -> int:
         self._count += 1
         self._under_way[content].append(self._count)
-        self._between[content[:3]].add(self._count)
+        type_, src, dst = content[:3]
+        if type_ != "COMMIT":
+            self._open[type_, src, dst].add(self._count)
         return self._count
 
     def _arrives(self, content: Content, known: int | None = None) -> int:
         """Take a push of this content from those under way, the known one if it is among them."""
         waiting = self._under_way[content]
-        if known not in waiting:
-            known = next((each for each in waiting if each not in self._given_up), waiting[-1])
-        waiting.remove(known)
+        number = known if known is not None and known in waiting else self._most_likely(waiting, -1)
+        waiting.remove(number)
         if not waiting:
             del self._under_way[content]
-        self._between[content[:3]].discard(known)
-        self._given_up.discard(known)
-        return known
+        return number
 
     def _answer(self, line: TimedLine, number: int) -> None:
         self._answers[content_of_answer(line.fields, line.node, line.fields["to"])].append(number)
         self._answered.add(number)
 
     def _takes_answer(self, content: Content) -> int:
-        number = self._answers[content].pop(0)
+        waiting = self._answers[content]
+        number = self._most_likely(waiting, 0)
+        waiting.remove(number)
         self._answered.discard(number)
+        type_, follower, leader = content[:3]
+        self._close(number, type_, leader, follower)
         return number
 
 
