@@ -23,6 +23,10 @@ class MessageRecord:
     kind: ClassVar[str]
 
 
+#: The metadata of a field that the record of a message lacks where it is None.
+MAY_LACK = {"may_lack": True}
+
+
 def spec_name(field: str) -> str:
     """Return the spec's name of a field: `last_log_index` is `lastLogIndex`."""
     first, *others = field.split("_")
@@ -77,9 +81,16 @@ def _fields_writer(names: list[str]) -> Callable[[Any], dict[str, Any]]:
 
 def _message_writer(kind: Any) -> Callable[[Any], dict[str, Any]]:
     head, last = {"kind": kind.kind}, ["awaited"] if kind.kind == "request" else []
-    names = (each.name for each in fields(kind) if each.name not in ("type", "awaited"))
+    names = [each.name for each in fields(kind) if each.name not in ("type", "awaited") and not each.metadata]
     write = _fields_writer(["type", *names, *last])
-    return lambda value: head | write(value)
+    lacked = [each.name for each in fields(kind) if each.metadata == MAY_LACK]
+    if not lacked:
+        return lambda value: head | write(value)
+    return lambda value: head | write(value) | _fields_writer(_present(lacked, value))(value)
+
+
+def _present(names: list[str], value: Any) -> list[str]:
+    return [name for name in names if getattr(value, name) is not None]
 
 
 def from_record(kind: Any, value: Any) -> Any:
@@ -99,10 +110,20 @@ def from_record(kind: Any, value: Any) -> Any:
         return kind(value)
     if not (isinstance(kind, type) and is_dataclass(kind)):
         return value
-    return kind(**{field: from_record(hint, value[name]) for field, name, hint in _readers(kind)})
+    return kind(
+        **{
+            field: from_record(hint, value[name])
+            for field, name, hint, may_lack in _readers(kind)
+            if not may_lack or name in value
+        }
+    )
 
 
 @functools.cache
-def _readers(kind: Any) -> tuple[tuple[str, str, Any], ...]:
+def _readers(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
     hints = get_type_hints(kind)
-    return tuple((each.name, spec_name(each.name), hints[each.name]) for each in fields(kind) if each.init)
+    return tuple(
+        (each.name, spec_name(each.name), hints[each.name], each.metadata == MAY_LACK)
+        for each in fields(kind)
+        if each.init
+    )

@@ -17,14 +17,17 @@ CONSTANTS Features, Flaws, Environment
 -----------------------------------------------------------------------------
 (* Features.                                                               *)
 
-FeatureNames == {"PreVote", "Heartbeats", "Zombies", "FsmQueue", "Snapshots", "ConfigurationChanges",
-                 "Transfers", "Verify", "ShutdownOnRemove"}
+FeatureNames == {"PreVote", "Heartbeats", "Pipeline", "Zombies", "FsmQueue", "Snapshots",
+                 "ConfigurationChanges", "Transfers", "Verify", "ShutdownOnRemove", "RestoreCommittedLogs"}
 
 \* A candidate asks for pre-votes first, as the library does from 1.7.0 on without PreVoteDisabled.
 PreVote              == "PreVote" \in Features
 
 \* Each follower is sent heartbeats by a routine of its own, beside the one that replicates.
 Heartbeats           == "Heartbeats" \in Features
+
+\* A routine whose call has succeeded sends the next requests without waiting for answers.
+Pipeline             == "Pipeline" \in Features
 
 \* The routines of a leadership that was lost may still send.
 Zombies              == "Zombies" \in Features
@@ -46,6 +49,9 @@ Verify               == "Verify" \in Features
 
 \* A leader that was removed shuts down, as by default; without it, it follows.
 ShutdownOnRemove     == "ShutdownOnRemove" \in Features
+
+\* The log store keeps a commit index, up to which a start applies the log: v1.8.0, if it is asked for.
+RestoreCommittedLogs == "RestoreCommittedLogs" \in Features
 
 -----------------------------------------------------------------------------
 (* Flaws.  Each definition is true where the spec has the flaw, and false  *)

@@ -10,7 +10,10 @@
 (* vote before it answers: first the term, then the candidate.             *)
 (*                                                                         *)
 (* A candidate does not ask in the step in which it becomes one: `loop`    *)
-(* says that it will.  Until then its main loop takes no event.            *)
+(* says that it will.  Until then its main loop takes no event.  A         *)
+(* heartbeat beside the main loop may make it a follower meanwhile         *)
+(* (HeartbeatRace): it asks all the same and takes no answer, or finds out *)
+(* before it asks.                                                         *)
 (***************************************************************************)
 EXTENDS Messages, Steps
 
@@ -65,8 +68,10 @@ PreVoteWon(before) == [before EXCEPT !.loop = "CAMPAIGN", !.campaign.phase = "VO
 PreElected(n, before) ==
     LET asks == [before EXCEPT !.loop = "SELECT", !.campaign.phase = "PREVOTE",
                                !.campaign.granted = OwnVote(n, before)]
-    IN  IF HasWon(asks) THEN Quietly(PreVoteWon(asks))
-        ELSE Says(asks, {RequestPreVoteRequest(n, p, asks) : p \in OtherVoters(n, asks)})
+        out  == {RequestPreVoteRequest(n, p, asks) : p \in OtherVoters(n, asks)}
+    IN  IF before.role # "Candidate" THEN Says([before EXCEPT !.loop = "SELECT"], Unawaited(out))
+        ELSE IF HasWon(asks) THEN Quietly(PreVoteWon(asks))
+        ELSE Says(asks, out)
 
 \* ACTION PreElectSelf: a candidate asks the voters whether they would vote for it.
 \* Source: preElectSelf.  It raises no term and writes nothing.  Its own answer it has at once.
@@ -74,6 +79,13 @@ PreElectSelf(n) ==
     /\ Runs(n) /\ node[n].loop = "CAMPAIGN"
     /\ PreVote /\ ~node[n].campaign.transfer /\ node[n].campaign.phase = "NONE"
     /\ Act(n, PreElected(n, node[n]))
+
+\* ACTION RunFollower: the main loop was about to campaign, and finds that the server follows.
+\* Source: run, between runFollower and runCandidate (HeartbeatRace).
+RunFollower(n) ==
+    /\ Runs(n) /\ node[n].loop = "CAMPAIGN"
+    /\ node[n].role = "Follower"
+    /\ Step(n, [node[n] EXCEPT !.loop = "SELECT"])
 
 -----------------------------------------------------------------------------
 (* The vote on disk.                                                       *)
@@ -104,8 +116,10 @@ Elects(n, before, asked) ==
         Waits(at) == Says([at EXCEPT !.campaign.phase = "NONE", !.campaign.granted = {}], Unawaited(out))
         own       == IF ~IsVoter(before, n) THEN << >>
                      ELSE VoteWrites(raised, term, n, Unawaited(out), Waits)
-    IN  [node   |-> IF HasWon(voted) THEN Wins(n, voted) ELSE voted,
-         out    |-> out,
+        done      == IF before.role # "Candidate" THEN Waits(voted)
+                     ELSE Says(IF HasWon(voted) THEN Wins(n, voted) ELSE voted, out)
+    IN  [node   |-> done.node,
+         out    |-> done.out,
          writes |-> <<TermWrite(before, raised)>> \o own]
 
 \* The peers that may have been asked.  The servers are gone through in the order of the configuration, which

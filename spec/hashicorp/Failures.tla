@@ -45,10 +45,16 @@ Replayed(before, from, to) ==
     IF ~ReplaysLog THEN before
     ELSE [before EXCEPT !.fsm = AppliedAll(@, ItemsFor(before, from, to)), !.lastApplied = Max({@, to})]
 
-\* NewRaft.  Of the log behind the snapshot only the configurations are read.
+\* restoreFromCommittedLogs: what is known to be committed is applied, but no configuration is read of it.
+WithCommitted(before) ==
+    LET index == Min({before.storedCommit, before.lastLog.index})
+    IN  IF ~RestoreCommittedLogs THEN before
+        ELSE ProcessedLogs([before EXCEPT !.commitIndex = index], index)
+
+\* NewRaft.  Of the log behind the snapshot, or what is applied, only the configurations are read.
 Started(before) ==
-    LET up   == FromSnapshot([before EXCEPT !.role = "Follower", !.lastLog = EndOf(before.log)])
-        from == up.lastSnapshot.index + 1
+    LET up   == WithCommitted(FromSnapshot([before EXCEPT !.role = "Follower", !.lastLog = EndOf(before.log)]))
+        from == Max({up.lastSnapshot.index, up.lastApplied}) + 1
         to   == up.lastLog.index
     IN  IF to < from THEN up
         ELSE Replayed(ProcessConfigurations(up, from, Range(up, from, to)), from, to)
@@ -59,7 +65,7 @@ CanStart(before) ==
     IN  HasRange(before, from, EndOf(before.log).index)
 
 \* ACTION Restart: a server is started on what is durable.
-\* Source: NewRaft, restoreSnapshot, processConfigurationLogEntry.
+\* Source: NewRaft, restoreSnapshot, restoreFromCommittedLogs, processConfigurationLogEntry.
 Restart(n) ==
     /\ MayRestart(n)
     /\ node[n].role = "Shutdown"

@@ -64,7 +64,8 @@ NewEnd(state, m) ==
 StoredNew(before, cut, m) ==
     LET first  == FirstStop(before, m)
         rest   == SubSeq(m.entries, first, Len(m.entries))
-        stored == [cut EXCEPT !.log = Stored(@, IndexOf(m, first), rest)]
+        stored == Staged([cut EXCEPT !.log = Stored(@, IndexOf(m, first), rest)],
+                         Min({m.leaderCommitIndex, EndOfRequest(m)}))
     IN  [ProcessConfigurations(stored, IndexOf(m, first), rest) EXCEPT !.lastLog = NewEnd(before, m)]
 
 -----------------------------------------------------------------------------
@@ -116,7 +117,8 @@ AppendEntries(n) ==
     \E m \in Inbox(n) : \E outcome \in AnyOutcome :
     LET handled == AppendHandled(node[n], m) IN
     /\ IsRequest(m, "AppendEntries") \/ IsRequest(m, "Heartbeat")
-    /\ Selects(n) \/ (HeartbeatsRace /\ m.type = "Heartbeat" /\ node[n].loop = "LEAD")
+    /\ IsNext(n, m)
+    /\ Selects(n) \/ (HeartbeatsRace /\ m.type = "Heartbeat" /\ node[n].loop # "SELECT")
     /\ outcome \in Outcomes(n, handled)
     /\ Handle(n, m, Outcome(handled, outcome))
 

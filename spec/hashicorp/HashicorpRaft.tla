@@ -7,7 +7,8 @@
 (* read the others; spec/hashicorp/README.md has the flaws, the properties *)
 (* and what the spec leaves out.                                           *)
 (***************************************************************************)
-EXTENDS Failures, Snapshots, Membership, Leadership, Replication, Follower, Votes, Properties
+EXTENDS Failures, Snapshots, Membership, Leadership, Pipeline, Zombies, Follower, Votes,
+        Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
@@ -20,6 +21,7 @@ Next ==
     \/ \E n \in Node : HeartbeatTimeout(n)
     \/ \E n \in Node : ElectionTimeout(n)
     \/ \E n \in Node : PreElectSelf(n)
+    \/ \E n \in Node : RunFollower(n)
     \/ \E n \in Node : ElectSelf(n)
     \/ \E n \in Node : RequestVote(n)
     \/ \E n \in Node : RequestPreVote(n)
@@ -33,6 +35,8 @@ Next ==
     \/ \E n \in Node : CheckLeaderLease(n)
     \/ \E n \in Node : ReplicateTo(n)
     \/ \E n \in Node : SendLatestSnapshot(n)
+    \/ \E n \in Node : PipelineSend(n)
+    \/ \E n \in Node : PipelineAbort(n)
     \/ \E n \in Node : Heartbeat(n)
     \/ \E n \in Node : HandleAppendEntriesResponse(n)
     \/ \E n \in Node : HandleInstallSnapshotResponse(n)

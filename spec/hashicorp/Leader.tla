@@ -54,7 +54,7 @@ MatchedOwn(before, n, index) ==
 Dispatched(n, before, entries) ==
     LET first  == LastIndex(before) + 1
         last   == LastIndex(before) + Len(entries)
-        stored == [before EXCEPT !.log = Stored(@, first, entries)]
+        stored == Staged([before EXCEPT !.log = Stored(@, first, entries)], before.commitIndex)
     IN  [node   |-> [MatchedOwn(stored, n, last) EXCEPT
                         !.lastLog = [index |-> last, term |-> before.currentTerm]],
          out    |-> {},

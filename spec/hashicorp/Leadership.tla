@@ -70,13 +70,17 @@ Answers(n, state) ==
     LET peers == {p \in Peers(n) : state.replication[p].running}
     IN  IF CountsNonvoters THEN peers ELSE peers \cap state.configurations.latest.voters
 
+\* The calls of a pipeline were made before the question.
+Older(calls) == [k \in DOMAIN calls |-> [calls[k] EXCEPT !.old = TRUE]]
+
 VerifyBegins(n, before, superseded) ==
     [before EXCEPT !.verify = [active |-> TRUE, acks |-> {}, waiting |-> Answers(n, before),
                                refused |-> FALSE, superseded |-> superseded,
                                quorum |-> Cardinality(before.configurations.latest.voters) \div 2 + 1],
                    !.replication = [p \in Node |->
-                       [@[p] EXCEPT !.old = before.replication[p].beating,
-                                    !.oldCall = before.replication[p].awaiting # "NOTHING"]]]
+                       [before.replication[p] EXCEPT !.old = before.replication[p].beating,
+                                                     !.oldCall = before.replication[p].awaiting # "NOTHING",
+                                                     !.inFlight = Older(@)]]]
 
 \* ACTION VerifyLeader: a client asks whether the server still leads.
 \* Source: verifyLeader.

@@ -18,6 +18,9 @@ Deleted(log, from, to) == [i \in DOMAIN log \ (from..to) |-> log[i]]
 Stored(log, index, entries) ==
     [i \in index .. index + Len(entries) - 1 |-> entries[i - index + 1]] @@ log
 
+\* tryStageCommitIndex: with the next entries the log store keeps this commit index.
+Staged(before, index) == IF RestoreCommittedLogs THEN [before EXCEPT !.storedCommit = index] ELSE before
+
 \* The entries from one index to another, if all are there.
 HasRange(state, from, to) == from..to \subseteq DOMAIN state.log
 Range(state, from, to)    == [k \in 1..(to - from + 1) |-> state.log[from + k - 1]]

@@ -33,8 +33,7 @@ WithVoters(before) ==
 WithRoutines(n, before) ==
     LET peers == Members(before.configurations.latest) \ {n}
         gone  == {p \in Node \ peers : before.replication[p].running}
-        left  == {[peer |-> p, term |-> before.replication[p].term,
-                   nextIndex |-> before.replication[p].nextIndex] : p \in gone}
+        left  == UNION {LeftOf(before, p) : p \in gone}
     IN  [before EXCEPT !.zombies = IF Zombies THEN @ \cup left ELSE {},
                        !.replication = [p \in Node |->
                            IF p \notin peers THEN InitRunner

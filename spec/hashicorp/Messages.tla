@@ -5,9 +5,9 @@
 (*                                                                         *)
 (* All messages are requests and their responses.  A call blocks the       *)
 (* routine that makes it, so of a routine there is one call to a peer at a *)
-(* time.  When the routine ends, or gives up waiting, the request may      *)
-(* still arrive and be handled, but its answer goes to nobody: `awaited`   *)
-(* is FALSE (see Channels).                                                *)
+(* time, except in a pipeline.  When the routine ends, or gives up         *)
+(* waiting, the request may still arrive and be handled, but its answer    *)
+(* goes to nobody: `awaited` is FALSE (see Channels).                      *)
 (*                                                                         *)
 (* A heartbeat is an AppendEntries request with a term and nothing else.   *)
 (* Here it has a type of its own, since it is sent by a routine of its own *)
@@ -25,6 +25,20 @@ Outbox(n) ==
 
 IsRequest(m, type)  == m.kind = "request" /\ m.type = type
 IsResponse(m, type) == m.kind = "response" /\ m.type = type
+
+\* The requests of a pipeline come on one connection.  Each begins behind the entries of the one before.  Of
+\* those that begin at one place only the last has entries, and the commit index rises.
+IsEarlier(r, m) ==
+    \/ r.prevLogEntry < m.prevLogEntry
+    \/ /\ r.prevLogEntry = m.prevLogEntry
+       /\ \/ Len(r.entries) < Len(m.entries)
+          \/ Len(r.entries) = Len(m.entries) /\ r.leaderCommitIndex < m.leaderCommitIndex
+
+\* n handles the requests of a pipeline in their order; one that is awaited is of the pipeline that is open.
+IsNext(n, m) ==
+    Pipeline /\ m.type = "AppendEntries" /\ m.awaited
+      => \A r \in Inbox(n) :
+            IsRequest(r, "AppendEntries") /\ r.src = m.src /\ r.awaited => ~IsEarlier(r, m)
 
 -----------------------------------------------------------------------------
 (* Requests.                                                               *)
@@ -74,12 +88,21 @@ VoteResponse(m, term, granted) ==
     Reply(m, [kind |-> "response", type |-> m.type, src |-> m.dst, dst |-> m.src, term |-> term,
               granted |-> granted])
 
+\* The last index of the entries of a request, 0 if it has none.
+SentIndex(m) == IF m.entries = << >> THEN 0 ELSE m.prevLogEntry + Len(m.entries)
+
+\* With the pipeline an answer says which request it is to: the answers of a connection come in order.
+WithSentIndex(m, answer) ==
+    IF ~Pipeline THEN answer
+    ELSE [f \in DOMAIN answer \cup {"sentIndex"} |-> IF f = "sentIndex" THEN SentIndex(m) ELSE answer[f]]
+
 AppendEntriesResponse(m, term, lastLog, success, noRetryBackoff) ==
     Reply(m, IF m.type = "Heartbeat"
              THEN [kind |-> "response", type |-> "Heartbeat", src |-> m.dst, dst |-> m.src, term |-> term,
                    success |-> success]
-             ELSE [kind |-> "response", type |-> "AppendEntries", src |-> m.dst, dst |-> m.src, term |-> term,
-                   lastLog |-> lastLog, success |-> success, noRetryBackoff |-> noRetryBackoff])
+             ELSE WithSentIndex(m,
+                  [kind |-> "response", type |-> "AppendEntries", src |-> m.dst, dst |-> m.src, term |-> term,
+                   lastLog |-> lastLog, success |-> success, noRetryBackoff |-> noRetryBackoff]))
 
 InstallSnapshotResponse(m, term, success) ==
     Reply(m, [kind |-> "response", type |-> "InstallSnapshot", src |-> m.dst, dst |-> m.src, term |-> term,
@@ -114,9 +137,12 @@ IsMessage(m) ==
     ELSE CASE m.type \in {"RequestVote", "RequestPreVote"} ->
                 m \in [kind: {"response"}, type: {"RequestVote", "RequestPreVote"}, src: Node, dst: Node,
                        term: Nat, granted: BOOLEAN]
-           [] m.type = "AppendEntries" ->
+           [] m.type = "AppendEntries" /\ ~Pipeline ->
                 m \in [kind: {"response"}, type: {"AppendEntries"}, src: Node, dst: Node, term: Nat,
                        lastLog: Nat, success: BOOLEAN, noRetryBackoff: BOOLEAN]
+           [] m.type = "AppendEntries" /\ Pipeline ->
+                m \in [kind: {"response"}, type: {"AppendEntries"}, src: Node, dst: Node, term: Nat,
+                       lastLog: Nat, success: BOOLEAN, noRetryBackoff: BOOLEAN, sentIndex: Nat]
            [] m.type \in {"Heartbeat", "InstallSnapshot"} ->
                 m \in [kind: {"response"}, type: {"Heartbeat", "InstallSnapshot"}, src: Node, dst: Node,
                        term: Nat, success: BOOLEAN]

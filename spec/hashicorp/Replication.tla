@@ -1,21 +1,15 @@
 ---------------------------- MODULE Replication -----------------------------
 (***************************************************************************)
 (* The routines that a leader runs for each peer.  The reader learns how   *)
-(* the log of a follower is brought in line, and what a routine may still  *)
-(* send when its leadership is over.                                       *)
+(* the log of a follower is brought in line.                               *)
 (* replicateTo sends the entries from nextIndex on, or none if there are   *)
 (* none, and the index and term of the entry before.  If the follower      *)
 (* refuses, nextIndex goes down, by one or to the end of the follower's    *)
 (* log, and it is asked again.  If an entry that should be sent is gone,   *)
 (* the latest snapshot is sent instead.                                    *)
 (*                                                                         *)
-(* A routine waits for one answer at a time.  The library also has a       *)
-(* pipeline, which does not wait; it is not in the spec.                   *)
-(*                                                                         *)
-(* A routine reads the log when it builds a request.  It may do that after *)
-(* the server has lost its leadership, and even got another leader's       *)
-(* entries (Zombies): the request has the routine's term, not the          *)
-(* server's.                                                               *)
+(* A routine waits for one answer at a time, unless it has opened a        *)
+(* pipeline (see Pipeline).                                                *)
 (***************************************************************************)
 EXTENDS Messages, Leader
 
@@ -51,10 +45,11 @@ Replicated(n, before, peer, count) ==
     IN  Says([before EXCEPT !.replication[peer] = awaits],
              {ReplicationRequest(n, peer, before, runner.term, next, count)})
 
-\* The routine for peer runs, and waits for nothing.
+\* The routine for peer runs, waits for nothing, and has no pipeline.
 MayReplicate(n, peer) ==
     /\ Runs(n) /\ MaySend(n, peer)
     /\ RunnerFor(n, peer).running /\ RunnerFor(n, peer).awaiting = "NOTHING"
+    /\ RunnerFor(n, peer).pipeline # "OPEN"
 
 \* ACTION ReplicateTo: a routine sends its peer `count` entries from nextIndex on.
 \* Source: replicateTo, setupAppendEntries.
@@ -119,24 +114,54 @@ Idle(before, peer) ==
     [before EXCEPT !.replication[peer].awaiting = "NOTHING", !.replication[peer].sentIndex = 0,
                    !.replication[peer].oldCall = FALSE]
 
+\* updateLastAppended: peer stores the log up to sentIndex, if the request had entries.
+Appended(before, peer, sentIndex, old) ==
+    LET heard == Notified(before, peer, TRUE, old)
+    IN  IF sentIndex = 0 THEN heard
+        ELSE Matched([heard EXCEPT !.replication[peer].nextIndex = sentIndex + 1], peer, sentIndex)
+
+Allowed(before, peer) ==
+    IF ~Pipeline THEN before ELSE [before EXCEPT !.replication[peer].pipeline = "ALLOWED"]
+
 AppendAnswered(before, m) ==
     LET runner == before.replication[m.src]
         idle   == Idle(before, m.src)
-        heard  == Notified(idle, m.src, TRUE, runner.oldCall)
     IN  IF m.term > runner.term THEN Stale(idle, m.src)
         ELSE IF ~m.success
         THEN [idle EXCEPT !.replication[m.src].nextIndex = BackedOff(@, m.lastLog)]
-        ELSE IF runner.sentIndex = 0 THEN heard
-        ELSE Matched([heard EXCEPT !.replication[m.src].nextIndex = runner.sentIndex + 1],
-                     m.src, runner.sentIndex)
+        ELSE Appended(Allowed(idle, m.src), m.src, runner.sentIndex, runner.oldCall)
 
-\* ACTION HandleAppendEntriesResponse: a routine learns what its peer stores, or where to try next.
-\* Source: replicateTo, updateLastAppended, commitment.match.
+\* The pipeline to a peer is closed.
+Closed(before, peer) ==
+    [before EXCEPT !.replication[peer].pipeline = "NONE", !.replication[peer].inFlight = << >>]
+
+\* The decoder ends, and the pipeline is closed.  The routine that sends may not know it yet, and send more.
+Refused(before, peer) ==
+    [Closed(before, peer) EXCEPT !.zombies = IF Zombies THEN @ \cup LeftOf(before, peer) ELSE {}]
+
+\* In a pipeline the answer is to the oldest call.  A refusal does not lower nextIndex.  After one of a higher
+\* term the main loop is to step down, and the routine goes on with single calls all the same.
+Decoded(before, m) ==
+    LET call     == Head(before.replication[m.src].inFlight)
+        answered == [before EXCEPT !.replication[m.src].inFlight = Tail(@)]
+    IN  IF m.term > before.replication[m.src].term
+        THEN [Notified(Refused(before, m.src), m.src, FALSE, FALSE) EXCEPT !.leaderState.stepDown = TRUE]
+        ELSE IF ~m.success THEN Refused(before, m.src)
+        ELSE Appended(answered, m.src, call.sentIndex, call.old)
+
+IsAnswerToOldest(runner, m) == runner.inFlight # << >> /\ Head(runner.inFlight).sentIndex = m.sentIndex
+
+\* ACTION HandleAppendEntriesResponse: a routine learns what its peer stores, or where to try next; or the
+\* decoder of a pipeline does, or closes it.
+\* Source: replicateTo, pipelineDecode, updateLastAppended, commitment.match.
 HandleAppendEntriesResponse(n) ==
     \E m \in Inbox(n) :
+    LET runner == RunnerFor(n, m.src) IN
     /\ IsResponse(m, "AppendEntries")
     /\ Runs(n)
-    /\ TakeAnswer(n, m, Quietly(AppendAnswered(node[n], m)))
+    /\ IF runner.pipeline # "OPEN" THEN TakeAnswer(n, m, Quietly(AppendAnswered(node[n], m)))
+       ELSE /\ IsAnswerToOldest(runner, m)
+            /\ TakeOneOfSeveral(n, m, Decoded(node[n], m))
 
 SnapshotAnswered(before, m) ==
     LET runner == before.replication[m.src]
@@ -168,50 +193,21 @@ HandleHeartbeatResponse(n) ==
     /\ Runs(n)
     /\ TakeAnswer(n, m, Quietly(HeartbeatAnswered(node[n], m)))
 
-\* ACTION RPCError: a call gets no answer in time, or an error, and its caller gives up.
-\* Source: replicateTo, sendLatestSnapshot, heartbeat, electSelf, preElectSelf.
+\* ACTION RPCError: a call gets no answer in time, or an error, and its caller gives up; a pipeline is closed.
+\* Source: replicateTo, sendLatestSnapshot, heartbeat, electSelf, preElectSelf; pipelineReplicate.
 RPCError(n) ==
     \E peer \in Peers(n) : \E type \in OfElections \cup {"AppendEntries", "InstallSnapshot", "Heartbeat"} :
     LET runner == RunnerFor(n, peer)
+        opened == type = "AppendEntries" /\ runner.pipeline = "OPEN"
         after  == CASE type \in OfElections -> node[n]
                     [] type = "Heartbeat"     -> NotBeating(node[n], peer)
-                    [] type \in {"AppendEntries", "InstallSnapshot"} -> Idle(node[n], peer)
+                    [] opened                 -> Closed(node[n], peer)
+                    [] ~opened /\ type \in {"AppendEntries", "InstallSnapshot"} -> Idle(node[n], peer)
     IN  /\ TimeOuts /\ MayTimeOut(n, peer)
         /\ CASE type = "RequestVote"    -> node[n].campaign.phase = "VOTE" /\ node[n].loop = "SELECT"
              [] type = "RequestPreVote" -> node[n].campaign.phase = "PREVOTE"
              [] type = "Heartbeat"      -> runner.beating
-             [] type \in {"AppendEntries", "InstallSnapshot"} -> runner.awaiting = type
+             [] type \in {"AppendEntries", "InstallSnapshot"} -> opened \/ runner.awaiting = type
         /\ GiveUp(n, peer, type, after)
-
------------------------------------------------------------------------------
-(* Routines of a leadership that is over.  Nobody waits for the answers.   *)
-
-\* ACTION ZombieReplicateTo: such a routine sends entries, from the log as it is now, in its own term.
-\* Source: replicateTo, between the end of a leadership and the next look at stopCh.
-ZombieReplicateTo(n) ==
-    \E zombie \in node[n].zombies :
-    \E count \in Counts(node[n], zombie.nextIndex) :
-    /\ MaySend(n, zombie.peer)
-    /\ CanAppend(node[n], zombie.nextIndex, count)
-    /\ Act(n, Says(node[n], Unawaited({ReplicationRequest(n, zombie.peer, node[n], zombie.term,
-                                                          zombie.nextIndex, count)})))
-
-\* ACTION ZombieSendSnapshot: such a routine sends the latest snapshot.
-\* Source: sendLatestSnapshot, likewise.
-ZombieSendSnapshot(n) ==
-    \E zombie \in node[n].zombies :
-    /\ MaySend(n, zombie.peer)
-    /\ MustSendSnapshot(node[n], zombie.nextIndex)
-    /\ Act(n, Says(node[n], Unawaited({InstallSnapshotRequest(n, zombie.peer, zombie.term,
-                                                              Newest(node[n].snapshots))})))
-
-\* ACTION ZombieHeartbeat: the routine of heartbeats goes on until the other one has ended, which may wait
-\* for an answer.
-\* Source: heartbeat, until replicate closes stopHeartbeat.
-ZombieHeartbeat(n) ==
-    \E zombie \in node[n].zombies :
-    /\ Heartbeats
-    /\ MaySend(n, zombie.peer)
-    /\ Act(n, Says(node[n], Unawaited({HeartbeatRequest(n, zombie.peer, zombie.term)})))
 
 =============================================================================

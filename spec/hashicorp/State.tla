@@ -76,11 +76,15 @@ LeaderState     == [startIndex: Nat,        \* commitment: the first index of th
                     stepDown: BOOLEAN]      \* a peer has answered from a higher term
 
 \* The two routines for a peer: followerReplication.
+PipelinedCall   == [sentIndex: Nat,         \* the last index in the request; 0: no entry
+                    old: BOOLEAN]           \* it was sent before VerifyLeader was asked
 Runner          == [running: BOOLEAN,
                     term: Nat,              \* currentTerm, of the leadership
                     nextIndex: Nat,
                     awaiting: {"NOTHING", "AppendEntries", "InstallSnapshot"},
                     sentIndex: Nat,         \* the last index in the request without an answer; 0: no entry
+                    pipeline: {"NONE", "ALLOWED", "OPEN"},
+                    inFlight: Seq(PipelinedCall),  \* the calls of the pipeline without an answer, in order
                     beating: BOOLEAN,       \* a heartbeat has no answer yet
                     old: BOOLEAN,           \* it was sent before VerifyLeader was asked
                     oldCall: BOOLEAN]       \* so was the request without an answer
@@ -91,6 +95,7 @@ NodeState ==
      lastVoteTerm: Nat,
      lastVoteCand: Node \cup {NoNode},
      snapshots: Seq(Snapshot),              \* durable, the newest first
+     storedCommit: Nat,                     \* durable, with the log: CommitTrackingLogStore
      role: Role,
      loop: Loop,
      leader: Node \cup {NoNode},            \* the known leader
@@ -153,7 +158,8 @@ IsDecided(verify)  == verify.refused \/ IsVerified(verify)
 (* A server at its start.                                                  *)
 
 InitRunner == [running |-> FALSE, term |-> 0, nextIndex |-> 0, awaiting |-> "NOTHING", sentIndex |-> 0,
-               beating |-> FALSE, old |-> FALSE, oldCall |-> FALSE]
+               pipeline |-> "NONE", inFlight |-> << >>, beating |-> FALSE, old |-> FALSE,
+               oldCall |-> FALSE]
 
 NoCampaign     == [phase |-> "NONE", granted |-> {}, transfer |-> FALSE]
 NoLeaderState  == [startIndex |-> 0, commitIndex |-> 0, matchIndexes |-> [p \in Node |-> 0],
@@ -170,6 +176,7 @@ EmptyFsm       == [index |-> 0, term |-> 0, applied |-> << >>]
 \* A server that was started with nothing.
 EmptyNode ==
     [currentTerm |-> 0, lastVoteTerm |-> 0, lastVoteCand |-> NoNode, log |-> << >>, snapshots |-> << >>,
+     storedCommit |-> 0,
      role |-> "Follower", loop |-> "SELECT", leader |-> NoNode,
      lastLog |-> NoPlace, lastSnapshot |-> NoPlace, commitIndex |-> 0, lastApplied |-> 0,
      fsm |-> EmptyFsm, fsmQueue |-> << >>,

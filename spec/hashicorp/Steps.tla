@@ -30,20 +30,27 @@ Quietly(after)   == Says(after, {})
 -----------------------------------------------------------------------------
 (* Going down.                                                             *)
 
-\* A process that goes down leaves its three keys, its log, its snapshots.
+\* A process that goes down leaves its three keys, its log with the commit index there, its snapshots.
 Down(before) ==
     [EmptyNode EXCEPT !.role = "Shutdown", !.currentTerm = before.currentTerm,
                       !.lastVoteTerm = before.lastVoteTerm, !.lastVoteCand = before.lastVoteCand,
-                      !.log = before.log, !.snapshots = before.snapshots]
+                      !.log = before.log, !.snapshots = before.snapshots,
+                      !.storedCommit = before.storedCommit]
 
 -----------------------------------------------------------------------------
 (* Roles.  setState forgets the known leader, whatever the role.           *)
 
+\* What is left of the routine for p when it is stopped: it may be about to send.  One with a pipeline sends
+\* behind what it has sent there, or from where the last answer led that it still takes.
+LeftOf(before, p) ==
+    LET runner == before.replication[p]
+        acked  == {runner.inFlight[k].sentIndex + 1 : k \in DOMAIN runner.inFlight} \ {1}
+    IN  {[peer |-> p, term |-> runner.term, nextIndex |-> i] : i \in {runner.nextIndex} \cup acked}
+
 \* The end of a leadership.  Its routines are stopped, but one that is about to send still sends.
 Stopped(before) ==
     LET runners == {p \in Node : before.replication[p].running}
-        about   == {[peer |-> p, term |-> before.replication[p].term,
-                     nextIndex |-> before.replication[p].nextIndex] : p \in runners}
+        about   == UNION {LeftOf(before, p) : p \in runners}
     IN  [before EXCEPT !.leaderState = NoLeaderState, !.replication = NoRunners, !.verify = NoVerify,
                        !.zombies = IF Zombies THEN @ \cup about ELSE {},
                        !.transfer = IF LeavesTransferFlag /\ @.inProgress THEN @ ELSE NoTransfer]
@@ -136,6 +143,14 @@ Handle(n, m, handled) ==
 TakeAnswer(n, m, handled) ==
     LET Gone(x) == x.type = m.type
     IN  /\ Update(n, Abandoned(Received(network, m), n, m.src, Gone), handled)
+        /\ UNCHANGED <<committed, verified>>
+
+\* n takes an answer of a pipeline.  The calls behind it are given up if that closes the pipeline.
+TakeOneOfSeveral(n, m, after) ==
+    LET Gone(x) == x.type = m.type
+        net     == Received(network, m)
+        isOpen  == after.replication[m.src].pipeline = "OPEN"
+    IN  /\ Update(n, IF isOpen THEN net ELSE Abandoned(net, n, m.src, Gone), Quietly(after))
         /\ UNCHANGED <<committed, verified>>
 
 \* n waits no more for the answer of peer to its call of this type.

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -86,6 +87,8 @@ def test_elections_appends_and_transfers_of_a_mixed_group_hold_in_the_spec(
     found = verdict(path)
     assert found.verdict is Verdict.HOLDS, found
     assert {line["node"] for line in lines(path) if line.get("state") == "Leader"} == {"n1", "n2", "n3"}
+    assert {"n1", "n2", "n3"} == {line["node"] for line in lines(path) if line.get("pipelined")}
+    assert {line["node"] for line in lines(path) if line.get("beside")} <= {"n1", "n2"}
     for node in ("n1", "n3"):
         assert {"send", "recv", "respond", "reply_recv", "store_logs", "fsm_apply"} <= kinds_of(path, node)
 
@@ -235,3 +238,45 @@ def test_a_real_group_is_checked_while_it_runs_and_a_server_is_killed(tmp_path: 
     assert (found.verdict, findings) == (Verdict.HOLDS, []), found
     whole = check(tmp_path / "group.ndjson")
     assert (whole.verdict, whole.events) == (Verdict.HOLDS, found.events)
+
+
+@pytest.mark.parametrize("leader", ["n1", "n3"], ids=[GO, PYTHON])
+def test_members_without_a_vote_and_barriers_hold_in_the_spec(tmp_path: Path, leader: str) -> None:
+    """A leader of either kind demotes a server of the other kind, promotes it, removes it, adds it without a vote."""
+    other = {"n1": "n3", "n3": "n1"}[leader]
+    with group(tmp_path, [GO, GO, PYTHON], faster=GO) as servers:
+        servers.start("n1", "n2", "n3")
+        servers.transfer(leader)
+        appended = servers.append("a")
+        for command in (
+            ChangeCommand.DEMOTE_VOTER,
+            ChangeCommand.ADD_VOTER,
+            ChangeCommand.REMOVE_SERVER,
+            ChangeCommand.ADD_NONVOTER,
+        ):
+            servers.change(command, other)
+            servers.ask(leader, "barrier")
+            appended |= servers.append(f"after-{command}")
+        servers.until_applied(appended)
+        path = recording(servers)
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found
+    stored = [entry for line in lines(path) if line["kind"] == "store_logs" for entry in line["entries"]]  # type: ignore[attr-defined]
+    assert {entry["type"] for entry in stored} == {"Command", "Noop", "Configuration", "Barrier"}
+    assert any("~" in entry["v"] for entry in stored if entry["type"] == "Configuration")
+
+
+def test_batches_of_a_group_of_go_servers_hold_in_the_spec(tmp_path: Path) -> None:
+    """Several requests of a pipeline are under way, and heartbeats come beside the main loop."""
+    with group(tmp_path, [GO, GO, GO], faster=GO, release="1.8.0") as servers:
+        servers.start("n1", "n2", "n3")
+        appended = servers.append("a")
+        for batch in range(4):
+            appended |= servers.append_together([f"{batch}-{number}" for number in range(20)])
+        time.sleep(0.5)
+        servers.until_applied(appended)
+        path = recording(servers)
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found
+    assert sum(line.get("pipelined", False) is True for line in lines(path)) > 10
+    assert any(line.get("beside") for line in lines(path))

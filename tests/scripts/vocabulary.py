@@ -199,7 +199,8 @@ differences, and [these tables](../../spec/hashicorp/README.md#from-the-code-to-
     '`{"#map": [[1, ENTRY], [2, ENTRY]]}` is a log with the indexes 1 and 2.',
     messages="Each also has `kind` (request or response), `type`, `src`, `dst`. `awaited` is `true` until the caller "
     "gives up (`RPCError`), has its answer, no longer leads or campaigns, or is down. After an error, such as a "
-    "snapshot that cannot be saved, there is no answer.",
+    "snapshot that cannot be saved, there is no answer. With `Pipeline` the answer to an AppendEntries has `sentIndex` "
+    "as well: the last index of the request's entries, 0 if it had none.",
 )
 
 VOCABULARIES = {each.system.spec: each for each in (OF_DLEDGER, OF_HASHICORP)}

@@ -13,6 +13,7 @@ class Feature(StrEnum):
 
     PRE_VOTE = "PreVote"
     HEARTBEATS = "Heartbeats"
+    PIPELINE = "Pipeline"
     ZOMBIES = "Zombies"
     FSM_QUEUE = "FsmQueue"
     SNAPSHOTS = "Snapshots"
@@ -20,6 +21,7 @@ class Feature(StrEnum):
     TRANSFERS = "Transfers"
     VERIFY = "Verify"
     SHUTDOWN_ON_REMOVE = "ShutdownOnRemove"
+    RESTORE_COMMITTED_LOGS = "RestoreCommittedLogs"
 
 
 class Flaw(StrEnum):
@@ -83,7 +85,8 @@ IN_OLDER = frozenset(
 IN_SKETCH = frozenset({Flaw.REPLAY_UNCOMMITTED, Flaw.MATCH_WITHOUT_RECALCULATE})
 #: The flaws of v1.7.3.
 IN_V173 = frozenset(Flaw) - IN_OLDER - IN_SKETCH
-ALL_FEATURES = frozenset(Feature)
+#: The features unless others are chosen: those of v1.7.3 without the pipeline, so that a trace has one call at a time.
+DEFAULT_FEATURES = frozenset(Feature) - {Feature.PIPELINE, Feature.RESTORE_COMMITTED_LOGS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Config(Choices):
 
     all_features = Feature
     all_flaws = Flaw
-    features: frozenset[Feature] = ALL_FEATURES
+    features: frozenset[Feature] = DEFAULT_FEATURES
     flaws: frozenset[Flaw] = IN_V173
     max_append_entries: int = 64
     trailing_logs: int = 10240

@@ -113,13 +113,36 @@ def pre_elect_self(server: Server) -> None:
     Source: preElectSelf.
     """
     server.loop = Loop.SELECT
-    _begin_phase(server, CampaignPhase.PREVOTE)
+    if server.role is Role.CANDIDATE:
+        _begin_phase(server, CampaignPhase.PREVOTE)
     if server.campaign.is_won:
         win_pre_vote(server)
         return
     last, term = server.last_entry, Term(server.current_term + 1)
     for peer in sorted(server.other_voters):
         server.send(RequestPreVoteRequest(server.node_id, peer, term, last.index, last.term))
+    _await_none_if_follower(server)
+
+
+def _await_none_if_follower(server: Server) -> None:
+    """Take no answers if a heartbeat beside the main loop has made the candidate a follower (HeartbeatRace)."""
+    if server.role is not Role.CANDIDATE:
+        server.campaign = replace(server.campaign, phase=CampaignPhase.NONE, granted=frozenset())
+        server.effects.await_none()
+
+
+def can_run_follower(server: Server) -> bool:
+    """The main loop is at the beginning of a campaign, and the server follows."""
+    return _at_campaign(server) and server.role is Role.FOLLOWER
+
+
+@step(when=can_run_follower)
+def run_follower(server: Server) -> None:
+    """Find that the server follows, and do not campaign.
+
+    Source: run, between runFollower and runCandidate (HeartbeatRace).
+    """
+    server.loop = Loop.SELECT
 
 
 def win_pre_vote(server: Server) -> None:
@@ -165,7 +188,9 @@ def elect_self(server: Server, asked: frozenset[NodeId], outcome: Outcome) -> No
             server.campaign = replace(server.campaign, phase=CampaignPhase.NONE, granted=frozenset())
             server.effects.await_none()
             return
-    if server.campaign.is_won:
+    if server.role is not Role.CANDIDATE:
+        _await_none_if_follower(server)
+    elif server.campaign.is_won:
         win(server)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raftref.hashicorp.choices import Flaw
-from raftref.hashicorp.logs import is_for_fsm, process_configuration_log_entry
+from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.logs import hand_to_fsm, is_for_fsm, process_configuration_log_entry
 from raftref.hashicorp.server import Server, runs
 from raftref.hashicorp.snapshots import adopt
 from raftref.hashicorp.steps import step
@@ -37,9 +37,9 @@ def restart(server: Server) -> None:
 
 
 def start(server: Server) -> None:
-    """Read the stores: of the log behind the newest snapshot only the configurations count.
+    """Read the stores: of the log behind the newest snapshot, or what is applied, only the configurations count.
 
-    The entries wait for a leader's commit index.
+    The entries wait for a leader's commit index, unless the log store keeps one (RestoreCommittedLogs).
 
     Source: NewRaft, restoreSnapshot.
     """
@@ -48,9 +48,20 @@ def start(server: Server) -> None:
     for snapshot in server.stores.snapshots[:1]:
         server.fsm = replace(server.fsm, applied=snapshot.applied)
         adopt(server, snapshot)
-    first, last = server.last_snapshot.index + 1, server.last_log.index
+    if server.has(Feature.RESTORE_COMMITTED_LOGS):
+        _restore_committed(server)
+    first, last = max(server.last_snapshot.index, server.last_applied) + 1, server.last_log.index
     for index in range(first, last + 1):
         process_configuration_log_entry(server, Log(Index(index), server.log[Index(index)]))
+
+
+def _restore_committed(server: Server) -> None:
+    """Apply what is known to be committed; no configuration is read of it.
+
+    Source: restoreFromCommittedLogs.
+    """
+    server.commit_index = min(server.stores.commit_index, server.last_log.index)
+    hand_to_fsm(server, server.commit_index)
 
 
 def _replay(server: Server) -> None:

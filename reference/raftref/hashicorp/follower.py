@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.logs import hand_to_fsm, process_configuration_log_entry
 from raftref.hashicorp.messages import (
     AppendEntriesRequest,
@@ -13,7 +13,7 @@ from raftref.hashicorp.messages import (
     HeartbeatResponse,
 )
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.state import Loop, Role
+from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import Outcome, StoreError, step
 from raftref.hashicorp.stores import LogNotFoundError
 from raftref.hashicorp.values import Index, Log, Place
@@ -28,9 +28,9 @@ class _Refused(Exception):  # noqa: N818 - an answer, not an error.
 
 
 def can_append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, _outcome: Outcome) -> bool:
-    """The main loop takes an event; a heartbeat is also taken while it goes on to lead (HeartbeatRace)."""
+    """The main loop takes an event; a heartbeat is also taken while it goes on to campaign or lead (HeartbeatRace)."""
     races = isinstance(m, HeartbeatRequest) and server.has(Flaw.HEARTBEAT_RACE)
-    return server.selects or (races and server.is_up and server.loop is Loop.LEAD)
+    return server.selects or (races and server.is_up)
 
 
 @step(when=can_append_entries)
@@ -54,7 +54,9 @@ def append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, o
     if isinstance(m, HeartbeatRequest):
         server.respond(m, HeartbeatResponse(server.node_id, m.src, term, success))
     else:
-        server.respond(m, AppendEntriesResponse(server.node_id, m.src, term, last_log, success, no_retry_backoff))
+        sent_index = m.sent_index if server.has(Feature.PIPELINE) else None
+        answer = (term, last_log, success, no_retry_backoff, sent_index)
+        server.respond(m, AppendEntriesResponse(server.node_id, m.src, *answer))
 
 
 def _append(server: Server, m: AppendEntriesRequest) -> None:
@@ -89,6 +91,7 @@ def _store_new(server: Server, m: AppendEntriesRequest) -> None:
     new = _new_entries(server, [Log(Index(index), entry) for index, entry in entries], last_log)
     if not new:
         return
+    server.stage_commit_index(min(m.leader_commit_index, new[-1].index))
     try:
         server.store_logs(new)
     except StoreError as error:

@@ -14,9 +14,11 @@ from raftref.hashicorp import (
     leadership,
     logs,
     membership,
+    pipeline,
     replication,
     snapshots,
     votes,
+    zombies,
 )
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.values import NO_INDEX
@@ -24,7 +26,18 @@ from raftref.records import record
 
 #: Every action of a server by the spec's name.
 ACTIONS: dict[str, Action] = actions_of(
-    elections, votes, logs, leader, replication, follower, snapshots, membership, leadership, failures
+    elections,
+    votes,
+    logs,
+    leader,
+    replication,
+    pipeline,
+    zombies,
+    follower,
+    snapshots,
+    membership,
+    leadership,
+    failures,
 )
 
 

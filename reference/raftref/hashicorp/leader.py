@@ -62,6 +62,7 @@ def append(server: Server, entries: Sequence[Entry]) -> None:
     """
     first = server.last_index + 1
     logs = [Log(Index(index), entry) for index, entry in enumerate(entries, start=first)]
+    server.stage_commit_index(server.commit_index)
     try:
         server.store_logs(logs)
     except StoreError:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from raftref.hashicorp.values import Entry, Index, NodeId, Snapshot, Term
-from raftref.records import MessageRecord, from_record
+from raftref.records import MAY_LACK, MessageRecord, from_record
 
 
 class RpcType(StrEnum):
@@ -107,16 +107,38 @@ class AppendEntriesRequest(Request):
     entries: tuple[Entry, ...]
     leader_commit_index: Index
 
+    @property
+    def sent_index(self) -> Index:
+        """The last index of its entries, 0 if it has none."""
+        return Index(self.prev_log_entry + len(self.entries) if self.entries else 0)
+
+    def is_earlier(self, other: AppendEntriesRequest) -> bool:
+        """Return whether it comes before another request of the same pipeline.
+
+        Each begins behind the entries of the one before. Of those that begin at one place only the last has entries,
+        and the commit index rises.
+        """
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[int, int, int]:
+        return self.prev_log_entry, len(self.entries), self.leader_commit_index
+
 
 @dataclass(frozen=True, slots=True)
 class AppendEntriesResponse(Response):
-    """The answer to AppendEntries. `last_log` is where the log ended before the request was handled."""
+    """The answer to AppendEntries. `last_log` is where the log ended before the request was handled.
+
+    `sent_index` is that of the request, which no answer has on the wire: there the answers of a pipeline come in the
+    order of its requests. Without the pipeline it is left out.
+    """
 
     type: ClassVar[RpcType] = RpcType.APPEND_ENTRIES
     term: Term
     last_log: Index
     success: bool
     no_retry_backoff: bool
+    sent_index: Index | None = field(default=None, metadata=MAY_LACK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from raftref.hashicorp.messages import (
     RpcType,
 )
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.state import CampaignPhase, Loop
+from raftref.hashicorp.state import CampaignPhase, Loop, PipelinePhase
 from raftref.hashicorp.steps import step
 from raftref.hashicorp.stores import LogNotFoundError
-from raftref.hashicorp.values import NO_PLACE, Index, NodeId, Place, Term, Zombie
+from raftref.hashicorp.values import NO_PLACE, Index, NodeId, Place, Term
 
 # ---- The parts of a request ------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ def most_entries(server: Server, next_index: Index) -> int:
     return max(0, min(server.config.max_append_entries, server.last_log.index - next_index + 1))
 
 
-def _has_entries(server: Server, next_index: Index, count: int) -> bool:
+def has_entries(server: Server, next_index: Index, count: int) -> bool:
     """Return whether `count` entries from an index on are in the log, and what comes before them is known."""
     try:
         _previous(server, next_index)
@@ -57,18 +57,18 @@ def _has_entries(server: Server, next_index: Index, count: int) -> bool:
     return server.stores.has_range(next_index, Index(next_index + count - 1))
 
 
-def _can_append(server: Server, next_index: Index, count: int) -> bool:
+def can_append(server: Server, next_index: Index, count: int) -> bool:
     """Return whether a request may have `count` entries, and they are there."""
-    return 0 <= count <= most_entries(server, next_index) and _has_entries(server, next_index, count)
+    return 0 <= count <= most_entries(server, next_index) and has_entries(server, next_index, count)
 
 
-def _must_send_snapshot(server: Server, next_index: Index) -> bool:
+def must_send_snapshot(server: Server, next_index: Index) -> bool:
     """Return whether an entry that should be sent is gone, and there is a snapshot."""
     most = most_entries(server, next_index)
-    return not _has_entries(server, next_index, most) and bool(server.stores.snapshots)
+    return not has_entries(server, next_index, most) and bool(server.stores.snapshots)
 
 
-def _append_entries_request(
+def append_entries_request(
     server: Server, peer: NodeId, term: Term, next_index: Index, count: int
 ) -> AppendEntriesRequest:
     """Return the request with `count` entries from an index on.
@@ -85,14 +85,15 @@ def _append_entries_request(
 
 
 def _is_idle(server: Server, peer: NodeId) -> bool:
-    """Return whether the routine for a peer runs and waits for nothing."""
+    """Return whether the routine for a peer runs, waits for nothing, and has no pipeline."""
     replication = server.replication(peer)
-    return server.is_up and replication.running and replication.awaiting is None
+    waits = replication.awaiting is not None or replication.has_pipeline
+    return server.is_up and replication.running and not waits
 
 
 def can_replicate_to(server: Server, peer: NodeId, count: int) -> bool:
-    """The routine runs and waits for nothing, and the entries are there, as many as a request can have."""
-    return _is_idle(server, peer) and _can_append(server, server.replication(peer).next_index, count)
+    """The routine waits for nothing and has no pipeline, and the entries are there, as many as a request can have."""
+    return _is_idle(server, peer) and can_append(server, server.replication(peer).next_index, count)
 
 
 @step(when=can_replicate_to)
@@ -108,14 +109,14 @@ def replicate_to(server: Server, peer: NodeId, count: int) -> None:
     """
     replication = server.replication(peer)
     first = replication.next_index
-    server.send(_append_entries_request(server, peer, replication.term, first, count))
+    server.send(append_entries_request(server, peer, replication.term, first, count))
     last = Index(first + count - 1 if count else 0)
     server.set_replication(peer, replication.send(RpcType.APPEND_ENTRIES, last))
 
 
 def can_send_latest_snapshot(server: Server, peer: NodeId) -> bool:
     """The routine runs and waits for nothing, and must send a snapshot."""
-    return _is_idle(server, peer) and _must_send_snapshot(server, server.replication(peer).next_index)
+    return _is_idle(server, peer) and must_send_snapshot(server, server.replication(peer).next_index)
 
 
 @step(when=can_send_latest_snapshot)
@@ -174,19 +175,40 @@ def _stores(server: Server, peer: NodeId, index: Index) -> None:
     server.commitment = server.commitment.match(peer, index)
 
 
+def _update_last_appended(server: Server, peer: NodeId, sent_index: Index, *, old: bool) -> None:
+    """Learn that a peer stores what it was sent, if there were entries, and still follows.
+
+    Source: updateLastAppended.
+    """
+    if sent_index:
+        _stores(server, peer, sent_index)
+    _notify_all(server, peer, True, old=old)
+
+
 def can_take_answer(server: Server, m: Response) -> bool:
     """The process runs, and has routines for the peer."""
     return server.is_up and m.src in server.repl_state
 
 
-@step(when=can_take_answer)
-def handle_append_entries_response(server: Server, m: AppendEntriesResponse) -> None:
-    """Learn what a peer stores, or go back to where it may agree.
-
-    Source: replicateTo, updateLastAppended.
-    """
-    server.take_answer(m)
+def can_handle_append_entries_response(server: Server, m: AppendEntriesResponse) -> bool:
+    """The process runs, and has routines for the peer; in a pipeline the answer is to the oldest call."""
+    if not can_take_answer(server, m):
+        return False
     replication = server.replication(m.src)
+    return not replication.has_pipeline or m.sent_index in [each.sent_index for each in replication.in_flight[:1]]
+
+
+@step(when=can_handle_append_entries_response)
+def handle_append_entries_response(server: Server, m: AppendEntriesResponse) -> None:
+    """Learn what a peer stores, or go back to where it may agree; or do that for the oldest call of a pipeline.
+
+    Source: replicateTo, updateLastAppended, pipelineDecode.
+    """
+    replication = server.replication(m.src)
+    if replication.has_pipeline:
+        _decode(server, m)
+        return
+    server.take_answer(m)
     server.set_replication(m.src, replication.answered())
     if m.term > replication.term:
         _handle_stale_term(server, m.src)
@@ -194,9 +216,31 @@ def handle_append_entries_response(server: Server, m: AppendEntriesResponse) -> 
         next_index = Index(max(min(replication.next_index - 1, m.last_log + 1), 1))
         server.set_replication(m.src, replace(replication.answered(), next_index=next_index))
     else:
-        if replication.sent_index:
-            _stores(server, m.src, replication.sent_index)
-        _notify_all(server, m.src, True, old=replication.old_call)
+        if server.has(Feature.PIPELINE):
+            server.set_replication(m.src, replace(replication.answered(), pipeline=PipelinePhase.ALLOWED))
+        _update_last_appended(server, m.src, replication.sent_index, old=replication.old_call)
+
+
+def _decode(server: Server, m: AppendEntriesResponse) -> None:
+    """Take the answer to the oldest call of a pipeline, which a refusal closes; nextIndex stays then.
+
+    After one of a higher term the main loop will step down, and the routine goes on with single calls all the same.
+
+    Source: pipelineDecode.
+    """
+    replication = server.replication(m.src)
+    if m.success and m.term <= replication.term:
+        call = replication.in_flight[0]
+        server.set_replication(m.src, replication.decoded())
+        _update_last_appended(server, m.src, call.sent_index, old=call.old)
+        return
+    server.effects.abandon({m.type}, m.src)
+    if server.has(Feature.ZOMBIES):  # the routine that sends may not know it yet
+        server.zombies |= replication.zombies(m.src)
+    server.set_replication(m.src, replication.closed())
+    if m.term > replication.term:
+        _notify_all(server, m.src, False)
+        server.must_step_down = True
 
 
 @step(when=can_take_answer)
@@ -236,65 +280,22 @@ def can_rpc_error(server: Server, peer: NodeId, type: RpcType) -> bool:
             return server.campaign.phase is CampaignPhase.PREVOTE
         case RpcType.HEARTBEAT:
             return server.replication(peer).beating
+        case RpcType.APPEND_ENTRIES if server.replication(peer).has_pipeline:
+            return True
         case _:
             return server.replication(peer).awaiting is type
 
 
 @step(when=can_rpc_error, name="RPCError")
 def rpc_error(server: Server, peer: NodeId, type: RpcType) -> None:
-    """Give up a call: it got no answer in time, or an error.
+    """Give up a call: it got no answer in time, or an error. A pipeline is closed.
 
-    Source: replicateTo, sendLatestSnapshot, heartbeat, electSelf, preElectSelf.
+    Source: replicateTo, sendLatestSnapshot, heartbeat, electSelf, preElectSelf, pipelineReplicate.
     """
     server.effects.abandon({type}, peer)
     if type is RpcType.HEARTBEAT:
         server.set_replication(peer, server.replication(peer).beaten())
+    elif type is RpcType.APPEND_ENTRIES and server.replication(peer).has_pipeline:
+        server.set_replication(peer, server.replication(peer).closed())
     elif type in (RpcType.APPEND_ENTRIES, RpcType.INSTALL_SNAPSHOT):
         server.set_replication(peer, server.replication(peer).answered())
-
-
-# ---- Routines of a leadership that is over: nobody awaits the answer ------------------------------------
-
-
-def can_zombie_replicate_to(server: Server, zombie: Zombie, count: int) -> bool:
-    """There is such a routine, and the entries are there, as many as a request can have."""
-    return zombie in server.zombies and _can_append(server, zombie.next_index, count)
-
-
-@step(when=can_zombie_replicate_to)
-def zombie_replicate_to(server: Server, zombie: Zombie, count: int) -> None:
-    """Send entries of the log as it is now, in the term of a leadership that is over.
-
-    Source: replicateTo, before the routine looks at stopCh.
-    """
-    request = _append_entries_request(server, zombie.peer, zombie.term, zombie.next_index, count)
-    server.send(replace(request, awaited=False))
-
-
-def can_zombie_send_snapshot(server: Server, zombie: Zombie) -> bool:
-    """There is such a routine, and it must send a snapshot."""
-    return zombie in server.zombies and _must_send_snapshot(server, zombie.next_index)
-
-
-@step(when=can_zombie_send_snapshot)
-def zombie_send_snapshot(server: Server, zombie: Zombie) -> None:
-    """Send the latest snapshot in the term of a leadership that is over.
-
-    Source: sendLatestSnapshot, likewise.
-    """
-    snapshot = server.stores.snapshots[0]
-    server.send(InstallSnapshotRequest(server.node_id, zombie.peer, zombie.term, snapshot, awaited=False))
-
-
-def can_zombie_heartbeat(server: Server, zombie: Zombie) -> bool:
-    """Return whether such a routine runs, where heartbeats are messages of their own."""
-    return server.has(Feature.HEARTBEATS) and zombie in server.zombies
-
-
-@step(when=can_zombie_heartbeat)
-def zombie_heartbeat(server: Server, zombie: Zombie) -> None:
-    """Send a heartbeat in the term of a leadership that is over.
-
-    Source: heartbeat, which goes on until replicate closes stopHeartbeat; that may wait for an answer.
-    """
-    server.send(HeartbeatRequest(server.node_id, zombie.peer, zombie.term, awaited=False))

@@ -55,7 +55,7 @@ class Server:
         self.role, self.loop = Role.FOLLOWER, Loop.SELECT
         self.leader: NodeId | None = None
         self.last_log = self.last_snapshot = NO_PLACE
-        self.commit_index = self.last_applied = Index(0)
+        self.commit_index = self.last_applied = self.staged_commit_index = Index(0)
         self.configurations = Configurations()
         self.campaign = Campaign()
         self.zombies: frozenset[Zombie] = frozenset()
@@ -131,9 +131,18 @@ class Server:
                 self.stores = self.stores.set(last_vote_term=term, last_vote_cand=candidate)
 
     def store_logs(self, logs: Sequence[Log]) -> None:
-        """Store entries at their indexes; raise StoreError."""
+        """Store entries at their indexes, and with them the commit index that was staged; raise StoreError."""
         with self.write():
             self.stores = self.stores.store_logs(logs)
+            if self.has(Feature.RESTORE_COMMITTED_LOGS):
+                self.stores = self.stores.set(commit_index=self.staged_commit_index)
+
+    def stage_commit_index(self, index: Index) -> None:
+        """Let the log store keep a commit index with the next entries.
+
+        Source: tryStageCommitIndex.
+        """
+        self.staged_commit_index = index
 
     def delete_range(self, least: Index, greatest: Index) -> None:
         """Delete the entries from one index to another, both included; raise StoreError."""
@@ -212,7 +221,7 @@ class Server:
         """End the routines for some peers; one that is about to send still sends."""
         stopped = {peer: self.repl_state[peer] for peer in peers if self.repl_state[peer].running}
         if self.has(Feature.ZOMBIES):
-            self.zombies |= {each.zombie(peer) for peer, each in stopped.items()}
+            self.zombies |= {zombie for peer, each in stopped.items() for zombie in each.zombies(peer)}
         self.repl_state = {peer: each for peer, each in self.repl_state.items() if peer not in peers}
 
     def stop_leading(self) -> None:

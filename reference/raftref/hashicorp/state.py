@@ -197,16 +197,35 @@ class Commitment:
         return self
 
 
+class PipelinePhase(StrEnum):
+    """Whether a routine has a pipeline. ALLOWED: a call has succeeded, so that it may open one."""
+
+    NONE = "NONE"
+    ALLOWED = "ALLOWED"
+    OPEN = "OPEN"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinedCall:
+    """A call of a pipeline without an answer: the last index of its entries, 0 if it has none.
+
+    `old`: it was made before VerifyLeader was asked.
+    """
+
+    sent_index: Index
+    old: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class FollowerReplication:
     """The two routines for one peer: what it is sent next, and what it was sent and has not answered.
 
     `running` holds until the peer answers with a higher term; `term` is that of the leadership. `awaiting` is the call
     of the replication routine that has no answer yet, and `sent_index` the last index that it was about, 0 if it had no
-    entry. `beating`: a heartbeat has no answer yet. `old` and `old_call`: heartbeat or call were sent before
-    VerifyLeader was asked.
+    entry. `in_flight` are the calls of an open pipeline without an answer, in their order. `beating`: a heartbeat has
+    no answer yet. `old` and `old_call`: heartbeat or call were sent before VerifyLeader was asked.
 
-    Source: followerReplication.
+    Source: followerReplication, pipelineReplicate.
     """
 
     running: bool = False
@@ -214,9 +233,39 @@ class FollowerReplication:
     next_index: Index = NO_INDEX
     awaiting: RpcType | None = None
     sent_index: Index = NO_INDEX
+    pipeline: PipelinePhase = PipelinePhase.NONE
+    in_flight: tuple[PipelinedCall, ...] = ()
     beating: bool = False
     old: bool = False
     old_call: bool = False
+
+    @property
+    def has_pipeline(self) -> bool:
+        """Whether a pipeline is open."""
+        return self.pipeline is PipelinePhase.OPEN
+
+    @property
+    def may_pipeline(self) -> bool:
+        """Whether it has a pipeline, or may open one."""
+        allowed = self.pipeline is PipelinePhase.ALLOWED and self.awaiting is None
+        return self.running and (self.has_pipeline or allowed)
+
+    @property
+    def pipeline_index(self) -> Index:
+        """The index behind all that was sent. Source: pipelineReplicate, nextIndex."""
+        return max([self.next_index, *(Index(each.sent_index + 1) for each in self.in_flight)])
+
+    def pipelined(self, sent_index: Index) -> FollowerReplication:
+        """Have one more call under way in the pipeline."""
+        return replace(self, pipeline=PipelinePhase.OPEN, in_flight=(*self.in_flight, PipelinedCall(sent_index)))
+
+    def decoded(self) -> FollowerReplication:
+        """Take the answer to the oldest call of the pipeline."""
+        return replace(self, in_flight=self.in_flight[1:])
+
+    def closed(self) -> FollowerReplication:
+        """Close the pipeline."""
+        return replace(self, pipeline=PipelinePhase.NONE, in_flight=())
 
     def send(self, type_: RpcType, sent_index: Index) -> FollowerReplication:
         """Wait for the answer to a call."""
@@ -232,11 +281,18 @@ class FollowerReplication:
 
     def verify(self) -> FollowerReplication:
         """Remember what was sent before VerifyLeader was asked."""
-        return replace(self, old=self.old or self.beating, old_call=self.old_call or self.awaiting is not None)
+        in_flight = tuple(replace(each, old=True) for each in self.in_flight)
+        return replace(
+            self, old=self.old or self.beating, old_call=self.old_call or self.awaiting is not None, in_flight=in_flight
+        )
 
-    def zombie(self, peer: NodeId) -> Zombie:
-        """Return what is left of the routine when it is stopped, and is about to send."""
-        return Zombie(peer, self.term, self.next_index)
+    def zombies(self, peer: NodeId) -> frozenset[Zombie]:
+        """Return what is left of the routine when it is stopped: it may be about to send.
+
+        One with a pipeline sends behind what it has sent there, or from where the last answer led that it still takes.
+        """
+        acked = {Index(each.sent_index + 1) for each in self.in_flight if each.sent_index}
+        return frozenset(Zombie(peer, self.term, index) for index in {self.next_index, *acked})
 
 
 NO_REPLICATION = FollowerReplication()

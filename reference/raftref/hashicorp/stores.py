@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from raftref.hashicorp.values import (
+    NO_INDEX,
     NO_PLACE,
     NO_TERM,
     Configuration,
@@ -32,7 +33,9 @@ class LogNotFoundError(LookupError):
 class Stores:
     """The stores of one server. A log may have gaps; `snapshots` are those that are kept, the newest first.
 
-    Source: LogStore, StableStore, SnapshotStore; InmemStore, FileSnapshotStore.
+    `commit_index` is what the log store keeps of it, if it does.
+
+    Source: LogStore, CommitTrackingLogStore, StableStore, SnapshotStore; InmemStore, FileSnapshotStore.
     """
 
     current_term: Term = NO_TERM
@@ -40,6 +43,7 @@ class Stores:
     last_vote_cand: NodeId | None = None
     logs: Mapping[Index, Entry] = field(default_factory=dict)
     snapshots: tuple[Snapshot, ...] = ()
+    commit_index: Index = NO_INDEX
 
     def set(self, **values: Any) -> Stores:
         """Write one key, or several, all or none. Source: StableStore.Set, SetUint64."""

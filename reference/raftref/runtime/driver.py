@@ -27,13 +27,15 @@ NEVER = float("inf")
 class PeerCall:
     """A request to a peer, whose answer or failure is reported with `number`.
 
-    After `timeout` without an answer the call has failed; None: nobody waits for an answer.
+    After `timeout` without an answer the call has failed; None: nobody waits for an answer. Requests of one `stream`
+    to a peer arrive, and are answered, in their order; where one of them comes to nothing, so do those behind it.
     """
 
     number: int
     peer: str
     message: Any
     timeout: Seconds | None
+    stream: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeAlias
 
@@ -63,6 +63,14 @@ class _Process:
         return moment
 
 
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """Calls that arrive, and are answered, in their order: when the last message arrives at each node."""
+
+    ends_at: dict[str, Seconds] = field(default_factory=dict)
+    is_broken: bool = False
+
+
 class VirtualGroup:
     """Nodes that run in simulated time; `steps` are all that they have taken, in their order."""
 
@@ -86,6 +94,7 @@ class VirtualGroup:
         self._processes = {node: _Process(SimulatedDisk()) for node in nodes}
         self._queue: list[tuple[Seconds, int, Callable[[], None]]] = []
         self._count = 0
+        self._streams: dict[tuple[str, int, str, Hashable], _Stream] = {}
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -195,10 +204,12 @@ class VirtualGroup:
         """Let a client ask a node; `answered` is called with the answer, and never if there is none."""
         self._deliver(node, lambda driver, now: driver.on_client(now, answered, request))
 
-    def _deliver(self, node: str, event: _Event) -> None:
-        """Let an event come to a node after the delay of the network."""
-        delay = self.random.uniform(self.conditions.min_delay, self.conditions.max_delay)
-        self._happens_to(node, self.now + delay, event)
+    def _deliver(self, node: str, event: _Event, stream: _Stream | None = None) -> None:
+        """Let an event come to a node after the delay of the network, and after those before it in its stream."""
+        moment = self.now + self.random.uniform(self.conditions.min_delay, self.conditions.max_delay)
+        if stream is not None:
+            moment = stream.ends_at[node] = max(moment, stream.ends_at.get(node, 0.0))
+        self._happens_to(node, moment, event)
 
     def _happens_to(self, node: str, moment: Seconds, event: _Event) -> None:
         """Let an event come at a moment to the process that a node has now, which may be paused, or dead by then."""
@@ -269,20 +280,29 @@ class VirtualGroup:
 
     # ---- The network ---------------------------------------------------------------------------------
 
-    def _arrives(self, src: str, dst: str) -> bool:
+    def _arrives(self, src: str, dst: str, stream: _Stream | None) -> bool:
+        """Return whether a message arrives; with one that does not, its stream ends."""
         cut = (src in self.cut_off) != (dst in self.cut_off)
-        return not cut and self.random.random() >= self.conditions.loss
+        arrives = not cut and self.random.random() >= self.conditions.loss
+        if stream is not None:
+            stream.is_broken = stream.is_broken or not arrives
+            return not stream.is_broken
+        return arrives
 
     def _call(self, src: str, call: PeerCall) -> None:
         if call.timeout is not None:
             self._happens_to(src, self.now + call.timeout, lambda driver, now: driver.on_failure(now, call.number))
-        if self._arrives(src, call.peer):
-            key = (src, self._processes[src].number, call.number)
-            self._deliver(call.peer, lambda driver, now: driver.on_request(now, key, call.message))
+        process = self._processes[src].number
+        stream = None
+        if call.stream is not None:
+            stream = self._streams.setdefault((src, process, call.peer, call.stream), _Stream())
+        if self._arrives(src, call.peer, stream):
+            key = (src, process, call.number, stream)
+            self._deliver(call.peer, lambda driver, now: driver.on_request(now, key, call.message), stream)
 
     def _reply(self, src: str, reply: PeerReply) -> None:
         key: Hashable = reply.key
         assert isinstance(key, tuple)
-        caller, process, number = key
-        if self._processes[caller].number == process and self._arrives(src, caller):
-            self._deliver(caller, lambda driver, now: driver.on_answer(now, number, reply.message))
+        caller, process, number, stream = key
+        if self._processes[caller].number == process and self._arrives(src, caller, stream):
+            self._deliver(caller, lambda driver, now: driver.on_answer(now, number, reply.message), stream)

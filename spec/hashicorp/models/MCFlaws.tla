@@ -40,6 +40,7 @@ Leadership(n, term) == [term |-> term, leader |-> n]
 
 OnlyThird(n)   == n = Third /\ MCMayFail(n)
 OnlyBehind(n)  == n = Behind
+OnlyAhead(n)   == n = Ahead /\ MCMayTakeSnapshot(n)
 ToBehind(n, peer) == peer = Behind /\ MCMaySend(n, peer)
 
 OnlyThirdCampaigns(n) == n = Third /\ MCMayCampaign(n)

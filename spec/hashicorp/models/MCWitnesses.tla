@@ -11,6 +11,7 @@ EXTENDS MCFlaws
 
 NoLeader          == \A n \in Node : node[n].role # "Leader"
 NoLeaderOfTwo     == \A n \in Node : node[n].role = "Leader" => node[n].currentTerm < 3
+NobodyFollowsAgain == \A n \in Node : node[n].loop = "CAMPAIGN" => node[n].role = "Candidate"
 NoPreVoteWon      == \A n \in Node : ~(node[n].loop = "CAMPAIGN" /\ node[n].campaign.phase = "VOTE")
 Finds(code)       == \E n \in Node : \E m \in Inbox(n) :
                         IsRequest(m, "RequestVote") /\ Selects(n) /\ VoteCode(node[n], m) = code
@@ -32,6 +33,14 @@ NothingDeletedProp ==
 NobodyBacksOff     == \A n \in Node : \A m \in Inbox(n) : IsResponse(m, "AppendEntries") => m.success
 NoStaleEnd         == \A n \in Node :
                          node[n].role # "Shutdown" => node[n].lastLog.index <= EndOf(node[n].log).index
+NobodyForgetsMembers == \A n \in Voters : node[n].role # "Shutdown" => node[n].configurations.latestIndex > 0
+NoTwoInFlight      == \A n, p \in Node : Len(RunnerFor(n, p).inFlight) < 2
+NoPipelineRefused  == \A n \in Node : \A m \in Inbox(n) :
+                         IsResponse(m, "AppendEntries") /\ RunnerFor(n, m.src).pipeline = "OPEN" => m.success
+NoPipelineAbortsProp ==
+    [][\A n, p \in Node : node'[n].role = "Leader" /\ RunnerFor(n, p).pipeline = "OPEN"
+                              /\ RunnerFor(n, p).inFlight = << >>
+                              => node'[n].replication[p].pipeline = "OPEN"]_vars
 NoZombieSends      == \A n \in Node : \A m \in Inbox(n) :
                          IsRequest(m, "AppendEntries") => node[m.src].currentTerm = m.term
 NobodyStepsDown    == \A n \in Node : ~node[n].leaderState.stepDown

@@ -10,11 +10,12 @@ from raftref.hashicorp.elections import elect_self
 from raftref.hashicorp.leader import check_leader_lease, dispatch_logs, dispatch_noop, process_logs, step_down
 from raftref.hashicorp.logs import apply_fsm
 from raftref.hashicorp.messages import OF_LEADERS
-from raftref.hashicorp.replication import handle_append_entries_response, replicate_to, zombie_replicate_to
+from raftref.hashicorp.replication import handle_append_entries_response, replicate_to
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.state import Commitment, Role
 from raftref.hashicorp.steps import DONE
 from raftref.hashicorp.values import ClientLog, Configuration, EntryType, Index, Place, Term, Zombie
+from raftref.hashicorp.zombies import zombie_replicate_to
 from tests.support.systems.hashicorp import (
     ask_for,
     fails,

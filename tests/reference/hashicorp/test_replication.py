@@ -18,11 +18,10 @@ from raftref.hashicorp.replication import (
     replicate_to,
     rpc_error,
     send_latest_snapshot,
-    zombie_heartbeat,
-    zombie_replicate_to,
 )
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.values import Index, Place, Term, Zombie
+from raftref.hashicorp.zombies import zombie_heartbeat, zombie_replicate_to
 from tests.support.systems.hashicorp import ask_for, beaten, leader, only, replicate, snapshot, stored
 
 

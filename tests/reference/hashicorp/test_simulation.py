@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from raftref.action import NotEnabled
-from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, Feature, Flaw
 from raftref.hashicorp.hashicorp_raft import observe
 from raftref.hashicorp.messages import Request, Response, message_from
 from raftref.hashicorp.simulation import Cluster, FaultPlan, PlanError, Schedule, simulate
@@ -38,7 +38,7 @@ def test_a_server_that_is_down_takes_nothing_and_sends_nothing() -> None:
 
 
 def test_a_server_that_is_down_awaits_nothing_and_no_answer_is_under_way_to_it() -> None:
-    schedule, looked_at = Schedule(7, PLAN), 0
+    schedule, looked_at = Schedule(3, PLAN), 0
     for _ in range(PLAN.events):
         schedule.next_event()
         down = {name for name, server in schedule.cluster.servers.items() if not server.is_up}
@@ -102,3 +102,11 @@ def test_a_plan_is_read_from_a_file(tmp_path: Path) -> None:
     file.write_text("voters = 12\n")
     with pytest.raises(PlanError, match=r"plan.toml: field `voters`"):
         FaultPlan.load(file)
+
+
+def test_a_header_of_before_a_feature_has_what_is_its_default() -> None:
+    plan = FaultPlan(features=DEFAULT_FEATURES - {Feature.TRANSFERS})
+    constants = plan.constants()
+    for name in ("Pipeline", "RestoreCommittedLogs", "Verify"):
+        del constants[name]
+    assert FaultPlan.from_constants(plan.node_ids, constants).features == plan.features

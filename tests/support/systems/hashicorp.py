@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from raftref.hashicorp.choices import ALL_FEATURES, Config, Feature, Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, Config, Feature, Flaw
 from raftref.hashicorp.elections import elect_self, heartbeat_timeout, pre_elect_self
 from raftref.hashicorp.failures import start
 from raftref.hashicorp.hashicorp_raft import observe
@@ -57,6 +57,7 @@ def server(
     term: int = 0,
     flaws: Collection[Flaw] = (),
     without: Collection[Feature] = (),
+    beside: Collection[Feature] = (),
     configuration: Configuration = THREE,
     **bounds: Any,
 ) -> Server:
@@ -64,7 +65,7 @@ def server(
     logs = [Log(Index(index), command(each, f"v{index}")) for index, each in enumerate(terms, start=2)]
     stores = bootstrap_cluster(configuration).store_logs(logs).set(current_term=Term(term or max((1, *terms))))
     given = {"trailing_logs": 2, **bounds}
-    config = Config(ALL_FEATURES - set(without), frozenset(flaws), **given)
+    config = Config((DEFAULT_FEATURES | set(beside)) - set(without), frozenset(flaws), **given)
     nodes = sorted({*configuration.servers, "n4"})
     made = Server(node, nodes, config, stores)
     start(made)

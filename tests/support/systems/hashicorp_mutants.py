@@ -43,7 +43,7 @@ ROOT = Path(raftref.hashicorp.__file__).parent
 #: The modules that the spec has chapters of, but for the form of a step, and messages.
 _CHAPTERS = (
     *("values", "stores", "state", "server", "logs", "elections", "votes", "follower", "leader"),
-    *("replication", "snapshots", "membership", "leadership", "failures", "hashicorp_raft"),
+    *("replication", "pipeline", "zombies", "snapshots", "membership", "leadership", "failures", "hashicorp_raft"),
 )
 
 REFERENCE = Reference(

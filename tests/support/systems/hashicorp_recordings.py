@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from raftref.hashicorp.choices import Feature
+from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import FaultPlan, simulate
 from raftref.records import record
@@ -46,7 +46,7 @@ HANDLERS = {
     "RequestPreVote": "requestPreVote",
     "TimeoutNow": "timeoutNow",
 }
-SENDS = ("ReplicateTo", "SendLatestSnapshot", "Heartbeat", "SendTimeoutNow")
+SENDS = ("ReplicateTo", "PipelineSend", "SendLatestSnapshot", "Heartbeat", "SendTimeoutNow")
 ZOMBIES = ("ZombieReplicateTo", "ZombieSendSnapshot", "ZombieHeartbeat")
 ANSWERED = ("HandleAppendEntriesResponse", "HandleInstallSnapshotResponse", "HandleHeartbeatResponse")
 
@@ -59,6 +59,7 @@ class Call:
     request: Tree
     made: float
     inc: int
+    pipelined: bool = False
     used: float = float("inf")
     copies: list[int] = field(default_factory=lambda: [0])
     answers: list[tuple[int, Tree, float]] = field(default_factory=list)
@@ -87,8 +88,14 @@ class Recorder:
         self.lives: dict[str, list[tuple[float, int]]] = {node: [(-9.0, 0), (-8.0, 1)] for node in plan.node_ids}
         self.calls: list[Call] = []
         self.current: dict[tuple[str, str, str], Call] = {}
+        self.pipelines: dict[tuple[str, str], list[Call]] = {}
         self.unheard: list[Tree] = []
         self.ends: dict[tuple[str, str, str], float] = {}
+
+    @property
+    def fast_path(self) -> bool:
+        """Whether heartbeats are handled beside the main loop."""
+        return Flaw.HEARTBEAT_RACE in self.plan.flaws
 
     def record(self) -> list[Tree]:
         """Return the lines."""
@@ -157,7 +164,8 @@ class Recorder:
             "nodes": list(self.plan.node_ids),
             "seed": self.seed,
             "prevote": Feature.PRE_VOTE in self.plan.features,
-            "pipeline": False,
+            "pipeline": Feature.PIPELINE in self.plan.features,
+            "fast_path": self.fast_path,
             "faults": faults,
             "config": config,
             "note": "a simulation of the reference",
@@ -199,6 +207,8 @@ class Recorder:
             or (result == "FAIL" and (action not in ("RequestVote", "ElectSelf")))
         ):
             raise Unrecordable
+        if action == "RunFollower" and Feature.PRE_VOTE in self.plan.features:
+            raise Unrecordable  # a round that was not asked for looks like one whose requests were never sent
         if action in HANDLERS:
             self._handler(at, event, before, after)
         elif action in ("HandleRequestVoteResponse", "HandleRequestPreVoteResponse", *ANSWERED):
@@ -216,6 +226,7 @@ class Recorder:
             self._alone(at, event, before, after)
         if action not in (*SENDS, *ZOMBIES, "PreElectSelf", "ElectSelf"):
             self._gives_up(at, node, before, after)
+        self._closes(at, node, after)
         if action == "EndTransfer":
             self._forget(at, [each for each in self.current if each[0] == node and each[2] == "TimeoutNow"], True)
         self.shown[node] = after
@@ -233,6 +244,10 @@ class Recorder:
                 self._line(at, "store_logs", node, entries=entries, by="dispatchLogs<runLeader")
             case "DispatchLogs":
                 self._line(at, "store_logs", node, entries=entries, by="dispatchLogs<leaderLoop")
+            case "AppendConfigurationEntry":
+                self._line(at, "store_logs", node, entries=entries, by="dispatchLogs<appendConfigurationEntry")
+            case "ApplyFsm" if after["fsm"]["applied"] == before["fsm"]["applied"]:
+                pass  # a barrier
             case "ApplyFsm":
                 item = after["fsm"]["applied"][-1]
                 place = {"i": item["index"], "t": item["entry"]["term"], "v": item["entry"]["value"]}
@@ -254,7 +269,9 @@ class Recorder:
                 self._restart(at, node, after)
             case "HeartbeatTimeout" | "StepDown" | "CheckLeaderLease":
                 self._role(at, node, before, after, CHANGES[action])
-            case "ProcessLogs" | "EndTransfer":
+            case "ProcessLogs" if after["role"] == "Shutdown":
+                raise Unrecordable  # how a leader that removes itself goes down
+            case "ProcessLogs" | "EndTransfer" | "PipelineAbort" | "RunFollower":
                 pass
             case _:
                 raise AssertionError(f"the recorder does not know {action}")
@@ -287,8 +304,10 @@ class Recorder:
     def _handler(self, at: float, event: Tree, before: Tree, after: Tree) -> None:
         node, m = event["node"], event["args"]["m"]
         call, copy = self._taken(at, m)
-        self._line(at + BEGINS, "recv", node, msg=call.msg, rpc=call.rpc, copy=copy, **{"from": m["src"]}, body=body(m))
-        fields = {"msg": call.msg, "rpc": call.rpc, "copy": copy, "to": m["src"]}
+        mark = {"beside": True} if self.fast_path and m["type"] == "Heartbeat" else {}
+        sender = {"from": m["src"], **mark}
+        self._line(at + BEGINS, "recv", node, msg=call.msg, rpc=call.rpc, copy=copy, **sender, body=body(m))
+        fields = {"msg": call.msg, "rpc": call.rpc, "copy": copy, "to": m["src"], **mark}
         self._parts(at + BEGINS / 2, event, before, after)
         answer = next(iter(event["sent"]), None)
         if answer is not None:
@@ -312,7 +331,9 @@ class Recorder:
 
     def _parts(self, at: float, event: Tree, before: Tree, after: Tree) -> None:
         """Write the lines of the main loop while it handles a request."""
-        node, m, by = event["node"], event["args"]["m"], f"{HANDLERS[event['action']]}<processRPC"
+        node, m = event["node"], event["args"]["m"]
+        caller = "processHeartbeat" if self.fast_path and m["type"] == "Heartbeat" else "processRPC"
+        by = f"{HANDLERS[event['action']]}<{caller}"
         outcome = event["args"].get("outcome", {"result": "DONE", "write": 0})
         self._role(at, node, before, after, by)
         yields = event["action"] == "AppendEntries" and before["role"] != after["role"]
@@ -364,6 +385,8 @@ class Recorder:
         outcome = event["args"].get("outcome", {"result": "DONE", "write": 0})
         requests = list(event["sent"])
         if action == "ElectSelf":
+            if after["role"] == "Leader":
+                raise Unrecordable  # a candidate whose own vote is enough
             by = "electSelf<runCandidate"
             if outcome["result"] == "FAIL" and (outcome["write"] == 1 or event["args"]["asked"]["#set"]):
                 raise Unrecordable
@@ -371,13 +394,29 @@ class Recorder:
             self._vote(at, node, before, after, by, node, outcome, first=2)
         elif action in ZOMBIES:
             requests = [self._of_zombie(event, after)]
+        is_unheard = action in ZOMBIES
+        if action in ("ElectSelf", "PreElectSelf") and before["role"] == "Follower":
+            requests, is_unheard = self._of_follower(event, after), True
         for request in requests:
-            call = Call(len(self.calls) + 1, request, at, len(self.lives[node]))
+            call = Call(len(self.calls) + 1, request, at, len(self.lives[node]), action == "PipelineSend")
             self.calls.append(call)
-            if action not in ZOMBIES:
+            if call.pipelined:
+                self.pipelines.setdefault((node, request["dst"]), []).append(call)
+            elif not is_unheard:
                 if call.routine in self.current:
                     self._forget(at, [call.routine], may_arrive=True)
                 self.current[call.routine] = call
+
+    def _of_follower(self, event: Tree, shown: Tree) -> list[Tree]:
+        """Return the requests of a candidate that a heartbeat has made a follower; nobody awaits the answers."""
+        log, snapshot = shown["lastLog"], shown["lastSnapshot"]
+        last = log if log["index"] >= snapshot["index"] else snapshot
+        place = {"lastLogIndex": last["index"], "lastLogTerm": last["term"]}
+        is_vote = event["action"] == "ElectSelf"
+        head = {"kind": "request", "src": event["node"], "term": shown["currentTerm"] + (not is_vote), **place}
+        head |= {"type": "RequestVote", "leadershipTransfer": False} if is_vote else {"type": "RequestPreVote"}
+        peers = set(shown["configurations"]["latest"]["voters"]["#set"]) - {event["node"]}
+        return [{**head, "dst": peer} for peer in sorted(peers)]
 
     def _of_zombie(self, event: Tree, shown: Tree) -> Tree:
         """Return the request of a routine of a leadership that is over; the trace lacks it, as nobody awaits it."""
@@ -398,10 +437,30 @@ class Recorder:
         """Take a copy of a request from the network."""
         for call in self.calls:
             same = all(call.request.get(name) == part for name, part in m.items() if name != "awaited")
-            if same and call.copies and (self.current.get(call.routine) is call) == m["awaited"]:
+            if same and call.copies and self._is_awaited(call) == m["awaited"]:
                 call.used = min(call.used, at + BEGINS)
                 return call, call.copies.pop(0)
         raise AssertionError(f"nobody sent {m}")
+
+    def _is_awaited(self, call: Call) -> bool:
+        if call.pipelined:
+            return call in self.pipelines.get(call.routine[:2], [])
+        return self.current.get(call.routine) is call
+
+    def _closes(self, at: float, node: str, after: Tree) -> None:
+        """Give up the calls of pipelines that the step has closed."""
+        for ends in [each for each in self.pipelines if each[0] == node]:
+            if after["replication"][ends[1]]["pipeline"] == "OPEN":
+                continue
+            for call in self.pipelines.pop(ends):
+                call.used = min(call.used, at - 0.01)
+                if after["role"] != "Shutdown":
+                    fields = {"rpc": call.rpc, "peer": ends[1], "err": "the pipeline was closed"}
+                    self._line(at, "rpc_error", node, msg=call.msg, **fields)
+                for copy, _, _ in call.answers:
+                    back = {"rpc": call.rpc, "copy": copy, "to": node, "reason": "caller_gave_up"}
+                    self._line(at, "reply_drop", ends[1], msg=call.msg, **back)
+                call.answers = []
 
     def _network(self, at: float, action: str, m: Tree) -> None:
         if m["kind"] == "response":
@@ -421,15 +480,22 @@ class Recorder:
         self._line(at, "duplicate", m["src"], **fields, copy=1)
 
     def _answer(self, m: Tree) -> tuple[Call, int]:
-        call = self.current[m["dst"], m["src"], m["type"]]
-        copy = next(copy for copy, tree, _ in call.answers if tree == m)
+        calls = self.pipelines.get((m["dst"], m["src"]), []) if m["type"] == "AppendEntries" else []
+        calls = calls or [self.current[m["dst"], m["src"], m["type"]]]
+        call, copy = next((call, copy) for call in calls for copy, tree, _ in call.answers if tree == m)
         call.answers = [each for each in call.answers if each[0] != copy]
         return call, copy
 
     def _reply(self, at: float, m: Tree) -> None:
         """An answer has come, some time before its caller acts on it."""
-        call = self.current.pop((m["dst"], m["src"], m["type"]))
-        _, tree, given = next(each for each in call.answers if each[1] == m)
+        routine = m["dst"], m["src"], m["type"]
+        pipelined = self.pipelines.get(routine[:2]) if m["type"] == "AppendEntries" else None
+        call = pipelined.pop(0) if pipelined else self.current.pop(routine)
+        found = [each for each in call.answers if each[1] == m]
+        if not found:
+            raise Unrecordable  # the answer to a later request that says the same
+        _, tree, given = found[0]
+        given = max(given, self.ends.get(routine, given) if pipelined is not None else given)
         when = given + (at - 0.01 - given) * self.random.random()
         self._line(
             when, "reply_recv", m["dst"], msg=call.msg, rpc=call.rpc, body=answer_body(tree), **{"from": m["src"]}
@@ -450,7 +516,7 @@ class Recorder:
 
     def _rpc_error(self, at: float, node: str, peer: str, type_: str) -> None:
         call = self.current.get((node, peer, type_))
-        if call is not None:
+        if call is not None:  # those of a pipeline are given up as it is closed
             call.used = min(call.used, at - 0.01)
             self._line(at, "rpc_error", node, msg=call.msg, rpc=call.rpc, peer=peer, err="timeout")
             self._forget(at, [call.routine], may_arrive=False)
@@ -464,6 +530,9 @@ class Recorder:
             types += OF_LEADERS
         routines = [each for each in self.current if each[0] == node and each[2] in types]
         self._forget(at, routines, may_arrive=after["role"] != "Shutdown")
+        gone = {peer for peer, each in after["replication"].items() if each["term"] == 0}
+        removed = [each for each in self.current if each[0] == node and each[2] in OF_LEADERS and each[1] in gone]
+        self._forget(at, removed, may_arrive=True)
 
     def _forget(self, at: float, routines: list[tuple[str, str, str]], may_arrive: bool) -> None:
         for routine in routines:
@@ -492,8 +561,10 @@ class Recorder:
             until = min(call.used, following.get(key, float("inf")), stop) - 0.02
             late = min(until, call.made + LATE * self.random.random() ** 2)
             when = max(call.made, late) if self.random.random() < 0.7 else call.made
-            following[key] = when
-            self._line(when, "send", src, msg=call.msg, rpc=call.rpc, to=dst, body=body(call.request))
+            # A routine builds a request once it has sent the one before, which a single call shows by its answer.
+            following[key] = call.made if call.pipelined else when
+            mark = {"pipelined": True} if call.pipelined else {}
+            self._line(when, "send", src, msg=call.msg, rpc=call.rpc, to=dst, body=body(call.request), **mark)
 
 
 # ---- The recorder's words ----
@@ -503,10 +574,16 @@ def entries_of(shown: Tree) -> dict[int, Tree]:
     return dict(shown["log"]["#map"]) if isinstance(shown["log"], dict) else {}
 
 
+def members(configuration: Tree) -> str:
+    """Return a configuration as the recorder lists it: a member behind `~` has no vote."""
+    voters, nonvoters = (sorted(configuration[name]["#set"]) for name in ("voters", "nonvoters"))
+    return ",".join([*voters, *(f"~{each}" for each in nonvoters)])
+
+
 def recorded(index: int, entry: Tree) -> Tree:
     fields = {"i": index, "t": entry["term"], "type": entry["type"]}
     if entry["type"] == "Configuration":
-        return {**fields, "v": ",".join(sorted(entry["configuration"]["voters"]["#set"]))}
+        return {**fields, "v": members(entry["configuration"])}
     return fields if entry["value"] is None else {**fields, "v": entry["value"]}
 
 
@@ -545,10 +622,13 @@ def body(m: Tree) -> Tree:
             return {**fields, "commit": m["leaderCommitIndex"], "entries": entries}
         case "InstallSnapshot":
             snapshot = m["snapshot"]
-            voters = ",".join(sorted(snapshot["configuration"]["voters"]["#set"]))
             place = {"last_index": snapshot["index"], "last_term": snapshot["term"]}
             fields = {"term": m["term"], "leader": m["src"], **place, "size": 1}
-            return {**fields, "config": voters, "config_index": snapshot["configurationIndex"]}
+            return {
+                **fields,
+                "config": members(snapshot["configuration"]),
+                "config_index": snapshot["configurationIndex"],
+            }
         case "TimeoutNow":
             return {"leader": m["src"]}
     fields = {"term": m["term"], "cand": m["src"], "last_index": m["lastLogIndex"], "last_term": m["lastLogTerm"]}

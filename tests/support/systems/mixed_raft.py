@@ -37,7 +37,7 @@ class Shape:
     `voters` are the servers of the first configuration, all if there are none. `time_scales` multiplies all times of a
     kind: one that is several times as slow as the other does not stand for election first. `recorded`: all servers
     record what they do, those of the reference with the flaws of the library. `steps`: those of the reference record
-    their steps.
+    their steps. `pipeline`: leaders send without waiting for answers.
     """
 
     voters: tuple[str, ...] = ()
@@ -48,6 +48,7 @@ class Shape:
     release: str = "1.8.0"
     recorded: bool = False
     steps: bool = True
+    pipeline: bool = True
 
 
 class MixedGroup:
@@ -145,6 +146,7 @@ class MixedGroup:
         words += ["-voters", ",".join(shape.voters), f"-prevote={str(shape.prevote).lower()}"]
         words += ["-max-append", str(shape.max_append_entries), "-trailing", str(shape.trailing_logs)]
         words += ["-record", str(self.folder / f"{name}.lines")] if shape.recorded else []
+        words += [] if shape.pipeline else ["-in-flight", "1"]
         return [*words, "-time-scale", str(shape.time_scales[GO])]
 
     def _python(self, name: str) -> list[str]:
@@ -153,6 +155,7 @@ class MixedGroup:
         words += ["--dir", str(self.folder / name)]
         words += ["--record", str(self.folder / f"{name}.steps")] if shape.steps else []
         words += [] if shape.prevote else ["--without", "PreVote"]
+        words += ["--feature", "Pipeline"] if shape.pipeline else []
         words += [word for voter in shape.voters for word in ("--voter", voter)]
         bounds = {"max_append_entries": shape.max_append_entries, "trailing_logs": shape.trailing_logs}
         words += [word for bound, value in bounds.items() for word in ("--setting", f"{bound}={value}")]

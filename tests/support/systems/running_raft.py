@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from raftref.hashicorp.choices import Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, Feature, Flaw
 from raftref.hashicorp.runtime.client_calls import ApplyRequest
 from raftref.hashicorp.runtime.driver import RaftDriver
 from raftref.hashicorp.runtime.durable_stores import DurableStores, MemoryStores
@@ -30,6 +30,7 @@ class RaftGroup:
         seed: int,
         *,
         flaws: Collection[Flaw] = (),
+        features: Collection[Feature] = DEFAULT_FEATURES,
         settings: Settings = SETTINGS,
         voters: int = 3,
         spares: int = 0,
@@ -43,6 +44,7 @@ class RaftGroup:
             voters=voters,
             spares=spares,
             flaws=frozenset(flaws),
+            features=frozenset(features),
             max_append_entries=settings.max_append_entries,
             trailing_logs=settings.trailing_logs,
             retain_snapshots=settings.retain_snapshots,
@@ -61,6 +63,7 @@ class RaftGroup:
             random,
             recorded,
             flaws=plan.flaws,
+            features=plan.features,
             settings=self.settings,
         )
 

@@ -11,7 +11,7 @@ from tests.support.systems.mutants import planted
 SAMPLE = (
     ("set_state", "self.stop_leading()", "pass", "raft_whole_published", "traces"),
     (
-        "_can_append",
+        "can_append",
         "0 <= count <= most_entries(server, next_index)",
         "0 <= count < most_entries(server, next_index)",
         "raft_whole_published",

@@ -21,6 +21,11 @@ def _content(src: str, dst: str, fields: Fields) -> str:
     return json.dumps([src, dst, fields["msg"], body], sort_keys=True)
 
 
+def _leader_beside(fields: Fields) -> str | None:
+    """Return the leader whose heartbeat a line handles beside the main loop; None for a line of the main loop."""
+    return (fields.get("from") or fields.get("to")) if fields.get("beside") else None
+
+
 class CallNumbers:
     """Numbers calls; knows which are under way, which have failed, and which were answered."""
 
@@ -31,7 +36,8 @@ class CallNumbers:
         self._failed: defaultdict[str, list[int]] = defaultdict(list)
         #: Number and content of each call of a server's life that has not ended, by the number that the server gave it.
         self._own: defaultdict[str, dict[int, tuple[int, str]]] = defaultdict(dict)
-        self._handled: dict[str, int] = {}
+        #: The request that a server handles: in its main loop, and for each leader in what handles its heartbeats.
+        self._handled: defaultdict[str, dict[str | None, int]] = defaultdict(dict)
         self._answered: set[int] = set()
 
     def lacks(self, line: TimedLine) -> str | None:
@@ -60,11 +66,13 @@ class CallNumbers:
                 self._under_way[content].append(self._count)
                 fields["rpc"] = self._count
             case "recv":
-                fields["rpc"] = self._handled[node] = self._arrives(_content(fields["from"], node, fields))
+                fields["rpc"] = self._arrives(_content(fields["from"], node, fields))
+                self._handled[node][_leader_beside(fields)] = fields["rpc"]
             case "respond":
-                if node not in self._handled:
+                routine = _leader_beside(fields)
+                if routine not in self._handled[node]:
                     raise line.record.error(f"field `kind`: {node} answers, and handles no request")
-                fields["rpc"] = self._handled.pop(node)
+                fields["rpc"] = self._handled[node].pop(routine)
                 self._answered.add(fields["rpc"])
             case "reply_recv" | "rpc_error":
                 self._ends(line)

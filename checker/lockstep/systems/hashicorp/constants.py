@@ -10,7 +10,7 @@ from lockstep.systems.system import Choice, Constants, HeaderChoices
 from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
 from raftref.choices import PUBLISHED, REPAIRED
-from raftref.hashicorp.choices import IN_V173, Feature, Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
 
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
 MAX_NODES, MAX_BOUND = 64, 100_000
@@ -54,7 +54,7 @@ _ALLOWED: dict[str, tuple[Choice, ...] | range] = {
 }
 
 #: A flaw that a header does not name is as in v1.7.3; the bounds are the library's defaults. Unless the header says
-#: otherwise, channels keep no order, and all nodes vote.
+#: otherwise, channels keep no order, all nodes vote, and there is no pipeline.
 CONSTANTS = Constants(
     allowed=_ALLOWED,
     defaults={
@@ -64,7 +64,7 @@ CONSTANTS = Constants(
         "MaxAppendEntries": 64,
         "TrailingLogs": 10240,
         "RetainSnapshots": 2,
-        **dict.fromkeys(CHOICES.features, True),
+        **{each: each in DEFAULT_FEATURES for each in CHOICES.features},
         **CHOICES.forms(IN_V173),
     },
     variants={PUBLISHED: CHOICES.forms(IN_V173), REPAIRED: CHOICES.forms(())},

@@ -50,6 +50,7 @@ OF_INSTALLING = ("InstallSnapshot", "HandleInstallSnapshotResponse")
 OF_TRANSFERS = ("LeadershipTransfer", "SendTimeoutNow", "TimeoutNow", "HandleTimeoutNowResponse", "EndTransfer")
 OF_CHANGES = ("AppendConfigurationEntry",)
 OF_VERIFYING = ("VerifyLeader", "HandleVerify")
+OF_PIPELINES = ("PipelineSend", "PipelineAbort")
 
 UNREACHABLE: tuple[Unreachable, ...] = (
     Unreachable(
@@ -86,6 +87,12 @@ UNREACHABLE: tuple[Unreachable, ...] = (
         "no client asks who leads",
         lambda has: has["verify"] == 0,
     ),
+    Unreachable(
+        actions("RunFollower"),
+        "the main loop handles heartbeats (HeartbeatRace)",
+        lambda has: has["HeartbeatRace"] != PUBLISHED,
+    ),
+    Unreachable(actions(*OF_PIPELINES), "routines wait for each answer", lambda has: not has["Pipeline"]),
     Unreachable(
         outcomes(*WRITING, results=("FAIL",)),
         "no write fails in the plan",
@@ -194,6 +201,16 @@ RARE_PARTS: tuple[RarePart, ...] = (
         actions("ZombieHeartbeat"),
         ("raft", "raft_published", "raft_snapshots", "raft_transfers", "raft_verify"),
         "leaderships are lost seldom, and their routines of heartbeats go on seldom",
+    ),
+    RarePart(
+        actions("RunFollower"),
+        tuple(PLANS),
+        "a heartbeat must come between the steps with which a server becomes a candidate and campaigns",
+    ),
+    RarePart(
+        actions("PipelineAbort"),
+        ("raft_pipeline",),
+        "the entries behind those that a pipeline has sent must be compacted away while it is open",
     ),
     RarePart(
         parts("role", "Leader -> Candidate"),

@@ -77,7 +77,7 @@ class GrowingRecording:
     def _is_handled(self, line: RecordingLine, until_ms: float) -> bool:
         """Return whether a server has yet to answer the request of a line, and may do so: the step depends on that."""
         handler = self._lookahead.lookahead.handlers.get(line.seq)
-        if handler is None or self._lookahead.open.get(handler.recv.node) is not handler:
+        if handler is None or not self._lookahead.handles(handler):
             return False
         if until_ms - line.t_ms <= PATIENCE_MS:
             return True

@@ -9,7 +9,7 @@ from typing import Any
 
 from lockstep.systems.hashicorp.hunted_properties import PROPERTIES, HashicorpWatch
 from lockstep.systems.hunted_group import Hunted, PhasedSchedule, WatchedSteps, arguments_of, is_full, weather_of
-from raftref.hashicorp.choices import Feature, Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, Feature, Flaw
 from raftref.hashicorp.hashicorp_raft import ACTIONS
 from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.messages import Message, RpcType
@@ -156,7 +156,7 @@ def _messages(cluster: Cluster, node: str, action: str) -> list[Message]:
 HUNTED = Hunted(
     spec="HashicorpRaft",
     flaws=tuple(map(str, Flaw)),
-    features=tuple(map(str, Feature)),
+    features=tuple(str(each) for each in Feature if each in DEFAULT_FEATURES),
     properties=PROPERTIES,
     # A server that installs nothing it has no need of never saves a snapshot older than those that it keeps.
     together={Flaw.REAPED_INSTALL: (Flaw.STALE_INSTALL,)},

@@ -34,6 +34,12 @@ NO_FAULTS = dict.fromkeys(("drop_req", "drop_resp", "dup_req", "delay_prob", "de
 #: The fields of the first line of a life, as the Go recorder writes it.
 HEADER = "header"
 
+#: The fields of a header that all servers have in common.
+SHARED = (
+    *("library_version", "prevote", "pipeline", "fast_path"),
+    *("config.max_append_entries", "config.trailing_logs"),
+)
+
 
 class RecorderHeader(Struct, forbid_unknown_fields=True, frozen=True):
     """The first line of each life: the library, and how the server is configured."""
@@ -46,6 +52,7 @@ class RecorderHeader(Struct, forbid_unknown_fields=True, frozen=True):
     prevote: bool
     config: RecordedConfig
     pipeline: bool = False
+    fast_path: bool = False
     wall_ms: int | None = None
 
 
@@ -84,7 +91,7 @@ def _checked_header(record: FileRecord, first: FileRecord) -> None:
         msgspec.convert(record.fields, RecorderHeader)
     except msgspec.ValidationError as error:
         raise record.error(rephrase_error(error, record.fields)) from error
-    for field in ("library_version", "prevote", "pipeline", "config.max_append_entries", "config.trailing_logs"):
+    for field in SHARED:
         here, there = (_field(each, field) for each in (record, first))
         if here != there:
             raise record.error(f"field `{field}`: {here!r}, and {there!r} at {first.source}:{first.number}")
@@ -107,7 +114,7 @@ def _first_voters(beginnings: Sequence[Sequence[FileRecord]], nodes: Sequence[st
         log = start.fields["persisted"]["log"]
         if log and (log[0]["i"], log[0]["type"]) == (1, "Configuration"):
             voters = sorted(log[0]["v"].split(","))
-            if voters != list(nodes[: len(voters)]):
+            if voters != list(nodes[: len(voters)]):  # one behind `~` has no vote, and is none of them
                 problem = f"{', '.join(voters)} vote at first: their names must come first in order"
                 raise start.error(f"field `persisted.log`: {problem}")
             return len(voters)
@@ -156,7 +163,7 @@ class HashicorpRecording:
         fixed = {"schema": CAPTURE_FORMAT, "impl": "hashicorp/raft (Go)", "capture": "recorded", "note": ""}
         return {
             "kind": "header", **kept, **fixed, "nodes": self._nodes, "seed": 0,
-            "pipeline": self._header.fields.get("pipeline", False), "faults": NO_FAULTS,
+            **{name: self._header.fields.get(name, False) for name in ("pipeline", "fast_path")}, "faults": NO_FAULTS,
         }  # fmt: skip
 
     def end(self, counts: Counter[str]) -> Fields:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.simulated_clusters import Reference, Simulation
-from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature
+from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature
 
 if TYPE_CHECKING:
     from raftref.hashicorp.simulation import FaultPlan
@@ -28,7 +28,14 @@ _RESTLESS: dict[str, Any] = {
     "zombie": 0.01,
     "zombie_heartbeat": 0.0033,
 }
-_WITHOUT_PRE_VOTE = sorted(str(each) for each in ALL_FEATURES - {Feature.PRE_VOTE})
+_WITHOUT_PRE_VOTE = sorted(str(each) for each in DEFAULT_FEATURES - {Feature.PRE_VOTE})
+#: Routines send without waiting; entries that they need are compacted away.
+_PIPELINED: dict[str, Any] = {
+    "features": sorted(map(str, DEFAULT_FEATURES | {Feature.PIPELINE})),
+    **_STORES,
+    **_SNAPSHOTS,
+    **_RESTLESS,
+}
 _ALL = {**_STORES, **_SNAPSHOTS, **_MEMBERS, **_HANDING_OVER, **_VERIFYING, **_RESTLESS}
 
 #: The plans by name. In those without "published" in their name everything is repaired, and no property may fail; the
@@ -48,6 +55,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "raft_verify": {**_VERIFYING, **_REPAIRED},
     "raft_whole": {**_ALL, **_REPAIRED},
     "raft_whole_published": {**_ALL},
+    "raft_pipeline": {**_PIPELINED, "trailing_logs": 0, "client": 0.2, **_REPAIRED},
 }
 
 #: Replacements of the flaws of a plan.

@@ -29,9 +29,17 @@ Tree = dict[str, Any]
 NO_CONFIGURATION: Tree = {"voters": {"#set": []}, "nonvoters": {"#set": []}}
 
 
-def configuration(voters: str) -> Tree:
-    """Return a configuration of voters alone, as the recorder lists them: `n1,n2,n3`."""
-    return {"voters": {"#set": sorted(filter(None, voters.split(",")))}, "nonvoters": {"#set": []}}
+def members(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the voters of a configuration, and its members without a vote, as the recorder lists them: `n1,n2,~n3`."""
+    names = [each for each in text.split(",") if each]
+    nonvoters = frozenset(each[1:] for each in names if each.startswith("~"))
+    return frozenset(each for each in names if not each.startswith("~")), nonvoters
+
+
+def configuration(text: str) -> Tree:
+    """Return a configuration as the spec has it."""
+    voters, nonvoters = members(text)
+    return {"voters": {"#set": sorted(voters)}, "nonvoters": {"#set": sorted(nonvoters)}}
 
 
 def entry(recorded: LogEntry) -> Tree:
@@ -103,6 +111,7 @@ class RecordedCall:
     msg: str
     body: Body
     rpc: int
+    pipelined: bool = False
     answers: dict[int, Tree] = field(default_factory=dict)
 
     @property
@@ -112,8 +121,15 @@ class RecordedCall:
 
     @property
     def routine(self) -> tuple[str, str, str]:
-        """The routine that calls: it has one call at a time."""
+        """The routine that calls: it has one call at a time, unless it has a pipeline."""
         return self.src, self.dst, self.type
+
+    @property
+    def sent_index(self) -> int:
+        """The last index that it is about: of its entries, 0 if it has none, or of a snapshot."""
+        if isinstance(self.body, InstallSnapshot):
+            return self.body.last_index
+        return self.body.entries[-1].i if isinstance(self.body, AppendEntries) and self.body.entries else 0
 
 
 @dataclass(slots=True)
@@ -126,23 +142,58 @@ class Reply:
 
 @dataclass(slots=True)
 class Calls:
-    """The calls by number, those that routines wait for, and the answers that have come."""
+    """The calls by number, those that routines wait for, and the answers that have come.
 
+    `has_pipelines`: an answer of AppendEntries has the last index of its request. `pipelines` are the calls of each
+    pipeline without an answer that was acted on, in their order, with the answer if it has come.
+    """
+
+    has_pipelines: bool = False
     known: dict[int, RecordedCall] = field(default_factory=dict)
     current: dict[tuple[str, str, str], int] = field(default_factory=dict)
     replies: dict[tuple[str, str, str], Reply] = field(default_factory=dict)
+    pipelines: dict[tuple[str, str], dict[int, Reply | None]] = field(default_factory=dict)
 
     def begin_unawaited(self, line: Send) -> RecordedCall:
         """A routine calls whose leadership is over: the present leader has other calls."""
-        call = self.known[line.rpc] = RecordedCall(line.node, line.to, line.msg, line.body, line.rpc)
+        call = RecordedCall(line.node, line.to, line.msg, line.body, line.rpc, line.pipelined)
+        self.known[line.rpc] = call
         return call
 
     def begin(self, line: Send) -> RecordedCall:
         """A routine calls."""
         call = self.begin_unawaited(line)
+        if call.pipelined:
+            self.pipelines.setdefault((call.src, call.dst), {})[call.rpc] = None
+            return call
         self.current[call.routine] = line.rpc
         self.replies.pop(call.routine, None)
         return call
+
+    def answer(self, call: RecordedCall, body: Body) -> Tree:
+        """Return an answer to a call as the spec has it."""
+        tree = answer(call.dst, call.src, call.type, body)
+        return {**tree, "sentIndex": call.sent_index} if self.has_pipelines and call.type == "AppendEntries" else tree
+
+    def take_reply(self, call: RecordedCall, tree: Tree) -> Reply:
+        """An answer has reached its caller, which waits for it."""
+        reply = Reply(call, tree)
+        if call.pipelined:
+            self.pipelines[call.src, call.dst][call.rpc] = reply
+        else:
+            self.replies[call.routine] = reply
+        return reply
+
+    def decoded(self, src: str, dst: str, up_to: Reply | None = None) -> list[Reply]:
+        """Return the answers that a decoder can act on, one after the other: all, or those up to one."""
+        found: list[Reply] = []
+        for reply in self.pipelines.get((src, dst), {}).values():
+            if reply is None:
+                break
+            found.append(reply)
+            if reply is up_to:
+                return found
+        return found if up_to is None else []
 
     def find(self, line: RpcLine) -> RecordedCall | None:
         """Return the call that a line is about."""
@@ -150,7 +201,18 @@ class Calls:
 
     def is_current(self, call: RecordedCall) -> bool:
         """Return whether its routine waits for this call, as far as the recording shows."""
+        if call.pipelined:
+            return call.rpc in self.pipelines.get((call.src, call.dst), {})
         return self.current.get(call.routine) == call.rpc
+
+    def end(self, call: RecordedCall) -> None:
+        """The caller acts on the answer to a call."""
+        if call.pipelined:
+            self.pipelines.get((call.src, call.dst), {}).pop(call.rpc, None)
+            return
+        self.replies.pop(call.routine, None)
+        if self.is_current(call):
+            del self.current[call.routine]
 
     def give_up(self, call: RecordedCall) -> None:
         """The caller waits no more."""
@@ -163,7 +225,15 @@ class Calls:
         for table in (self.current, self.replies):
             for routine in [each for each in table if each[0] == node and (not types or each[2] in types)]:
                 del table[routine]
+        if not types or "AppendEntries" in types:
+            self.pipelines = {ends: calls for ends, calls in self.pipelines.items() if ends[0] != node}
 
     def replies_of(self, node: str, *types: str) -> Iterator[Reply]:
-        """Yield the answers of these types that a node has got and not acted on, in the order in which they came."""
+        """Yield the answers of these types that a node has got and not acted on, in the order in which they came.
+
+        Those of pipelines come after the others.
+        """
         yield from [each for each in self.replies.values() if each.call.src == node and each.call.type in types]
+        if "AppendEntries" in types:
+            for src, dst in [each for each in self.pipelines if each[0] == node]:
+                yield from self.decoded(src, dst)

@@ -12,7 +12,7 @@ from collections import Counter
 from lockstep.systems.hashicorp.recorded_calls import Calls, Tree, request
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, latest_voters
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
-from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, StateLine
+from lockstep.systems.hashicorp.recording_lines import LeaderLine, StableFail, StableSet, StateLine
 from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead
 from lockstep.systems.hashicorp.recording_messages import Send
 from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
@@ -34,13 +34,19 @@ class Elections:
         """Read a recording of these servers, with or without pre-votes."""
         self.replay, self.calls, self.lookahead, self.leaders = replay, calls, lookahead, leaders
         self.servers, self.prevote = servers, prevote
-        self.rounds: Counter[Life] = Counter()
+        #: The rounds of pre-votes in which a candidate has asked a voter.
+        self.rounds: Counter[tuple[Life, str]] = Counter()
 
     def campaign_on_timeout(self, line: StateLine) -> None:
         """A follower has not heard from a leader, and becomes a candidate."""
+        self.replay.reach_select(line.node)
         self.replay.take(line.node, "HeartbeatTimeout", shows=self.servers[line.node].shown())
         if self.prevote:
             self._asks_for_prevotes(line.life)
+
+    def forget_leader(self, line: LeaderLine) -> None:
+        """A follower without a vote has not heard from its leader, and forgets it."""
+        self.replay.take(line.node, "HeartbeatTimeout", shows=self.servers[line.node].shown())
 
     def restart_process(self, life: Life, *, hidden: bool = False) -> None:
         """A candidate has not won in time."""
@@ -49,15 +55,22 @@ class Elections:
             self._asks_for_prevotes(life)
 
     def _asks_for_prevotes(self, life: Life) -> None:
+        """A candidate asks for pre-votes, unless that is in a later term: a heartbeat beside it comes before then."""
         node = life[0]
-        number = self.rounds[life]
-        self.rounds[life] += 1
-        lines = {
-            peer: queue[number]
-            for (of, peer), queue in self.lookahead.rounds.items()
-            if of == life and len(queue) > number
-        }
-        self.replay.take(node, "PreElectSelf", sent=self._requests(node, lines), hidden=True)
+        asked = [(life, peer) for peer in self._other_voters(node)]
+        queues = {each: self.lookahead.rounds.get(each, ()) for each in asked}
+        lines = {each[1]: queue[self.rounds[each]] for each, queue in queues.items() if len(queue) > self.rounds[each]}
+        server = self.replay.server(node)
+        if any(line.body.term != server["currentTerm"] + 1 for line in lines.values()):
+            return
+        self.rounds.update(asked)
+        if server["role"] == "Candidate":
+            sent = self._requests(node, lines)
+        else:
+            sent = ()  # a heartbeat has made it a follower, which takes no answers
+            for line in lines.values():
+                self.calls.begin_unawaited(line)
+        self.replay.take(node, "PreElectSelf", sent=sent, hidden=True)
 
     def _requests(self, node: str, lines: dict[str, Send]) -> tuple[Tree, ...] | None:
         """Return the requests of a round, and begin its calls.
@@ -80,8 +93,15 @@ class Elections:
         return line.rpc in self.calls.known
 
     def sends_prevote(self, line: Send) -> None:
-        """A request for a pre-vote of no round that is known to have begun: the timer has run out unseen."""
-        if not self.is_asked(line):
+        """A request for a pre-vote of no round that is known to have begun: the timer has run out unseen.
+
+        A candidate that was about to ask asks now.
+        """
+        if self.is_asked(line):
+            return
+        if self.replay.server(line.node)["loop"] == "CAMPAIGN":
+            self._asks_for_prevotes(line.life)
+        else:
             self.restart_process(line.life, hidden=True)
 
     def sends_vote(self, line: Send) -> None:
@@ -102,13 +122,16 @@ class Elections:
         term = int(line.value)
         lines = self.lookahead.votes.get((line.life, term), {})
         others = self._other_voters(node)
-        if failed is None and len(parts) == 3:
+        is_candidate = self.replay.server(node)["role"] == "Candidate"  # else a heartbeat has made it a follower
+        if failed is None and len(parts) == 3 and is_candidate:
             sent, outcome, asked = self._requests(node, lines), DONE, others
         else:
-            outcome = {"result": "FAIL" if failed else "CRASH", "write": failed or len(parts)}
             for each in lines.values():
-                self.calls.begin(each)
-            sent, asked = (), sorted(lines)
+                (self.calls.begin if is_candidate else self.calls.begin_unawaited)(each)
+            sent, outcome, asked = (), DONE, others
+        if failed is not None or len(parts) < 3:
+            outcome = {"result": "FAIL" if failed else "CRASH", "write": failed or len(parts)}
+            asked = sorted(lines)
         args: Tree = {"asked": {"#set": asked}, "outcome": outcome}
         self.replay.take(node, "ElectSelf", args, server.keys_shown(), sent)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Tree, answer, entry, request, snapshot_place
+from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Tree, entry, request, snapshot_place
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, entries_shown
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
 from lockstep.systems.hashicorp.recording_lines import FsmRestore, StableFail, StoreLogs
@@ -39,7 +39,9 @@ class Handlers:
             return  # the process went down before it had written anything: its step is unknown
         call = self.calls.find(recv) or RecordedCall(recv.source, node, recv.msg, recv.body, recv.rpc)
         m = self._request(recv.source, node, recv.msg, recv.body, call)
-        self.leaders.noop_if_due(node, self.replay.server(node)["currentTerm"])
+        if not recv.beside:
+            self.leaders.noop_if_due(node, self.replay.server(node)["currentTerm"])
+            self.replay.reach_select(node)
         for part in handler.parts:
             server.write(part)
         action = HANDLES[m["type"]]
@@ -94,7 +96,7 @@ class Handlers:
         respond = handler.respond
         if respond is None or is_error(respond):
             return ()
-        tree = answer(call.dst, call.src, call.type, respond.body)
+        tree = self.calls.answer(call, respond.body)
         call.answers[respond.copy] = tree
         m = args["m"]
         if m["awaited"] or self.replay.unawaited_answer(handler.recv.node, action, args) not in (None, tree):

@@ -12,13 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, request, type_of
+from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, members, request, type_of
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
 from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
 from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests
 from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
 from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
 from lockstep.tla.state import State
+from raftref.hashicorp.membership import ChangeCommand, next_configuration
+from raftref.hashicorp.values import Configuration
 
 #: The action that takes an answer, by the type of its request.
 TAKES = {
@@ -51,10 +53,13 @@ class Leaders:
     def act_on(
         self, reply: Reply, *, hidden: bool = True, outcome: Tree | None = None, shows: Tree | None = None
     ) -> bool:
-        """The caller acts on an answer; return whether the spec knows it, too: it may be given up there."""
-        self.calls.replies.pop(reply.call.routine, None)
-        if self.calls.current.get(reply.call.routine) == reply.call.rpc:
-            del self.calls.current[reply.call.routine]
+        """The caller acts on an answer; return whether the spec knows it, too: it may be given up there.
+
+        The decoder of a pipeline has acted on the answers before it.
+        """
+        for earlier in self.calls.decoded(reply.call.src, reply.call.dst, reply)[:-1] if reply.call.pipelined else ():
+            self.act_on(earlier)
+        self.calls.end(reply.call)
         if self.replay.message(reply.tree) is None:
             return False
         node, action = reply.call.src, TAKES[reply.call.type]
@@ -72,12 +77,12 @@ class Leaders:
         return call.type in OF_REPLICATION and reply.tree["term"] > self.replay.runner(call.src, call.dst)["term"]
 
     def _reply(self, node: str, peer: str) -> Reply | None:
-        """Return what the routine of replication for a peer has got and not acted on."""
+        """Return what the routine of replication for a peer has got last and not acted on."""
         for type_ in OF_REPLICATION:
             found = self.calls.replies.get((node, peer, type_))
             if found is not None:
                 return found
-        return None
+        return next(iter(self.calls.decoded(node, peer)[-1:]), None)
 
     # ---- Sending ----
 
@@ -103,6 +108,8 @@ class Leaders:
         """A routine of the present leadership builds a request, and sends it."""
         node, peer = line.node, line.to
         tree = request(node, peer, line.msg, line.body)
+        if self._must_close(line):
+            self.close_pipeline(node, peer)
         reply = self._reply_before(line)
         if reply is not None:
             self.act_on(reply)
@@ -114,7 +121,52 @@ class Leaders:
         """Return the answer that a routine acts on before it builds a request."""
         if type_of(line.msg, line.body) == "Heartbeat":
             return self.calls.replies.get((line.node, line.to, "Heartbeat"))
-        return self._reply(line.node, line.to)
+        return None if self._has_pipeline(line.node, line.to) else self._reply(line.node, line.to)
+
+    # ---- Pipelines ----
+
+    def _has_pipeline(self, node: str, peer: str) -> bool:
+        return bool(self.replay.runner(node, peer)["pipeline"] == "OPEN")
+
+    def _must_close(self, line: Send) -> bool:
+        """Return whether a routine must have closed its pipeline before it builds a request: it is a single call."""
+        is_single = not line.pipelined and type_of(line.msg, line.body) in OF_REPLICATION
+        return is_single and self._has_pipeline(line.node, line.to)
+
+    def close_pipeline(self, node: str, peer: str) -> None:
+        """A pipeline is closed: its decoder has acted on answers, how many the next single call of the routine shows.
+
+        It ends with a refusal, with an entry that is gone, or with an error.
+        """
+        if not self._has_pipeline(node, peer):
+            self.calls.pipelines.pop((node, peer), None)
+            return
+        for action, args in self._closing(node, peer):
+            if action == TAKES["AppendEntries"]:
+                self.act_on(self.calls.decoded(node, peer)[0])
+            else:
+                self.replay.take(node, action, args, hidden=True)
+        self.calls.pipelines.pop((node, peer), None)
+
+    def _closing(self, node: str, peer: str) -> list[tuple[str, Tree]]:
+        """Return the steps with which a pipeline is closed: the answers that are acted on, and what ends it."""
+        starts = self._next_single(node, peer)
+        steps: list[tuple[str, Tree]] = []
+        for reply in self.calls.decoded(node, peer):
+            is_success = reply.tree["success"]
+            if is_success and starts is not None and reply.call.sent_index >= starts:
+                break
+            steps.append(_taking(reply))
+            if not is_success:
+                return steps
+        ends = [("PipelineAbort", {"peer": peer}), ("RPCError", {"peer": peer, "type": "AppendEntries"})]
+        return [*steps, next(each for each in ends if self.replay.trial_of(node, [*steps, each]) is not None)]
+
+    def _next_single(self, node: str, peer: str) -> int | None:
+        """Return where the next single call of a routine starts, None if it makes none or sends a snapshot."""
+        lines = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]), ())
+        single = next((each for each in lines if not each.pipelined and each.rpc not in self.sent), None)
+        return single.body.prev_index + 1 if single is not None and isinstance(single.body, AppendEntries) else None
 
     @staticmethod
     def _builds(line: Send) -> tuple[str, Tree]:
@@ -123,7 +175,7 @@ class Leaders:
             return "SendLatestSnapshot", {"peer": line.to}
         if line.body.is_heartbeat:
             return "Heartbeat", {"peer": line.to}
-        return "ReplicateTo", {"peer": line.to, "count": len(line.body.entries)}
+        return "PipelineSend" if line.pipelined else "ReplicateTo", {"peer": line.to, "count": len(line.body.entries)}
 
     def _whole(self, tree: Tree, *, awaited: bool) -> Tree:
         """Return a request with what is not recorded of it: whether it is awaited, what a snapshot has applied."""
@@ -215,6 +267,8 @@ class Leaders:
         """Return whether a routine of the present leadership would send this now, once it has acted on its answer."""
         reply = self._reply_before(line)
         steps = [] if reply is None else [_taking(reply)]
+        if self._must_close(line):
+            steps = self._closing(line.node, line.to)
         after = self.replay.trial_of(line.node, [*steps, self._builds(line)])
         tree = request(line.node, line.to, line.msg, line.body)
         return after is not None and self.replay.message(tree, after, awaited=True) is not None
@@ -251,10 +305,13 @@ class Leaders:
         """
 
         def stored(reply: Reply) -> int:
-            return int(self.replay.runner(node, reply.call.dst)["sentIndex"])
+            return reply.call.sent_index
 
         def comes_last(reply: Reply) -> bool:
-            return self._next_start(reply) == self._next_index(reply)
+            start = self._next_start(reply)
+            if reply.call.pipelined:
+                return start is not None and reply.call.sent_index >= start
+            return start == self._next_index(reply)
 
         replies = [each for each in self.calls.replies_of(node, *OF_REPLICATION) if each.tree["success"]]
         for reply in sorted(replies, key=lambda each: (comes_last(each), stored(each))):
@@ -268,8 +325,13 @@ class Leaders:
         return int(self.replay.runner(reply.call.src, reply.call.dst)["nextIndex"])
 
     def _next_start(self, reply: Reply) -> int | None:
-        """Return where the next request of a routine starts, unless that is a snapshot or was built before."""
+        """Return where the next request of a routine starts, unless that is a snapshot or was built before.
+
+        Of a pipeline it is the next single call: its other requests start behind those before them.
+        """
         node, peer = reply.call.src, reply.call.dst
+        if reply.call.pipelined:
+            return self._next_single(node, peer)
         queue = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]))
         if not queue or queue[0].rpc in self.sent or not isinstance(queue[0].body, AppendEntries):
             return None
@@ -286,7 +348,8 @@ class Leaders:
     def noop(self, node: str) -> None:
         """A leader sets up its state and stores its first entry."""
         stored = self.noops.pop(node, None)
-        shows: Tree = {"role": "Leader", "leader": node}
+        role = self.servers[node].role  # another one if a heartbeat beside the main loop came in between
+        shows: Tree = {"role": "Leader", "leader": node} if role == "Leader" else {"role": role}
         if stored is not None:
             shows |= entries_shown(stored)
             self.servers[node].write(stored)
@@ -301,24 +364,42 @@ class Leaders:
         self.replay.take(line.node, "DispatchLogs", {"logs": logs, "outcome": DONE}, entries_shown(line), ())
 
     def reconfigure(self, line: StoreLogs) -> None:
-        """A leader stores another configuration: it adds a voter, or removes one.
+        """A leader stores another configuration: it adds, promotes, demotes or removes a server.
 
-        Raises ValueError where the entry differs from the configuration before it in none or several voters.
+        Raises ValueError where no change of one server leads from the configuration before it to the entry.
         """
         node = line.node
-        before, after = latest_voters(self.replay, node), set(filter(None, (line.entries[0].v or "").split(",")))
-        changed = before ^ after
-        if len(line.entries) != 1 or len(changed) != 1:
-            raise ValueError(
-                f"{line.entries[0].v!r} adds no voter to, and removes none from, {','.join(sorted(before))}"
-            )
-        command = "AddVoter" if changed <= after else "RemoveServer"
+        change = self._change(node, line.entries[0].v or "") if len(line.entries) == 1 else None
+        if change is None:
+            raise ValueError(f"{line.entries[0].v!r} is no change of one server")
+        command, server = change
         self._hand_over_if_asked(node)
         self.end_transfer(node)
         self.servers[node].write(line)
-        args: Tree = {"command": command, "server": changed.pop(), "outcome": DONE}
+        self._count_last_answers(node)
+        args: Tree = {"command": command, "server": server, "outcome": DONE}
         self.build_before_step(node, "AppendConfigurationEntry", args)
         self.replay.take(node, "AppendConfigurationEntry", args, entries_shown(line), ())
+
+    def _count_last_answers(self, node: str) -> None:
+        """Act on what has come from peers before others vote: afterwards it might commit nothing.
+
+        A routine whose next request starts where it would without the answer has not acted on it.
+        """
+        for reply in list(self.calls.replies_of(node, *OF_REPLICATION)):
+            if reply.tree["success"] and self._next_start(reply) != self._next_index(reply):
+                self.act_on(reply)
+
+    def _change(self, node: str, text: str) -> tuple[str, str] | None:
+        """Return a command and the server that it is about, with which a leader gets to a configuration."""
+        latest = fields(fields(self.replay.server(node)["configurations"])["latest"])
+        before = Configuration(frozenset(latest["voters"]), frozenset(latest["nonvoters"]))
+        after = Configuration(*members(text))
+        for server in sorted(before.servers | after.servers):
+            for command in ChangeCommand:
+                if next_configuration(before, command, server) == after:
+                    return str(command), server
+        return None
 
     def step_down(self, node: str) -> None:
         """A leader has learnt of a higher term from an answer, and follows.
@@ -348,15 +429,15 @@ class Leaders:
     def lose(self, node: str) -> None:
         """A leadership ends: what its routines had built by then they built as those of a leader.
 
-        A routine that sends later still sends from where the last answer it acted on had led. The answers that are left
-        are not for the server's next leadership.
+        A routine that sends later still sends from where the last answer it acted on had led; one with a pipeline, from
+        behind any of its requests, too. The answers that are left are not for the server's next leadership.
         """
         if self.replay.server(node)["role"] != "Leader":
             return
         self._hand_over_if_asked(node)
         self.asked.pop(self.lives[node], None)
-        self._build_earlier(node, lambda _: True)
-        for reply in list(self.calls.replies_of(node, *OF_REPLICATION)):
+        self._build_earlier(node, lambda line: not self._must_close(line))
+        for reply in [each for each in self.calls.replies_of(node, *OF_REPLICATION) if not each.call.pipelined]:
             if self._next_start(reply) not in (None, self._next_index(reply)):
                 self.act_on(reply)
         self.calls.forget(node, *OF_REPLICATION, "Heartbeat")
@@ -418,7 +499,8 @@ class Leaders:
         steps: list[tuple[str, Tree]] = [("LeadershipTransfer", {"peer": line.to}), ("SendTimeoutNow", {})]
         reply = self._reply_of_successor(line)
         if reply is not None:
-            steps.insert(1, _taking(reply))
+            earlier = self.calls.decoded(line.node, line.to, reply) if reply.call.pipelined else [reply]
+            steps[1:1] = map(_taking, earlier)
         if self._is_handing_over(line.node):
             steps.insert(0, ("EndTransfer", {}))
         return self.replay.trial_of(line.node, steps) is not None

@@ -47,6 +47,7 @@ class Snapshots:
     def applies(self, line: FsmApply) -> None:
         """The FSM applies a command."""
         self.take_if_waiting(line.node)
+        self._pass_barriers(line.node, line.i)
         server = self.servers[line.node]
         item: Tree = {
             "index": line.i,
@@ -60,19 +61,27 @@ class Snapshots:
             fsm["applied"] = list(server.applied)  # the whole of it only where it differs
         self.replay.take(line.node, "ApplyFsm", shows={"fsm": fsm})
 
+    def _pass_barriers(self, node: str, index: int) -> None:
+        """The FSM comes past the barriers up to an index. The client's state machine does not hear of them."""
+        while queue := self.replay.server(node)["fsmQueue"]:
+            first = fields(queue[0])
+            if first["index"] > index or fields(first["entry"])["type"] != "Barrier":
+                return
+            self.replay.take(node, "ApplyFsm", hidden=True)
+
     def restores(self, line: FsmRestore) -> None:
         """The FSM has taken the state of a snapshot; the step that this is a part of was taken."""
         server = self.servers[line.node]
         self.require_count(line, "before.count", line.before)
         server.applied = list(self.replay.tree(fields(self.replay.server(line.node)["fsm"])["applied"]))
-        if line.state.count != len(server.applied):
+        if line.state.count not in (None, len(server.applied)):
             problem = f"field `state.count`: {line.state.count}: the snapshot has {len(server.applied)}"
             raise TraceError(self.source, line.number, problem)
 
     def require_count(self, line: ServerLine, field: str, state: FsmState | FsmApply) -> None:
-        """Raise TraceError where an FSM has applied another number of commands than were recorded."""
+        """Raise TraceError where an FSM has applied another number of commands than were recorded, if it knows that."""
         count = len(self.servers[line.node].applied)
-        if state.count != count:
+        if state.count not in (None, count):
             problem = f"field `{field}`: {state.count}: the lines above lead to {count}"
             raise TraceError(self.source, line.number, problem)
 
@@ -80,6 +89,7 @@ class Snapshots:
         """The FSM is read for a snapshot."""
         self.require_count(line, "state.count", line.state)
         if line.seq in self.lookahead.saved:
+            self._pass_barriers(line.node, self.lookahead.saved[line.seq].last_index)
             self.waiting[line.node] = line
             self.leaders.end_transfer(line.node)
             self.take_if_waiting(line.node)

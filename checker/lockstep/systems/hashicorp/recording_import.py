@@ -15,10 +15,10 @@ from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.hashicorp import recording_lines as s
 from lockstep.systems.hashicorp import recording_messages as m
 from lockstep.systems.hashicorp.observed_roles import ObservedRoles
-from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Reply, answer, snapshot_place
+from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, members, snapshot_place
 from lockstep.systems.hashicorp.recorded_elections import Elections
 from lockstep.systems.hashicorp.recorded_handlers import Handlers
-from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_leaders import Leaders, latest_voters
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
 from lockstep.systems.hashicorp.recording_lines import ServerLine
@@ -32,6 +32,7 @@ from lockstep.trace import trace_format as trace
 from lockstep.trace.imported_trace import Imported, Summary
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import OBSERVE
+from raftref.choices import PUBLISHED, REPAIRED
 from raftref.hashicorp.choices import Feature, Flaw
 
 SPEC = "HashicorpRaft"
@@ -80,9 +81,9 @@ def first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: 
     for line in lines:
         first = line.persisted.log[0] if isinstance(line, s.StartLine) and line.persisted.log else None
         if first is not None and first.type == "Configuration" and first.i == 1:
-            voters = sorted(filter(None, (first.v or "").split(",")))
-            if voters != sorted(header.nodes[: len(voters)]):
-                problem = f"field `persisted.log`: {','.join(voters)} are not the first servers of the header"
+            voters, nonvoters = members(first.v or "")
+            if nonvoters or voters != {*header.nodes[: len(voters)]}:
+                problem = f"field `persisted.log`: {first.v} are not the first servers of the header"
                 raise TraceError(source, line.number, problem)
             return len(voters)
     return len(header.nodes)
@@ -91,14 +92,16 @@ def first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: 
 def trace_header(header: s.RecordingHeader, voters: int | None = None) -> trace.Header:
     """Return the header of the trace of a recording; the first `voters` of its servers vote at first, by default all.
 
-    The flaws are those of v1.7.3, but for one: the recorder's transport has no way round the main loop for heartbeats.
+    The flaws are those of v1.7.3, but for one where the recorder's transport gives heartbeats to the main loop.
     """
     constants: dict[str, bool | str | int] = {
         "MaxAppendEntries": header.config.max_append_entries,
         "TrailingLogs": header.config.trailing_logs,
         str(Feature.PRE_VOTE): header.prevote,
-        str(Flaw.HEARTBEAT_RACE): "repaired",
+        str(Flaw.HEARTBEAT_RACE): PUBLISHED if header.fast_path else REPAIRED,
     }
+    if header.pipeline:
+        constants[str(Feature.PIPELINE)] = True
     if voters not in (None, len(header.nodes)):
         constants["Voters"] = voters
     return trace.Header(
@@ -120,7 +123,8 @@ class Reader:
         """Take the spec with the constants of the recording, its header, and its lookahead."""
         self.source, self.lookahead = source, lookahead
         self.servers = {name: RecordedServer(name) for name in header.nodes}
-        self.replay, self.calls = RecordingReplay(spec, lambda node: log_shown(self.servers[node].log)["log"]), Calls()
+        self.replay = RecordingReplay(spec, lambda node: log_shown(self.servers[node].log)["log"])
+        self.calls = Calls(has_pipelines=header.pipeline)
         self.leaders = Leaders(self.replay, self.calls, lookahead, self.servers)
         self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
         self.elections = Elections(
@@ -211,11 +215,11 @@ class Reader:
         self.observed.add(line.number)
 
     def _answered(self, line: m.ReplyRecv, call: RecordedCall) -> None:
-        tree = answer(call.dst, call.src, call.type, line.body)
+        tree = self.calls.answer(call, line.body)
         if tree not in call.answers.values():
             raise self._problem(line, "body", "no line above gives this answer")
         if self.calls.is_current(call):
-            reply = self.calls.replies[call.routine] = Reply(call, tree)
+            reply = self.calls.take_reply(call, tree)
             if call.type == "TimeoutNow":
                 self.leaders.act_on(reply)  # whose flag is cleared from then on
 
@@ -224,6 +228,9 @@ class Reader:
 
     def _gives_up(self, call: Any) -> None:
         """A call fails at its caller; if that has something else to do by now, the spec has given it up before."""
+        if call.pipelined:
+            self.leaders.close_pipeline(call.src, call.dst)
+            return
         current = self.calls.is_current(call)
         self.calls.give_up(call)
         if not current or call.type == "TimeoutNow":
@@ -293,9 +300,16 @@ class Reader:
         known(self, line)
 
     def _leader_obs(self, line: s.LeaderLine) -> None:
-        if line.seq not in self.lookahead.parts:
-            self.servers[line.node].write(line)
-        self._part(line)
+        node = line.node
+        if line.seq in self.lookahead.parts:
+            self._part(line)
+            return
+        self.servers[node].write(line)
+        forgets = line.function == "runFollower" and not line.leader and self.replay.server(node)["role"] == "Follower"
+        if forgets and node not in latest_voters(self.replay, node):
+            self.elections.forget_leader(line)
+        else:
+            self._part(line)
 
     def _snapshot_saved(self, line: s.SnapshotSaved) -> None:
         if line.seq in self.lookahead.parts:

@@ -27,11 +27,14 @@ class Atomics(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class LogEntry(Struct, forbid_unknown_fields=True, frozen=True):
-    """An entry: index, term, type, and what a client wrote; of a configuration, its voters."""
+    """An entry: index, term, type, and what a client wrote; of a configuration, its members as `n1,n2,~n3`.
+
+    A member behind `~` has no vote.
+    """
 
     i: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
     t: Index
-    type: Literal["Command", "Noop", "Configuration"]
+    type: Literal["Command", "Noop", "Configuration", "Barrier"]
     v: str | None = None
 
 
@@ -62,9 +65,9 @@ class Persisted(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class FsmState(Struct, forbid_unknown_fields=True, frozen=True):
-    """The state of the FSM: the number of commands, the last of them, and a running hash of all."""
+    """The state of the FSM: the number of commands if it knows that, the last of them, and a running hash of all."""
 
-    count: Count
+    count: Count | None
     last_index: Index
     last_term: Index
     digest: Count
@@ -153,12 +156,12 @@ class LeaderLine(Written, tag="leader_obs", kw_only=True):
 
 
 class FsmApply(ServerLine, tag="fsm_apply", kw_only=True):
-    """The FSM applies a command, its `count`-th."""
+    """The FSM applies a command, its `count`-th if it knows that."""
 
     i: Index
     t: Index
     v: str
-    count: Count
+    count: Count | None
     digest: Count
 
 
@@ -238,7 +241,8 @@ class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     nodes: Nodes
     seed: int
     prevote: bool
-    pipeline: Literal[False]
+    pipeline: bool
+    fast_path: bool = False
     faults: RecordedFaults
     config: RecordedConfig
     note: str

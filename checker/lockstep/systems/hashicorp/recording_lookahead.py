@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from lockstep.systems.hashicorp.recording_lines import (
     DeleteRange,
@@ -68,8 +69,23 @@ class HandledRequest:
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
         the FSM, are recorded as they read. Without such a write it is the line at which the handler begins.
         """
+        if self.recv.beside:
+            return self._place_beside()
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
         return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
+
+    def _place_beside(self) -> RecordingLine:
+        """Return the line at which a heartbeat beside the main loop was handled.
+
+        It is the last one that it writes. One that writes nothing has read the term of the server at some moment, which
+        its answer shows: the term before it or the one after it.
+        """
+        if self.parts:
+            return self.parts[-1]
+        obs, respond = self.recv.obs, self.respond
+        if obs is None or respond is None or respond.body.success == (self.recv.body.term >= obs.term):
+            return self.recv
+        return respond
 
 
 @dataclass(slots=True)
@@ -118,6 +134,7 @@ class LookaheadReader:
         """Begin before the first line; `source` names the recording in messages."""
         self.source, self.lookahead = source, Lookahead()
         self.open: dict[str, HandledRequest] = {}
+        self.beside: dict[str, list[HandledRequest]] = {}
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
         self.won: dict[str, StateLine] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
@@ -148,15 +165,22 @@ class LookaheadReader:
             case Written():
                 self._written(line)
 
+    def handles(self, handler: HandledRequest) -> bool:
+        """Return whether a server handles a request still, in its main loop or beside it."""
+        node = handler.recv.node
+        return self.open.get(node) is handler or any(each is handler for each in self.beside.get(node, ()))
+
     def end(self) -> None:
         """Take the requests that are still handled as they are: no line is known that goes on with one."""
-        for handler in self.open.values():
+        for handler in chain(self.open.values(), *self.beside.values()):
             self._place(handler)
 
     def _ends(self, node: str) -> None:
         if node in self.open:
             self._place(self.open[node])
-        for table in (self.open, self.campaign, self.won, self.read_for, self.last_saved):
+        for handler in self.beside.get(node, ()):
+            self._place(handler)
+        for table in (self.open, self.beside, self.campaign, self.won, self.read_for, self.last_saved):
             table.pop(node, None)
 
     def _completed(self, node: str) -> None:
@@ -166,12 +190,16 @@ class LookaheadReader:
             self.lookahead.completed.add(saved.seq)
 
     def _recv(self, line: Recv) -> None:
+        if line.beside:
+            handler = self.lookahead.handlers[line.seq] = HandledRequest(line)
+            self.beside.setdefault(line.node, []).append(handler)
+            return
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
         self.open[line.node] = self.lookahead.handlers[line.seq] = HandledRequest(line)
 
     def _respond(self, line: Respond) -> None:
-        handler = self.open.pop(line.node, None)
+        handler = self._of_beside(line) if line.beside else self.open.pop(line.node, None)
         if handler is None or (handler.recv.rpc, handler.recv.copy) != (line.rpc, line.copy):
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} is not handling request {line.rpc}")
         handler.respond = line
@@ -179,6 +207,22 @@ class LookaheadReader:
 
     def _place(self, handler: HandledRequest) -> None:
         self.lookahead.steps[handler.place().seq] = handler
+
+    def _of_beside(self, line: Respond) -> HandledRequest | None:
+        handlers = self.beside.get(line.node, [])
+        found = next((each for each in handlers if each.recv.rpc == line.rpc), None)
+        if found is not None:
+            handlers.remove(found)
+        return found
+
+    def _part_beside(self, line: Part) -> None:
+        """Read a line of a heartbeat beside the main loop; of several the one whose term or leader it has."""
+        handlers = self.beside.get(line.node, [])
+        if not handlers:
+            raise TraceError(self.source, line.number, f"field `by`: {line.node} is handling no heartbeat")
+        value = line.value if isinstance(line, StableSet) else line.leader if isinstance(line, LeaderLine) else None
+        fitting = [each for each in handlers if value in (each.recv.body.term, each.recv.source)]
+        self._part((fitting or sorted(handlers, key=lambda each: int(each.recv.body.term)))[-1], line)
 
     def _send(self, line: Send) -> None:
         if line.msg == "RequestVote":
@@ -198,6 +242,8 @@ class LookaheadReader:
             if node not in self.open:
                 raise TraceError(self.source, line.number, f"field `by`: {node} is handling no request")
             self._part(self.open[node], line)
+        elif line.caller == "processHeartbeat" and isinstance(line, Part):
+            self._part_beside(line)
         elif isinstance(line, StableSet | StableFail) and line.function == "electSelf":
             self._of_campaign(line)
         elif isinstance(line, StateLine) and line.state == "Leader":

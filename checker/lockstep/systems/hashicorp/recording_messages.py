@@ -129,10 +129,11 @@ class RpcLine(ServerLine, kw_only=True):
 
 
 class Send(RpcLine, tag="send", kw_only=True):
-    """A request is handed to the transport; it was built before, by the routine that calls."""
+    """A request is handed to the transport; it was built before, by the routine that calls, or that has a pipeline."""
 
     to: Name
     body: Any
+    pipelined: bool = False
 
 
 class Duplicate(RpcLine, tag="duplicate", kw_only=True):
@@ -143,11 +144,12 @@ class Duplicate(RpcLine, tag="duplicate", kw_only=True):
 
 
 class Recv(RpcLine, tag="recv", kw_only=True):
-    """The main loop takes a request: its handler begins."""
+    """The main loop takes a request: its handler begins. `beside`: a heartbeat that another routine handles."""
 
     copy: Copy
     source: Name = field(name="from")
     body: Any
+    beside: bool = False
 
 
 class Respond(RpcLine, tag="respond", kw_only=True):
@@ -157,6 +159,7 @@ class Respond(RpcLine, tag="respond", kw_only=True):
     to: Name
     body: Any
     err: str | None = None
+    beside: bool = False
 
 
 class ReplyRecv(RpcLine, tag="reply_recv", kw_only=True):

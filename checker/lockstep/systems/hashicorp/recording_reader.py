@@ -48,7 +48,7 @@ def _check_entries(entries: tuple[LogEntry, ...], field: str, line: RecordingLin
         if entry.i != before.i + 1:
             raise TraceError(source, line.number, f"{field}: {entry.i} does not follow {before.i}")
     for entry in entries:
-        if (entry.type == "Noop") != (entry.v is None):
+        if (entry.type in ("Noop", "Barrier")) != (entry.v is None):
             raise TraceError(source, line.number, f"{field}: a {entry.type} with {'a' if entry.v else 'no'} value `v`")
 
 

@@ -20,7 +20,7 @@ from lockstep.systems.running_nodes import (
 )
 from raftref.disks.directory_disk import DirectoryDisk
 from raftref.disks.simulated_disk import SimulatedDisk
-from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
 from raftref.hashicorp.membership import ChangeCommand
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.hashicorp.runtime.client_calls import (
@@ -62,6 +62,11 @@ def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
     return replace(DEFAULTS.scaled(time_scale), **chosen)
 
 
+def _features(kind: NodeKind) -> frozenset[Feature]:
+    """Return the features of a server: those of the library, and those that were asked for."""
+    return DEFAULT_FEATURES | frozenset(map(Feature, kind.features))
+
+
 def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -> RunningNode:
     """Return a server that is not started; all members of its group vote at first, unless voters are named."""
     members = tuple(options.addresses)
@@ -74,7 +79,7 @@ def node(options: NodeOptions, recorded: Callable[[NodeStep], None], log: Log) -
         random.SystemRandom(),
         recorded,
         flaws=frozenset(map(Flaw, options.kind.flaws)),
-        features=ALL_FEATURES - without,
+        features=_features(options.kind) - without,
         settings=_settings(options.kind, options.time_scale),
     )
     transport = NetworkTransport(options.node_id, options.addresses, lambda: driver.server.last_index, log)
@@ -86,6 +91,7 @@ def plan_of(nodes: int, kind: NodeKind) -> FaultPlan:
     settings = _settings(kind)
     return FaultPlan(
         voters=nodes,
+        features=_features(kind),
         flaws=frozenset(map(Flaw, kind.flaws)),
         fifo=False,
         max_append_entries=settings.max_append_entries,
@@ -96,14 +102,15 @@ def plan_of(nodes: int, kind: NodeKind) -> FaultPlan:
 
 def drivers(members: Sequence[str], kind: NodeKind) -> MakeDriver:
     """Return what makes the drivers of a group in simulated time."""
-    configuration, flaws = Configuration(frozenset(members)), frozenset(map(Flaw, kind.flaws))
+    configuration = Configuration(frozenset(members))
+    choices: dict[str, Any] = {"flaws": frozenset(map(Flaw, kind.flaws)), "features": _features(kind)}
     settings = _settings(kind)
 
     def make(
         node_id: str, disk: SimulatedDisk, chance: random.Random, recorded: Callable[[NodeStep], None]
     ) -> RaftDriver:
         stores = DiskStores(disk)
-        return RaftDriver(node_id, members, configuration, stores, chance, recorded, flaws=flaws, settings=settings)
+        return RaftDriver(node_id, members, configuration, stores, chance, recorded, settings=settings, **choices)
 
     return make
 
@@ -249,7 +256,7 @@ async def _asked(answer: Awaitable[Answer]) -> Answer:
 
 
 RUNNING_NODES = RunningNodes(
-    features=(),
+    features=(Feature.PIPELINE,),
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_V173))),
     settings=asdict(DEFAULTS),

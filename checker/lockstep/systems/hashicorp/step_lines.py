@@ -17,7 +17,7 @@ from lockstep.systems.hashicorp.lost_writes import COMPACTION
 from lockstep.systems.merged_order import NodeClock, TimedLine
 from lockstep.systems.node_files import FileRecord
 from lockstep.trace.json_lines import rephrase_error
-from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature
+from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature
 from raftref.hashicorp.failures import restart, start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
 from raftref.hashicorp.messages import (
@@ -87,16 +87,13 @@ def entry_line(log: Log) -> Line:
         case EntryType.COMMAND:
             line["v"] = log.entry.value
         case EntryType.CONFIGURATION:
-            line["v"] = _voters(log.entry.configuration)
-        case EntryType.BARRIER:
-            raise _NotTakenError(f"entry {log.index} is a barrier, which recordings do not have")
+            line["v"] = _members(log.entry.configuration)
     return line
 
 
-def _voters(configuration: Configuration) -> str:
-    if configuration.nonvoters:
-        raise _NotTakenError("a configuration has servers without a vote, which recordings do not have")
-    return ",".join(sorted(configuration.voters))
+def _members(configuration: Configuration) -> str:
+    """Return a configuration as a line has it; a member behind `~` has no vote."""
+    return ",".join([*sorted(configuration.voters), *(f"~{each}" for each in sorted(configuration.nonvoters))])
 
 
 def _persisted(stores: Stores) -> Line:
@@ -130,7 +127,7 @@ def _request_body(m: Request) -> Line:
         case InstallSnapshotRequest():
             snapshot = m.snapshot
             place = {"last_index": snapshot.index, "last_term": snapshot.term}
-            configuration = {"config": _voters(snapshot.configuration), "config_index": snapshot.configuration_index}
+            configuration = {"config": _members(snapshot.configuration), "config_index": snapshot.configuration_index}
             return {"term": m.term, "leader": m.src, "size": 0, **place, **configuration}
     return {"leader": m.src}
 
@@ -154,6 +151,11 @@ def _message(m: Message) -> str:
 
 
 # ---- The server ------------------------------------------------------------------------------------------
+
+
+def _features(header: Mapping[str, Any]) -> frozenset[Feature]:
+    without = frozenset() if header["prevote"] else {Feature.PRE_VOTE}
+    return (DEFAULT_FEATURES | ({Feature.PIPELINE} if header.get("pipeline") else frozenset())) - without
 
 
 class _WritingServer(Server):
@@ -226,7 +228,7 @@ class StepLines:
         plan = FaultPlan(
             voters=voters,
             spares=len(nodes) - voters,
-            features=ALL_FEATURES - (frozenset() if header.fields["prevote"] else {Feature.PRE_VOTE}),
+            features=_features(header.fields),
             flaws=IN_V173,
             max_append_entries=config["max_append_entries"],
             trailing_logs=config["trailing_logs"],
@@ -242,6 +244,8 @@ class StepLines:
         self._before: Stores | None = None
         self._last: list[TimedLine] = []
         self._calls: dict[tuple[NodeId, RpcType], int] = {}
+        #: The calls of the pipeline to a peer that have no answer, in their order.
+        self._pipelines: dict[NodeId, list[int]] = {}
         self._call_count = 0
         self._transfer_count = 0
 
@@ -286,7 +290,7 @@ class StepLines:
             restart(server)
         if self._durable() != found:
             raise _NotTakenError("its stores are not those that its steps led to")
-        self._calls = {}
+        self._calls, self._pipelines = {}, {}
         timeout = {"heartbeat_timeout_ms": self._heartbeat_timeout_ms}
         server.lines.append({"kind": "start", "persisted": _persisted(server.stores), **timeout})
         server.lines.append({"kind": "started"})
@@ -326,7 +330,7 @@ class StepLines:
                 server.add("recv", rpc=0, copy=0, msg=_message(m), **{"from": m.src}, body=_request_body(m))
             case Response():
                 body = _answer_body(m, Index(0))
-                number = self._calls.pop((m.src, m.type), 0)
+                number = self._end_call(m)
                 server.add("reply_recv", rpc=number, msg=_message(m), **{"from": m.src}, body=body)
         match step.action:
             case "LeadershipTransfer":
@@ -338,13 +342,29 @@ class StepLines:
                 server.add("fsm_snapshot", state=self._fsm())
             case "RPCError":
                 peer, type_ = args
+                if type_ is RpcType.APPEND_ENTRIES and server.replication(peer).has_pipeline:
+                    return
                 msg = "AppendEntries" if type_ is RpcType.HEARTBEAT else type_.value
                 number = self._calls.pop((peer, type_), 0)
                 server.add("rpc_error", rpc=number, msg=msg, peer=peer, err="the call has failed")
 
+    def _end_call(self, m: Response) -> int:
+        """Return the number of the call that an answer is to."""
+        if m.type is RpcType.APPEND_ENTRIES and self._server.replication(m.src).has_pipeline:
+            return self._pipelines[m.src].pop(0)
+        return self._calls.pop((m.src, m.type), 0)
+
+    def _close_pipelines(self) -> None:
+        """Add the lines of calls that got no answer before their pipeline was closed."""
+        server = self._server
+        for peer in [each for each in self._pipelines if not server.replication(each).has_pipeline]:
+            for number in self._pipelines.pop(peer):
+                server.add("rpc_error", rpc=number, msg="AppendEntries", peer=peer, err="the pipeline was closed")
+
     def _after_step(self, step: NodeStep, before: Server) -> None:
         """Add the lines that a step leads to besides its writes and messages."""
         server = self._server
+        self._close_pipelines()
         if not server.is_up:
             self._goes_down(before)
             return
@@ -386,9 +406,13 @@ class StepLines:
         server = self._server
         if isinstance(m, Request):
             self._call_count += 1
-            if m.awaited:
+            pipelined = m.type is RpcType.APPEND_ENTRIES and m.awaited and server.replication(m.dst).has_pipeline
+            if pipelined:
+                self._pipelines.setdefault(m.dst, []).append(self._call_count)
+            elif m.awaited:
                 self._calls[m.dst, m.type] = self._call_count
-            server.add("send", rpc=self._call_count, msg=_message(m), to=m.dst, body=_request_body(m))
+            mark: Line = {"pipelined": True} if pipelined else {}
+            server.add("send", rpc=self._call_count, msg=_message(m), to=m.dst, body=_request_body(m), **mark)
         elif isinstance(m, Response):
             body = _answer_body(m, before.last_index)
             server.add("respond", rpc=0, copy=0, msg=_message(m), to=m.dst, body=body)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from random import Random
 
-from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
-from raftref.hashicorp.messages import Request, Response, RpcType
+from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
+from raftref.hashicorp.messages import AppendEntriesRequest, AppendEntriesResponse, Request, Response, RpcType
 from raftref.hashicorp.runtime.candidate_loop import CandidateLoop
 from raftref.hashicorp.runtime.client_calls import ClientRequest, RaftError
 from raftref.hashicorp.runtime.client_requests import ClientRequests
@@ -42,7 +42,7 @@ DEFAULTS = Settings()
 
 
 class RaftDriver(Driver):
-    """Drives one `Server` on its stores. The library's pipeline is left off.
+    """Drives one `Server` on its stores. By default the library's pipeline is left off.
 
     Source: Raft.run, runFSM, runSnapshots, replicate, heartbeat.
     """
@@ -57,7 +57,7 @@ class RaftDriver(Driver):
         recorded: Callable[[NodeStep], None],
         *,
         flaws: Set[Flaw] = IN_V173,
-        features: Set[Feature] = ALL_FEATURES,
+        features: Set[Feature] = DEFAULT_FEATURES,
         settings: Settings = DEFAULTS,
         machine: StateMachine | None = None,
     ) -> None:
@@ -146,11 +146,17 @@ class RaftDriver(Driver):
         call = self._calls.end(number)
         if call is not None and call.type is m.type and call.dst == m.src:
             term = self.server.replication(m.src).term
-            self.node.take_message(m)
+            self.node.take_message(self._with_sent_index(m, call))
             if m.type is RpcType.TIMEOUT_NOW:
                 self._transfer.take_answer()
             self._peers.take_answer(m, term)
         self._settle()
+
+    def _with_sent_index(self, m: Response, call: Request) -> Response:
+        """Return an answer with what it has of its request where there are pipelines; the wire has nothing of it."""
+        if isinstance(m, AppendEntriesResponse) and isinstance(call, AppendEntriesRequest):
+            return replace(m, sent_index=call.sent_index if self.server.has(Feature.PIPELINE) else None)
+        return m
 
     def on_failure(self, now: Seconds, number: int) -> None:
         """Give up a call: its routine goes on after a rest that gets longer with each failure."""

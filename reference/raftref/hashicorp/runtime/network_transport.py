@@ -6,7 +6,8 @@ Source: net_transport.go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,40 +39,72 @@ MIN_PROTOCOL_VERSION = PROTOCOL_VERSION - 1
 
 
 class _Connection:
-    """A connection to a peer, on which one call at a time waits for its answer."""
+    """A connection to a peer, on which requests are answered in their order."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._answers = AnswerReader()
+        self._reads = AnswerReader()
+        self._answers: deque[ReceivedAnswer] = deque()
+        self._turn = asyncio.Lock()
 
     @property
     def is_usable(self) -> bool:
         """Whether the peer has not ended it."""
         return not (self._reader.at_eof() or self._reader.exception() or self._writer.is_closing())
 
-    async def ask(self, data: bytes) -> ReceivedAnswer:
-        """Send a request, and return its answer; raises OSError or WireError."""
+    async def send(self, data: bytes) -> None:
+        """Send a request; raises OSError."""
         self._writer.write(data)
         await self._writer.drain()
-        while True:
-            received = await self._reader.read(READ_BYTES)
-            if not received:
-                raise ConnectionResetError("the connection was closed")
-            for answer in self._answers.feed(received):
-                return answer
+
+    async def answer(self) -> ReceivedAnswer:
+        """Return the next answer, to each that waits for one in turn; raises OSError or WireError."""
+        async with self._turn:
+            while not self._answers:
+                received = await self._reader.read(READ_BYTES)
+                if not received:
+                    raise ConnectionResetError("the connection was closed")
+                self._answers.extend(self._reads.feed(received))
+            return self._answers.popleft()
 
     def close(self) -> None:
         """Close it."""
         self._writer.close()
 
 
+class _PipelineConnection:
+    """The connection of a pipeline, on which several requests may wait for their answers."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = host, port
+        self._connection: _Connection | None = None
+        self._is_closed = False
+        self._turn = asyncio.Lock()
+
+    async def ask(self, data: bytes) -> ReceivedAnswer:
+        """Send a request behind those before it, and return its answer; raises OSError or WireError."""
+        async with self._turn:
+            if self._is_closed:
+                raise ConnectionResetError("a request before it has failed")
+            if self._connection is None:
+                self._connection = _Connection(*await asyncio.open_connection(*self._address))
+            await self._connection.send(data)
+        return await self._connection.answer()
+
+    def close(self) -> None:
+        """Close it: what waits on it fails."""
+        self._is_closed = True
+        if self._connection is not None:
+            self._connection.close()
+
+
 class NetworkTransport(Transport):
     """The calls of a server to its peers, and those to it.
 
     Each routine, for a peer and an RPC, has a connection, whose answers come in the order of its requests. A routine
-    that goes on while a call it has given up is not answered gets another connection.
+    that goes on while a call it has given up is not answered gets another connection. So does each pipeline.
 
-    Source: NetworkTransport, without the pipeline.
+    Source: NetworkTransport.
     """
 
     def __init__(
@@ -92,6 +125,8 @@ class NetworkTransport(Transport):
         self._node_id, self._targets, self._last_log, self._log = node_id, dict(addresses), last_log, log
         self._addresses = {server: f"{host}:{port}" for server, (host, port) in addresses.items()}
         self._idle: dict[tuple[NodeId, RpcType], _Connection] = {}
+        #: The pipeline to each peer, the last one that there was, with its name.
+        self._pipelines: dict[NodeId, tuple[Hashable, _PipelineConnection]] = {}
 
     # ---- Calls ---------------------------------------------------------------------------------------
 
@@ -101,7 +136,10 @@ class NetworkTransport(Transport):
             raise CallFailedError(f"no address of {peer} is known")
         try:
             async with asyncio.timeout(UNAWAITED_TIMEOUT if call.timeout is None else call.timeout):
-                answer = await self._ask(peer, call.message)
+                if call.stream is None:
+                    answer = await self._ask(peer, call.message)
+                else:
+                    answer = await self._ask_in_order(peer, call.stream, call.message)
         except TimeoutError as error:
             failure: Exception = error
         except (OSError, UnicodeError, WireError) as error:  # UnicodeError: a host whose name can be none
@@ -127,7 +165,8 @@ class NetworkTransport(Transport):
             connection = _Connection(*await asyncio.open_connection(*self._targets[peer]))
         keeps = False
         try:
-            answer = decode_answer(await connection.ask(data), m)
+            await connection.send(data)
+            answer = decode_answer(await connection.answer(), m)
             # Source: InstallSnapshot, whose connection is of no further use.
             keeps = m.type is not RpcType.INSTALL_SNAPSHOT and routine not in self._idle
             if keeps:
@@ -137,11 +176,29 @@ class NetworkTransport(Transport):
             if not keeps:
                 connection.close()
 
+    async def _ask_in_order(self, peer: NodeId, name: Hashable, m: Request) -> Response | RpcFailure:
+        """Make a call of a pipeline, which fails as a whole; the one before it is closed."""
+        data = encode_request(RpcCall(m), self._addresses)
+        last, stream = self._pipelines.get(peer, (None, None))
+        if stream is None or last != name:
+            if stream is not None:
+                stream.close()
+            stream = _PipelineConnection(*self._targets[peer])
+            self._pipelines[peer] = name, stream
+        try:
+            return decode_answer(await stream.ask(data), m)
+        except BaseException:
+            stream.close()
+            raise
+
     def close(self) -> None:
         """Close all connections to peers."""
-        for each in self._idle.values():
-            each.close()
+        for connection in self._idle.values():
+            connection.close()
+        for _, stream in self._pipelines.values():
+            stream.close()
         self._idle.clear()
+        self._pipelines.clear()
 
     # ---- Requests ------------------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ class PeerCalls:
         #: Calls that have no answer yet, by their numbers.
         self._calls: dict[int, Request] = {}
         self._timeout_now_call: int | None = None
+        #: The first call of the pipeline to each peer that has one.
+        self._pipelines: dict[NodeId, int] = {}
 
     @property
     def timeout_now_waits(self) -> bool:
@@ -35,6 +37,9 @@ class PeerCalls:
             for number, call in list(self._calls.items()):
                 if abandoned.peer in (None, call.dst) and abandoned.includes(call.type):
                     del self._calls[number]
+            if abandoned.includes(RpcType.APPEND_ENTRIES):
+                closed = [peer for peer in self._pipelines if abandoned.peer in (None, peer)]
+                self._pipelines = {peer: each for peer, each in self._pipelines.items() if peer not in closed}
         for m in effects.sent:
             if isinstance(m, Response):
                 self._node.put(PeerReply(key, m))
@@ -50,7 +55,13 @@ class PeerCalls:
         sent: Message | SnapshotStream = m
         if isinstance(m, InstallSnapshotRequest):
             sent = SnapshotStream(m, self._fsm.snapshot_data(m.snapshot))
-        self._node.put(PeerCall(number, m.dst, sent, self._node.settings.rpc_timeout if m.awaited else None))
+        timeout = self._node.settings.rpc_timeout if m.awaited else None
+        self._node.put(PeerCall(number, m.dst, sent, timeout, self._stream(m, number)))
+
+    def _stream(self, m: Request, number: int) -> int | None:
+        """Return the pipeline that a call is of, if it is of one. Source: AppendEntriesPipeline."""
+        pipelined = m.type is RpcType.APPEND_ENTRIES and m.awaited and self._node.server.replication(m.dst).has_pipeline
+        return self._pipelines.setdefault(m.dst, number) if pipelined else None
 
     def end(self, number: int) -> Request | None:
         """Return the call that has ended, by an answer or without one; None where the server has given it up."""

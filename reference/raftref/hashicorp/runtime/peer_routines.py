@@ -61,7 +61,7 @@ class PeerRoutines:
     def _stop(self, before: Server) -> None:
         """End the routines for peers that are gone. Source: startStopReplication; runLeader, the deferred part."""
         server = self._node.server
-        left = {each.peer: each for each in server.zombies - before.zombies}
+        left = {each.peer: each for each in sorted(server.zombies - before.zombies)}  # the one that sent most
         for peer in sorted(self._routines.keys() - server.repl_state.keys()):
             routine = self._routines.pop(peer)
             if peer in left:

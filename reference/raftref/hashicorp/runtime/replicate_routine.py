@@ -12,7 +12,7 @@ from raftref.runtime.driver import Seconds
 class ReplicateRoutine:
     """Decides when a peer is sent entries, up to which index, and when it is left alone after failures.
 
-    Source: replicate, replicateTo, sendLatestSnapshot.
+    Source: replicate, replicateTo, sendLatestSnapshot, pipelineReplicate.
     """
 
     def __init__(self, node: NodeContext, peer: NodeId) -> None:
@@ -23,6 +23,8 @@ class ReplicateRoutine:
         #: The last index that it was woken for, None while it waits to be woken.
         self._target: Index | None = None
         self._failure_count = 0
+        #: Whether it has a pipeline, as far as it knows.
+        self._pipelines = False
         node.timers.clear(("backoff", peer))
 
     def trigger(self) -> None:
@@ -46,6 +48,8 @@ class ReplicateRoutine:
         replication = node.server.replication(peer)
         if not replication.running or replication.awaiting is not None:
             return False
+        if self._target is None and replication.may_pipeline:
+            return self._pipeline()
         if self._target is None and not self._wake_up():
             return False
         if self._target is None or not node.timers.is_due(("backoff", peer), node.now):
@@ -57,13 +61,36 @@ class ReplicateRoutine:
         self._wait_for_trigger()
         return False
 
-    def _wake_up(self) -> bool:
-        """Set out to send the whole log, if there is a reason to. Source: replicate, its select."""
+    def _pipeline(self) -> bool:
+        """Send what is behind the entries that were sent, and wait for no answer, if the routine was woken.
+
+        Source: pipelineReplicate, pipelineSend.
+        """
+        node, peer = self._node, self._peer
+        replication = node.server.replication(peer)
+        is_full = len(replication.in_flight) >= node.settings.max_rpcs_in_flight
+        if is_full or not self._is_woken(replication.pipeline_index):
+            return False
+        self._triggered = False
+        count = most_entries(node.server, replication.pipeline_index)
+        self._pipelines = node.take("PipelineSend", peer, count)
+        if self._pipelines or node.take("PipelineAbort", peer):
+            self._wait_for_trigger()
+            return True
+        self._begin(node.server.last_log.index)  # an entry is gone, and there is no pipeline yet
+        return self.work()
+
+    def _is_woken(self, next_index: Index) -> bool:
+        """Return whether there is a reason to send: new entries, a transfer that waits for them, or the time."""
         node, server, peer = self._node, self._node.server, self._peer
         transfer = server.transfer
-        waits = server.replication(peer).next_index <= server.last_index
-        hurries = transfer.to == peer and not transfer.asked and waits
-        if not (self._triggered or hurries or node.timers.is_due(("commit", peer), node.now)):
+        hurries = transfer.to == peer and not transfer.asked and next_index <= server.last_index
+        return self._triggered or hurries or node.timers.is_due(("commit", peer), node.now)
+
+    def _wake_up(self) -> bool:
+        """Set out to send the whole log, if there is a reason to. Source: replicate, its select."""
+        server = self._node.server
+        if not self._is_woken(server.replication(self._peer).next_index):
             return False
         self._triggered = False
         self._begin(server.last_log.index)
@@ -85,7 +112,13 @@ class ReplicateRoutine:
         )
 
     def take_answer(self, m: AppendEntriesResponse | InstallSnapshotResponse) -> None:
-        """Go on at once if there is more to send. Source: replicateTo, CHECK_MORE."""
+        """Go on at once if there is more to send; in a pipeline that is another matter.
+
+        Source: replicateTo, CHECK_MORE; pipelineDecode.
+        """
+        if self._pipelines:
+            self._pipelines = self._node.server.replication(self._peer).has_pipeline
+            return
         expected = m.success or (isinstance(m, AppendEntriesResponse) and m.no_retry_backoff)
         self._failure_count = 0 if expected else self._failure_count + 1
         target = self._target
@@ -95,8 +128,9 @@ class ReplicateRoutine:
             self._wait_for_trigger()
 
     def fail_call(self) -> None:
-        """Wait to be woken after a failure, and rest then."""
-        self._failure_count += 1
+        """Wait to be woken after a failure, and rest then, unless it was in a pipeline."""
+        self._failure_count += not self._pipelines
+        self._pipelines = False
         self._wait_for_trigger()
 
     def stop(self) -> None:

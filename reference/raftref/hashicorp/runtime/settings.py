@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
-from raftref.hashicorp.choices import ALL_FEATURES, Config, Feature, Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, Config, Feature, Flaw
 from raftref.runtime.driver import Seconds
 
 #: The fields that are times.
@@ -46,6 +46,8 @@ class Settings:
     #: The number of entries that a snapshot leaves in the log.
     trailing_logs: int = 10240
     max_append_entries: int = 64
+    #: A pipeline has no more calls without an answer. Source: DefaultMaxRPCsInFlight of net_transport.go.
+    max_rpcs_in_flight: int = 2
     #: The number of snapshots that are kept. Source: NewFileSnapshotStore, whose callers choose it.
     retain_snapshots: int = 2
     #: The wait after a call that failed; it doubles with each failure. Source: failureWait of replication.go.
@@ -76,7 +78,7 @@ class Settings:
         """Return the wait after a heartbeat that failed after others. Source: cappedExponentialBackoff of util.go."""
         return min(self.backoff(failure_count), self.max_heartbeat_backoff)
 
-    def config(self, flaws: Set[Flaw], features: Set[Feature] = ALL_FEATURES) -> Config:
+    def config(self, flaws: Set[Flaw], features: Set[Feature] = DEFAULT_FEATURES) -> Config:
         """Return the setup of a server with these bounds, flaws and features."""
         bounds = (self.max_append_entries, self.trailing_logs, self.retain_snapshots)
         return Config(frozenset(features), frozenset(flaws), *bounds)

@@ -59,7 +59,10 @@ class ZombieRoutines:
             self._routines[zombie] = left
 
     def _rest_of(self, zombie: Zombie, routine: ReplicateRoutine, before: Server) -> ZombieRoutine:
-        node, call = self._node, self._calls.replication_call(zombie.peer)
+        node = self._node
+        # A pipeline is closed at once, whatever is under way in it.
+        pipelined = before.replication(zombie.peer).has_pipeline
+        call = None if pipelined else self._calls.replication_call(zombie.peer)
         last = node.server.last_log.index
         if call is not None:
             return ZombieRoutine(last, NEVER, call, node.now + node.between(node.settings.heartbeat_interval))

@@ -7,7 +7,7 @@ from typing import Any
 
 from raftref.hashicorp.failures import start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
-from raftref.hashicorp.messages import Message, Request, Response, message_from
+from raftref.hashicorp.messages import AppendEntriesRequest, Message, Request, Response, message_from
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation.fault_plan import FaultPlan
 from raftref.hashicorp.steps import Effects
@@ -21,7 +21,23 @@ HANDLERS = {kind: name for name, action in ACTIONS.items() for kind in action.me
 
 
 class Network(Channels[Message]):
-    """All channels of a group."""
+    """All channels of a group. The requests of a pipeline come in their order."""
+
+    def is_deliverable(self, m: Message) -> bool:
+        """Return whether a message may come next."""
+        return super().is_deliverable(m) and not self._waits(m)
+
+    def check_deliverable(self, m: Message) -> None:
+        """Raise LookupError unless a message may come next."""
+        super().check_deliverable(m)
+        if self._waits(m):
+            raise LookupError(f"another request of its pipeline comes before: {m}")
+
+    def _waits(self, m: Message) -> bool:
+        if not isinstance(m, AppendEntriesRequest) or not m.awaited:
+            return False
+        requests = [each for each in self.channels[m.src, m.dst] if isinstance(each, AppendEntriesRequest)]
+        return any(each.awaited and each.is_earlier(m) for each in requests)
 
     def apply(self, node: NodeId, effects: Effects) -> None:
         """Apply the effects of a step of `node`: calls are given up, then messages are sent."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from raftref.choices import features_in, flaws_in
-from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Config, Feature, Flaw
+from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Config, Feature, Flaw
 from raftref.hashicorp.values import Configuration, NodeId
 from raftref.simulation.group_plan import EVENT, WRITE, GroupPlan, integer, names, probability
 from raftref.simulation.plans import check_integer
@@ -60,7 +60,7 @@ class FaultPlan(GroupPlan):
     restart: float = probability(0.02, EVENT)
     partition: float = probability(0.0015, EVENT)
     heal: float = probability(0.01, EVENT)
-    features: frozenset[Feature] = names(ALL_FEATURES, Feature)
+    features: frozenset[Feature] = names(DEFAULT_FEATURES, Feature)
     flaws: frozenset[Flaw] = names(IN_V173, Flaw)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,11 @@ class FaultPlan(GroupPlan):
 
     @classmethod
     def from_constants(cls, nodes: Sequence[NodeId], constants: Mapping[str, Any]) -> Self:
-        """Return the plan of a group as the header of a trace describes it."""
+        """Return the plan of a group as the header of a trace describes it.
+
+        A feature that it does not name, as a header of before that feature, is there if it is by default.
+        """
+        features = {each.value: each in DEFAULT_FEATURES for each in Feature} | dict(constants)
         voters, nonvoters = int(constants["Voters"]), int(constants["Nonvoters"])
         return cls(
             voters=voters,
@@ -110,6 +114,6 @@ class FaultPlan(GroupPlan):
             max_append_entries=int(constants["MaxAppendEntries"]),
             trailing_logs=int(constants["TrailingLogs"]),
             retain_snapshots=int(constants["RetainSnapshots"]),
-            features=features_in(constants, Feature),
+            features=features_in(features, Feature),
             flaws=flaws_in(constants, Flaw),
         )

@@ -33,10 +33,16 @@ HOPELESS_ERROR = 0.4
 PATIENCE_ENDS = 0.15
 #: A candidate that can win begins anew all the same, at this rate.
 CAMPAIGN_ENDS = 0.03
+#: A server that a heartbeat has made a follower before it campaigns does not campaign, at this rate.
+FOLLOWS_AGAIN = 0.5
 #: A routine that has nothing to send sends all the same (CommitTimeout), at this rate.
 IDLE_REPLICATION = 0.12
 #: A routine was woken before the last entries were appended, at this rate.
 WOKEN_EARLY = 0.15
+#: A routine that may open a pipeline does, at this rate.
+PIPELINE_OPENS = 0.5
+#: A pipeline has no more calls without an answer than this. Source: MaxRPCsInFlight, 2 by default.
+MAX_IN_FLIGHT = 3
 #: A routine heartbeats, instead of sending entries, at this rate.
 HEARTBEAT = 0.25
 #: Clients ask for several entries at once, at this rate.
@@ -129,6 +135,8 @@ class Schedule(RandomSchedule[Cluster]):
         if server.loop is Loop.LEAD:
             return self.attempt(node, "DispatchNoop")
         if server.loop is Loop.CAMPAIGN:
+            if server.role is Role.FOLLOWER and self.chance(FOLLOWS_AGAIN):
+                return self.attempt(node, "RunFollower")
             return self.attempt(node, "PreElectSelf") or self.elect_self(server)
         work = [
             "ProcessLogs",
@@ -172,20 +180,30 @@ class Schedule(RandomSchedule[Cluster]):
             return None
         if self.chance(HEARTBEAT):
             return self.attempt(node, "Heartbeat", peer)
-        return self.attempt(node, "SendLatestSnapshot", peer) or self.replicate(server, peer)
+        return (
+            self.attempt(node, "SendLatestSnapshot", peer)
+            or self.attempt(node, "PipelineAbort", peer)
+            or self.replicate(server, peer)
+        )
 
     def replicate(self, server: Server, peer: NodeId) -> Event | None:
         """Let a routine send what there is; seldom if there is nothing."""
-        most = most_entries(server, server.replication(peer).next_index)
+        replication = server.replication(peer)
+        pipelines = replication.has_pipeline or (replication.may_pipeline and self.chance(PIPELINE_OPENS))
+        if pipelines and len(replication.in_flight) >= MAX_IN_FLIGHT:
+            return None
+        next_index = replication.pipeline_index if pipelines else replication.next_index
+        most = most_entries(server, next_index)
         count = self.random.randint(0, most) if self.chance(WOKEN_EARLY) else most
         if count == 0 and not self.chance(IDLE_REPLICATION):
             return None
-        return self.attempt(server.node_id, "ReplicateTo", peer, count)
+        return self.attempt(server.node_id, "PipelineSend" if pipelines else "ReplicateTo", peer, count)
 
     def hopeless(self, server: Server, peer: NodeId) -> RpcType | None:
         """Return a call to a peer that waits for an answer which is not and will not be under way."""
         replication = server.replication(peer)
         calls = [replication.awaiting] if replication.awaiting is not None else []
+        calls += [RpcType.APPEND_ENTRIES] if replication.in_flight else []
         calls += [RpcType.HEARTBEAT] if replication.beating else []
         return next((each for each in calls if not self.may_be_answered(server.node_id, peer, each)), None)
 

@@ -34,9 +34,9 @@ from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.runtime.settings import Settings
 from raftref.hashicorp.runtime.state_machine import snapshot_data
 from raftref.hashicorp.stores import Stores
-from raftref.hashicorp.transport import AnswerReader
+from raftref.hashicorp.transport import AnswerReader, RequestReader
 from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, Log, Snapshot, Term
-from raftref.hashicorp.wire import RpcCall, RpcFailure, decode_answer, encode_answer, encode_request
+from raftref.hashicorp.wire import RpcCall, RpcFailure, decode_answer, decode_request, encode_answer, encode_request
 from raftref.runtime.driver import PeerCall
 from raftref.runtime.node import CallFailedError
 from tests.support.systems.raft_sockets import SocketGroup
@@ -305,6 +305,16 @@ def heartbeat(number: int, timeout: float | None = 1.0) -> PeerCall:
     return PeerCall(number, "n2", HeartbeatRequest("n1", "n2", Term(2)), timeout)
 
 
+def pipelined(number: int, stream: int, prev: int) -> PeerCall:
+    """A call of a pipeline, known by the index before its entries."""
+    m = AppendEntriesRequest("n1", "n2", Term(2), Index(prev), Term(1), (), Index(0))
+    return PeerCall(number, "n2", m, 1.0, stream)
+
+
+def stored_answer(last_log: int) -> bytes:
+    return encode_answer(AppendEntriesResponse("n2", "n1", Term(2), Index(last_log), True, False), {"n2": "x:1"})
+
+
 HEARTBEAT_ANSWER = encode_answer(HeartbeatResponse("n2", "n1", Term(2), True), {"n2": "x:1"})
 
 
@@ -524,3 +534,50 @@ def test_a_leader_that_was_removed_shuts_down_and_has_not_failed() -> None:
             await group.stop()
 
     in_time(run())
+
+
+# ---- Pipelines -------------------------------------------------------------------------------------------
+
+
+def test_requests_of_a_pipeline_are_under_way_together_on_one_connection_and_answered_in_their_order() -> None:
+    asked_on: list[list[int]] = []
+
+    async def answers_three_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked_on.append([])
+        requests, found = RequestReader(), asked_on[-1]
+        while len(found) < 3:
+            for received in requests.feed(await reader.read(1000)):
+                call = decode_request(received, "n2", {"n1": "127.0.0.1:1", "n2": "x:1"})
+                assert isinstance(call.message, AppendEntriesRequest)
+                found.append(call.message.prev_log_entry)
+        writer.write(b"".join(map(stored_answer, found)))
+
+    async def use(transport: NetworkTransport, _lines: list[str]) -> None:
+        calls = [transport.call("n2", pipelined(number, 1, number)) for number in (1, 2, 3)]
+        assert [each.last_log for each in await asyncio.gather(*calls)] == [1, 2, 3]
+
+    calling(answers_three_at_once, use)
+    assert asked_on == [[1, 2, 3]]
+
+
+def test_where_a_request_of_a_pipeline_fails_so_do_those_behind_it_and_the_next_pipeline_has_a_connection() -> None:
+    connections: list[asyncio.StreamWriter] = []
+
+    async def answers_on_the_second(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        while await reader.read(1000):
+            if len(connections) == 1:
+                writer.close()
+                return
+            writer.write(stored_answer(7))
+
+    async def use(transport: NetworkTransport, _lines: list[str]) -> None:
+        calls = [transport.call("n2", pipelined(number, 1, number)) for number in (1, 2)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(each) for each in found] == [CallFailedError] * 2
+        with pytest.raises(CallFailedError):
+            await transport.call("n2", pipelined(3, 1, 3))
+        assert (await transport.call("n2", pipelined(4, 4, 4))).last_log == 7
+
+    calling(answers_on_the_second, use)
+    assert len(connections) == 2

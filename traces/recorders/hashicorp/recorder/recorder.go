@@ -3,8 +3,6 @@
 //
 // Each process writes a file of lines of JSON, each with the moment `at` by the clock that all processes of a machine
 // share. `lockstep merge` makes one recording of the files of a group.
-//
-// What it changes: a recorded server has no pipeline, and its main loop handles heartbeats.
 package recorder
 
 import (
@@ -12,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -168,9 +167,10 @@ func callers() functions {
 
 // Starting writes the library's configuration and the content of the stores. It is called before raft.NewRaft. The first
 // line has its moment by the wall clock, too: the hosts of a group have no other clock in common.
-func (r *Recorder) Starting(config *raft.Config, version string) {
+// hasPipeline is whether the transport has a pipeline: NetworkTransport has one unless MaxRPCsInFlight is 1.
+func (r *Recorder) Starting(config *raft.Config, version string, hasPipeline bool) {
 	r.Line("header", fields{"library_version": version, "go": runtime.Version(), "prevote": !config.PreVoteDisabled,
-		"wall_ms": time.Now().UnixMilli(), "config": fields{
+		"pipeline": hasPipeline, "fast_path": true, "wall_ms": time.Now().UnixMilli(), "config": fields{
 			"heartbeat_timeout_ms": config.HeartbeatTimeout.Milliseconds(), "election_timeout_ms": config.ElectionTimeout.Milliseconds(),
 			"leader_lease_ms": config.LeaderLeaseTimeout.Milliseconds(), "commit_timeout_ms": config.CommitTimeout.Milliseconds(),
 			"max_append_entries": config.MaxAppendEntries, "snapshot_interval_ms": config.SnapshotInterval.Milliseconds(),
@@ -186,9 +186,6 @@ func (r *Recorder) Started(library *raft.Raft) {
 	r.mutex.Lock()
 	r.raft = library
 	r.write("started", fields{})
-	if r.fsm.count > 0 {
-		r.write("fsm_restore", fields{"before": fsmState{}.shown(), "state": r.fsm.shown()})
-	}
 	r.mutex.Unlock()
 	// A filter runs in the routine that makes the change, a channel would bring it later; nothing goes to the channel.
 	library.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
@@ -247,7 +244,7 @@ func entry(log *raft.Log) fields {
 	case raft.LogCommand:
 		line["v"] = string(log.Data)
 	case raft.LogConfiguration:
-		line["v"] = voters(raft.DecodeConfiguration(log.Data))
+		line["v"] = members(raft.DecodeConfiguration(log.Data))
 	}
 	return line
 }
@@ -260,14 +257,19 @@ func entries(logs []*raft.Log) []fields {
 	return found
 }
 
-func voters(configuration raft.Configuration) string {
-	var ids []string
+// members lists the servers of a configuration: the voters, and behind ~ those without a vote.
+func members(configuration raft.Configuration) string {
+	var voters, nonvoters []string
 	for _, each := range configuration.Servers {
 		if each.Suffrage == raft.Voter {
-			ids = append(ids, string(each.ID))
+			voters = append(voters, string(each.ID))
+		} else {
+			nonvoters = append(nonvoters, "~"+string(each.ID))
 		}
 	}
-	return strings.Join(ids, ",")
+	sort.Strings(voters)
+	sort.Strings(nonvoters)
+	return strings.Join(append(voters, nonvoters...), ",")
 }
 
 // ---- The library's log ----

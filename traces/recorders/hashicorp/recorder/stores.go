@@ -130,15 +130,14 @@ func (s *snapshotSink) Close() error {
 
 // ---- The state machine ----
 
-// CountingFSM is a state machine that knows how many commands its state has, those of a snapshot included: the
-// processes of a group could not count those otherwise.
-type CountingFSM interface {
-	raft.FSM
+// Counting is what a state machine may be as well: it knows how many commands its state has, those of a snapshot
+// included. Without it a recording has no counts.
+type Counting interface {
 	Count() int
 }
 
 type fsmState struct {
-	count int
+	count any
 	last  place
 }
 
@@ -147,24 +146,35 @@ func (s fsmState) shown() fields {
 }
 
 type recordedFSM struct {
-	CountingFSM
+	raft.FSM
 	r *Recorder
 }
 
 // FSM records what a state machine applies, and where it is read or begins anew.
-func (r *Recorder) FSM(machine CountingFSM) raft.FSM { return &recordedFSM{machine, r} }
+func (r *Recorder) FSM(machine raft.FSM) raft.FSM {
+	f := &recordedFSM{machine, r}
+	r.fsm.count = f.count()
+	return f
+}
+
+func (f *recordedFSM) count() any {
+	if counting, isCounting := f.FSM.(Counting); isCounting {
+		return counting.Count()
+	}
+	return nil
+}
 
 func (f *recordedFSM) Apply(log *raft.Log) any {
-	answer := f.CountingFSM.Apply(log)
+	answer := f.FSM.Apply(log)
 	f.r.mutex.Lock()
 	defer f.r.mutex.Unlock()
-	f.r.fsm = fsmState{f.Count(), place{log.Index, log.Term}}
+	f.r.fsm = fsmState{f.count(), place{log.Index, log.Term}}
 	f.r.write("fsm_apply", fields{"i": log.Index, "t": log.Term, "v": string(log.Data), "count": f.r.fsm.count, "digest": 0})
 	return answer
 }
 
 func (f *recordedFSM) Snapshot() (raft.FSMSnapshot, error) {
-	snapshot, err := f.CountingFSM.Snapshot()
+	snapshot, err := f.FSM.Snapshot()
 	if err == nil {
 		f.r.mutex.Lock()
 		f.r.write("fsm_snapshot", fields{"state": f.r.fsm.shown()})
@@ -174,15 +184,13 @@ func (f *recordedFSM) Snapshot() (raft.FSMSnapshot, error) {
 }
 
 func (f *recordedFSM) Restore(reader io.ReadCloser) error {
-	if err := f.CountingFSM.Restore(reader); err != nil {
+	if err := f.FSM.Restore(reader); err != nil {
 		return err
 	}
 	f.r.mutex.Lock()
 	defer f.r.mutex.Unlock()
 	before := f.r.fsm
-	f.r.fsm = fsmState{f.Count(), f.r.opened}
-	if f.r.raft != nil { // else NewRaft restores, and Started writes the line
-		f.r.write("fsm_restore", fields{"before": before.shown(), "state": f.r.fsm.shown()})
-	}
+	f.r.fsm = fsmState{f.count(), f.r.opened}
+	f.r.write("fsm_restore", fields{"before": before.shown(), "state": f.r.fsm.shown()})
 	return nil
 }

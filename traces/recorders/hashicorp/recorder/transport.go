@@ -16,8 +16,7 @@ type transport struct {
 	requests chan raft.RPC
 }
 
-// Transport records the calls of a server and those to it. It has no pipeline, and no way around the main loop for
-// heartbeats, since neither could be ordered with the main loop's lines.
+// Transport records the calls of a server and those to it.
 func (r *Recorder) Transport(inner *raft.NetworkTransport) raft.Transport {
 	t := &transport{inner, r, make(chan raft.RPC)}
 	go t.forward()
@@ -27,12 +26,36 @@ func (r *Recorder) Transport(inner *raft.NetworkTransport) raft.Transport {
 // Consumer returns the channel of requests.
 func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
 
-// SetHeartbeatHandler leaves heartbeats to the main loop.
-func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
+// SetHeartbeatHandler records the heartbeats that the library handles beside its main loop.
+func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
+	if handle == nil {
+		t.NetworkTransport.SetHeartbeatHandler(nil)
+		return
+	}
+	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) { t.handleBeside(rpc, handle) })
+}
 
-// AppendEntriesPipeline refuses.
-func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
-	return nil, raft.ErrPipelineReplicationNotSupported
+// handleBeside lets a heartbeat be handled in the routine of its connection. The lines of the handler stand between
+// those of the request and its answer; others of the main loop may stand there, too.
+func (t *transport) handleBeside(rpc raft.RPC, handle func(raft.RPC)) {
+	caller := rpc.RespChan
+	message, from, body := request(rpc.Command)
+	answers := make(chan raft.RPCResponse, 1)
+	rpc.RespChan = answers
+	t.r.Line("recv", fields{"copy": 0, "rpc": 0, "msg": message, "from": from, "body": body, "beside": true})
+	handle(rpc)
+	var answered raft.RPCResponse
+	select {
+	case answered = <-answers:
+	case <-t.r.stopped: // one that shuts down does not answer
+		return
+	}
+	line := fields{"copy": 0, "rpc": 0, "msg": message, "to": from, "body": answer(answered.Response), "beside": true}
+	if answered.Error != nil {
+		line["err"] = answered.Error.Error()
+	}
+	t.r.Line("respond", line)
+	caller <- answered
 }
 
 // ---- Requests to this server ----
@@ -100,22 +123,37 @@ func (t *transport) offer(rpc raft.RPC, line fields) bool {
 // ---- Calls of this server ----
 
 func (t *transport) call(to raft.ServerID, command any, do func() error, response any) error {
-	r := t.r
-	message, _, body := request(command)
-	r.mutex.Lock()
-	r.calls++
-	number := r.calls
-	if !r.isStopping {
-		r.write("send", fields{"rpc": number, "msg": message, "to": string(to), "body": body})
-	}
-	r.mutex.Unlock()
+	number := t.r.sends(to, command, false)
 	err := do()
+	t.r.ended(number, to, command, response, err)
+	return err
+}
+
+// sends writes the line of a request, and returns its number.
+func (r *Recorder) sends(to raft.ServerID, command any, isPipelined bool) int {
+	message, _, body := request(command)
+	line := fields{"msg": message, "to": string(to), "body": body}
+	if isPipelined {
+		line["pipelined"] = true
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.calls++
+	line["rpc"] = r.calls
+	if !r.isStopping {
+		r.write("send", line)
+	}
+	return r.calls
+}
+
+// ended writes the line of the answer to a request, or of its failure.
+func (r *Recorder) ended(number int, to raft.ServerID, command, response any, err error) {
+	message, _, _ := request(command)
 	if err != nil {
 		r.Line("rpc_error", fields{"rpc": number, "msg": message, "peer": string(to), "err": err.Error()})
 	} else {
 		r.Line("reply_recv", fields{"rpc": number, "msg": message, "from": string(to), "body": answer(response)})
 	}
-	return err
 }
 
 func (t *transport) AppendEntries(id raft.ServerID, at raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
@@ -156,7 +194,7 @@ func request(command any) (message, from string, body fields) {
 	case *raft.InstallSnapshotRequest:
 		from = string(q.ID)
 		return "InstallSnapshot", from, fields{"term": q.Term, "leader": from, "last_index": q.LastLogIndex,
-			"last_term": q.LastLogTerm, "size": q.Size, "config": voters(raft.DecodeConfiguration(q.Configuration)),
+			"last_term": q.LastLogTerm, "size": q.Size, "config": members(raft.DecodeConfiguration(q.Configuration)),
 			"config_index": q.ConfigurationIndex}
 	case *raft.TimeoutNowRequest:
 		return "TimeoutNow", string(q.ID), fields{"leader": string(q.ID)}

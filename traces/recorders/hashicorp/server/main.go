@@ -54,7 +54,7 @@ func readOptions() options {
 	flag.BoolVar(&o.hasStops, "stops", false, "whether a client may let it wait or die at places in it, or a write fail")
 	flag.Float64Var(&o.rpcTimeoutSeconds, "rpc-timeout", 10, "the time of a call, in seconds")
 	flag.StringVar(&o.dir, "dir", "", "the folder of its files")
-	flag.StringVar(&o.record, "record", "", "add what it does to this file; then it has no pipeline")
+	flag.StringVar(&o.record, "record", "", "add what it does to this file")
 	flag.BoolVar(&o.preVote, "prevote", true, "whether it asks for pre-votes")
 	flag.IntVar(&o.inFlight, "in-flight", 0, "MaxRPCsInFlight of the transport; 1 has no pipeline, 0 is the library's default")
 	flag.IntVar(&o.maxAppend, "max-append", 64, "MaxAppendEntries")
@@ -192,7 +192,7 @@ func (s *server) run(o options, names []string) error {
 		logs, stable, snapshots = recorded.LogStore(logs), recorded.StableStore(stable), recorded.SnapshotStore(files)
 		transport, machine = recorded.Transport(network), recorded.FSM(s.machine)
 		s.recorded, stop = recorded, recorded.Stop
-		recorded.Starting(config, s.version)
+		recorded.Starting(config, s.version, o.inFlight != 1)
 	}
 	if s.raft, err = raft.NewRaft(config, machine, logs, stable, snapshots, transport); err != nil {
 		return err
