@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from click.testing import CliRunner
 
 from lockstep.base.errors import GaveUpError
 from lockstep.cli.chaos_command import command
-from lockstep.cluster.chaos_run import ChaosResult, ChaosRun
+from lockstep.cluster.chaos_run import ChaosResult, ChaosRun, drawn_kind
 from lockstep.cluster.chaos_verdict import ChaosJudge
 from lockstep.cluster.client_history import Append, Read, objections, stale_reads
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
@@ -33,28 +34,28 @@ def chaos(seed: int, seconds: float, flaws: tuple[str, ...] = (), *, power_fails
     return ChaosRun(running(), seed, 3, NodeKind((), flaws), power_fails=power_fails).run(seconds)
 
 
-def judged(result: ChaosResult, folder: Path, flaws: tuple[str, ...] = (), *, with_spec: bool = False) -> list[str]:
-    judge = ChaosJudge(DLEDGER, running(), 3, NodeKind((), flaws))
+def judged(result: ChaosResult, folder: Path, *, with_spec: bool = False) -> list[str]:
+    judge = ChaosJudge(DLEDGER, running(), 3)
     return judge.judge(result, folder / "chaos.trace.ndjson", with_spec=with_spec).reasons
 
 
 def test_a_repaired_group_loses_nothing_and_its_trace_holds(tmp_path: Path) -> None:
-    result = chaos(1, 30.0)
-    assert result.confirmed > 60
+    result = chaos(2, 30.0)
+    assert result.confirmed > 40
     assert sum(result.faults.values()) > 5
     assert judged(result, tmp_path, with_spec=True) == []
 
 
-@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("seed", [1, 3, 5, 10])
 def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
-    result = chaos(seed, 40.0)
-    assert result.confirmed > 60
+    result = chaos(seed, 30.0)
+    assert result.confirmed > 40
     assert len(result.faults) > 3
     assert judged(result, tmp_path) == []
 
 
 def test_clients_that_a_full_disk_refuses_are_counted() -> None:
-    result = chaos(5, 60.0)
+    result = chaos(12, 30.0)
     refused = sum(each.code == ResponseCode.DISK_FULL.name for each in result.appends)
     assert result.faults["full disk"] > 0
     assert result.outcomes["refused by a full disk"] == refused > 0
@@ -65,16 +66,34 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first == again
 
 
+def test_what_is_chosen_of_the_nodes_is_not_drawn() -> None:
+    kinds = [
+        drawn_kind(running(), NodeKind(("Applies",), ("VoteFile",), {"rpc_timeout": 7.0}), Random(seed))
+        for seed in range(20)
+    ]
+    assert all("Applies" in each.features and each.flaws == ("VoteFile",) for each in kinds)
+    assert {each.settings["rpc_timeout"] for each in kinds} == {7.0}
+    assert len({each.settings["heart_beat_time_interval"] for each in kinds}) > 2
+    assert {"Batches" in each.features for each in kinds} == {True, False}
+
+
+def test_no_process_dies_within_a_step_where_the_spec_has_no_half_of_one() -> None:
+    """A batch of entries is stored whole in the spec."""
+    runs = [ChaosRun(running(), seed, 3, NodeKind(("Batches",))).run(4.0) for seed in range(6)]
+    assert not any(each.faults["kill within a step"] for each in runs)
+    assert sum(each.faults["kill"] for each in runs) > 0
+
+
 @pytest.mark.nightly
 def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
     published = running().published
-    result = chaos(1, 60.0, published, power_fails=False)
-    reasons = judged(result, tmp_path, published)
+    result = chaos(4, 60.0, published, power_fails=False)
+    reasons = judged(result, tmp_path)
     assert any(each.startswith("CommittedEntriesStayProp: ") for each in reasons)
-    words = ["--flaw", "published", "--no-power", "--runs", "1", "--spec-every", "0", "--format", "json"]
+    words = ["--flaw", "published", "--no-power", "--seed", "4", "--runs", "1", "--spec-every", "0", "--format", "json"]
     done = CliRunner().invoke(command, [*words, "-o", str(tmp_path)], standalone_mode=False)
     assert done.return_value == 1
-    assert json.loads(done.stdout)["wrong"] == {"1": reasons}
+    assert json.loads(done.stdout)["wrong"] == {"4": reasons}
 
 
 def test_a_property_that_the_spec_does_not_see_violated_is_reported(
@@ -145,9 +164,9 @@ def test_an_option_that_would_change_nothing_is_refused(words: list[str], said: 
 def test_a_series_without_a_trace_that_the_spec_checked_is_no_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run with seed 5 has a full disk, which the spec has not; nothing else is missed here."""
+    """The run with seed 12 has a full disk, which the spec has not; nothing else is missed here."""
     monkeypatch.setattr("lockstep.cluster.chaos_series.ChaosSeries.missing", lambda _: [])
-    words = ["--seed", "5", "--runs", "1", "--spec-every", "1", "-o", str(tmp_path)]
+    words = ["--seed", "12", "--runs", "1", "--seconds", "30", "--spec-every", "1", "-o", str(tmp_path)]
     with pytest.raises(GaveUpError, match="there was no trace checked against the spec"):
         CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
 

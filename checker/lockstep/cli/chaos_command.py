@@ -114,14 +114,14 @@ def command(
     kind = NodeKind(
         chosen(features, running.features, "--feature"),
         wanted,
-        {**running.chaos_settings, **settings(set_to, running.settings)},
+        {**(running.chaos_settings if real else {}), **settings(set_to, running.settings)},
     )
     series = ChaosSeries(kinds_of_faults(running, power_fails=not no_power))
     if real:
         series = ChaosSeries(REAL_FAULTS, REAL_FLOORS)
         verdicts = _in_real_time(system, running, range(seed, seed + runs), seconds, nodes, kind, output)
     else:
-        judge = ChaosJudge(system, running, nodes, kind)
+        judge = ChaosJudge(system, running, nodes)
         chaos = (
             ChaosRun(running, each, nodes, kind, power_fails=not no_power).run(seconds)
             for each in range(seed, seed + runs)

@@ -12,7 +12,7 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.cluster.chaos_run import ChaosResult
 from lockstep.systems.file_check import check
 from lockstep.systems.hunted_group import Move, PropertyWatch
-from lockstep.systems.running_nodes import NodeKind, RunningNodes
+from lockstep.systems.running_nodes import RunningNodes
 from lockstep.systems.simulated_clusters import event_of
 from lockstep.systems.system import System
 from lockstep.systems.trace_specs import reference_header
@@ -38,19 +38,13 @@ class ChaosVerdict:
 
 
 class ChaosJudge:
-    """Judges runs of groups of one kind."""
+    """Judges runs of groups of one size."""
 
-    def __init__(
-        self,
-        system: System,
-        running: RunningNodes,
-        nodes: int,
-        kind: NodeKind,
-    ) -> None:
-        """Prepare to judge groups. Arguments: `system` and `running`; `nodes`, how many; `kind`, theirs."""
+    def __init__(self, system: System, running: RunningNodes, nodes: int) -> None:
+        """Prepare to judge groups. Arguments: `system` and `running`; `nodes`, how many."""
         assert system.hunted is not None
         self._system, self._running, self._hunted = system, running, system.hunted()
-        self._plan = running.plan(nodes, kind)
+        self._nodes = nodes
 
     def judge_all(
         self, results: Iterable[ChaosResult], folder: Path, spec_every: int
@@ -73,7 +67,7 @@ class ChaosJudge:
         Arguments: `result`; `trace`, the file; `with_spec`, whether the compiled spec checks the trace, which takes
         longer than the run.
         """
-        verdict = ChaosVerdict(result)
+        verdict, plan = ChaosVerdict(result), self._running.plan(self._nodes, result.kind)
         listener: list[_Watched] = []
 
         def listen(group: Any) -> _Watched:
@@ -81,15 +75,15 @@ class ChaosJudge:
             return listener[0]
 
         try:
-            events = [event_of(event) for event in self._running.replay(self._plan, result.steps, listen)]
+            events = [event_of(event) for event in self._running.replay(plan, result.steps, listen)]
         except ReplayError as error:
             verdict.impossible = str(error)
             return verdict
         if with_spec or verdict.reasons:
-            self._write(result, events, trace)
+            self._write(result, plan, events, trace)
         if with_spec or (verdict.violated and self._running.outside_spec.isdisjoint(result.faults)):
             verdict.trace = self._disagreement(verdict, trace)
-        if not self._plan.flaws:
+        if not plan.flaws:
             for name in self._hunted.may_fail_repaired:
                 verdict.violated.pop(name, None)
         return verdict
@@ -103,9 +97,9 @@ class ChaosJudge:
         unsaid = set(verdict.violated) ^ set(found.violations)
         return f"{trace}: {', '.join(sorted(unsaid))}: the spec and its words in Python differ" if unsaid else ""
 
-    def _write(self, result: ChaosResult, events: Sequence[Event], path: Path) -> None:
+    def _write(self, result: ChaosResult, plan: Any, events: Sequence[Event], path: Path) -> None:
         faults = ", ".join(f"{kind} {count}" for kind, count in sorted(result.faults.items()))
-        header = reference_header(self._system, self._plan, "lockstep chaos", f"seed {result.seed}: {faults}")
+        header = reference_header(self._system, plan, "lockstep chaos", f"seed {result.seed}: {faults}")
         path.parent.mkdir(parents=True, exist_ok=True)
         with writing_whole(path) as file:
             file.writelines(trace_lines(header, events))

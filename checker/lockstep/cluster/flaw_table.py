@@ -81,7 +81,7 @@ class FlawSearch:
 
     def verdict(self, row: FlawRow, seed: int) -> ChaosVerdict:
         """Return the verdict on a run of nodes with the flaws of a row."""
-        kind = NodeKind((), (row.flaw, *row.beside), self._running.chaos_settings)
+        kind = NodeKind((), (row.flaw, *row.beside))
         result = ChaosRun(self._running, seed, row.nodes, kind).run(self._seconds)
-        judge = ChaosJudge(self._system, self._running, row.nodes, kind)
+        judge = ChaosJudge(self._system, self._running, row.nodes)
         return judge.judge(result, self._folder / f"{row.flaw}_{seed}.trace.ndjson", with_spec=False)

@@ -13,17 +13,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 
 from lockstep.base.verdict import Verdict
-from lockstep.cluster.chaos_run import (
-    ALONE,
-    CALM,
-    CLIENT_TIMEOUT,
-    CLIENTS,
-    FAULT_EVERY,
-    FAULT_LASTS,
-    MAX_REST,
-    READS,
-    ChaosResult,
-)
+from lockstep.cluster.chaos_clients import CLIENT_TIMEOUT
+from lockstep.cluster.chaos_run import CALM, ChaosResult
 from lockstep.cluster.chaos_verdict import ChaosVerdict
 from lockstep.cluster.client_history import Append, Read
 from lockstep.cluster.group_session import GroupOptions, GroupSession
@@ -32,6 +23,12 @@ from lockstep.cluster.node_processes import NodeProcesses
 from lockstep.systems.running_nodes import AppendOutcome, ClientRefusedError, HistoryClient, ReadOutcome, RunningNodes
 from lockstep.systems.system import System
 
+#: The number of clients, the longest that one rests between two operations, in seconds, and the share of reads.
+CLIENTS, MAX_REST, READS = 3, 1.0, 0.25
+#: The time between two faults, and the length of one, in seconds.
+FAULT_EVERY, FAULT_LASTS = (0.5, 6.0), (0.1, 12.0)
+#: The odds that a cut leaves a node alone.
+ALONE = 0.5
 #: The faults of a group of processes, and the one order that its clients can give.
 TRANSFER = "transfer"
 REAL_FAULTS = ("kill", "pause", "cut", "slow network", TRANSFER)

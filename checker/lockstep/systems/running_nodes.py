@@ -151,7 +151,9 @@ class RunningNodes:
 
     `sizes` are the numbers of nodes that a group may have.
 
-    `operator` is for chaos, and `chaos_settings` are those of its nodes. `led_term` is the term that a node leads after
+    `operator` is for chaos. `chaos_settings` are those of its nodes in real time; in simulated time each run has
+    `drawn_settings`, given the source of chance. `verify` is a client's request to a node whether it still leads, None
+    where there is none. `led_term` is the term that a node leads after
     a step, None if none. `outcomes` counts what came of faults, given the steps of a run and how often clients' appends
     were answered with which code. `outside_spec` are the faults of chaos that the spec has not.
     """
@@ -175,9 +177,12 @@ class RunningNodes:
     reads_all: bool
     operator: Operator
     chaos_settings: Mapping[str, float]
+    drawn_settings: Callable[[Random], Mapping[str, float]]
+    verify: Callable[[str], Any] | None
     led_term: Callable[[NodeStep], int | None]
     outcomes: Callable[[Iterable[NodeStep], Mapping[str, int]], Counter[str]]
     outside_spec: frozenset[str]
+    never_with: Mapping[str, frozenset[str]]
     sizes: range
     removable: tuple[str, ...] = ()
     has_spares: bool = False

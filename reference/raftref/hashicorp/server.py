@@ -48,6 +48,7 @@ class Server:
         self.config = config
         self.stores = stores
         self.outcome, self.write_count, self.effects = DONE, 0, Effects()
+        self.written: tuple[Stores, ...] = ()
         self.forget()
 
     def forget(self) -> None:
@@ -88,6 +89,7 @@ class Server:
         if result is Result.FAIL:
             raise StoreError("the write failed")
         yield
+        self.written = (*self.written, self.stores)
         if result is Result.CRASH:
             raise CrashError
 

@@ -94,11 +94,15 @@ class Effects:
 
 
 class Stepping(Protocol):
-    """A server that can take steps: `outcome`, `write_count` and `effects` are of the step that it takes."""
+    """A server that can take steps: `outcome`, `write_count`, `written` and `effects` are of the step that it takes.
+
+    `written` are the stores after each durable write that was done.
+    """
 
     node_id: NodeId
     outcome: Outcome
     write_count: int
+    written: tuple[Any, ...]
     effects: Effects
 
     def go_down(self) -> None:
@@ -132,6 +136,7 @@ def step(
             """Return the server after the step; raise NotEnabled where it cannot be taken so."""
             after = copy.copy(server)
             after.outcome, after.write_count, after.effects = _outcome(args), 0, Effects()
+            after.written = ()
             try:
                 run(after, *args)
             except CrashError:

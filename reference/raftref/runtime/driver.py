@@ -123,6 +123,33 @@ class Timers:
         return min((at for at in self._at.values() if at > now), default=NEVER)
 
 
+class ThreadTurns:
+    """Lets threads work, but for those that are held up.
+
+    A driver lets all of its threads work until none can do more. A real thread may stand still at any moment, for a
+    page fault or for want of a processor: what happens between two steps of it is a matter of chance.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a thread that is held up."""
+        #: Draws for how long a thread is held up that has taken a step, 0 for not at all; None: none ever is.
+        self.delay: Callable[[], Seconds] | None = None
+        self._held_up = Timers()
+
+    def take(self, thread: Hashable, now: Seconds, work: Callable[[], bool]) -> bool:
+        """Let a thread work unless it is held up; return whether it took a step."""
+        if not self._held_up.is_due(thread, now) or not work():
+            return False
+        wait = 0.0 if self.delay is None else self.delay()
+        if wait:
+            self._held_up.set(thread, now + wait)
+        return True
+
+    def next_after(self, now: Seconds) -> Seconds:
+        """Return when the next thread goes on that is held up, NEVER if none is."""
+        return self._held_up.next_after(now)
+
+
 class Driver(ABC):
     """Drives one node. Each method is an event; the outputs it leads to are then in `outputs`, for `take_outputs`."""
 
@@ -137,6 +164,7 @@ class Driver(ABC):
         self.now: Seconds = 0.0
         #: Why the node is down, where the real one ends its own process; None as long as it is not.
         self.failure: str | None = None
+        self.turns = ThreadTurns()
         self._recorded = recorded
         self._outputs: list[Output] = []
         self._call_count = 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeAlias
 
-from raftref.disks.simulated_disk import SimulatedDisk
+from raftref.disks.simulated_disk import SimulatedDisk, Stopped
 from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, Output, PeerCall, PeerReply, Seconds
 
 #: Makes the driver of a node on its disk; the last argument is called with each step.
@@ -25,15 +25,43 @@ KILLED = "Killed"
 
 @dataclass(slots=True)
 class NetworkConditions:
-    """The conditions of a network: how long a message takes, and how many get lost."""
+    """The conditions of a network: how long a message takes, and how many get lost.
+
+    The share `late` of the messages takes longer, by up to `max_lateness`.
+    """
 
     min_delay: Seconds = 0.0005
     max_delay: Seconds = 0.005
     loss: float = 0.0
+    late: float = 0.0
+    max_lateness: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A cut of the network between the nodes of one side and all others.
+
+    It cuts the ways out of that side, into it, or both. What is sent there is lost; with `holds` it waits for the end
+    of the cut, as in the buffers of a connection that does not break.
+    """
+
+    side: frozenset[str] = frozenset()
+    holds: bool = False
+    out: bool = True
+    into: bool = True
+
+    def is_between(self, src: str, dst: str) -> bool:
+        """Return whether messages from one node to another are cut off."""
+        leaves, enters = src in self.side, dst in self.side
+        return leaves != enters and (self.out if leaves else self.into)
 
 
 #: An event of a driver, at a moment by the clock of its node.
 _Event: TypeAlias = Callable[[Driver, Seconds], None]
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class _Process:
@@ -53,6 +81,8 @@ class _Process:
         self.number = 0
         self.paused = False
         self.missed: list[Callable[[], None]] = []
+        #: Called if the process dies within a step.
+        self.died: Callable[[], None] = _nothing
         self.wakes_at: Seconds = NEVER
 
     def moment_of(self, time: Seconds) -> Seconds:
@@ -89,7 +119,13 @@ class VirtualGroup:
         self.now: Seconds = 0.0
         self.conditions = conditions or NetworkConditions()
         self.steps: list[NodeStep] = []
-        self.cut_off: frozenset[str] = frozenset()
+        #: Draws for how long a thread of a node is held up after a step, see `ThreadTurns`.
+        self._hold_ups: dict[str, Callable[[], Seconds]] = {}
+        #: Called with each step that a node has taken, before anything leaves that node.
+        self.on_step: Callable[[NodeStep], None] | None = None
+        self._cut = Cut()
+        #: What waits for the end of the cut.
+        self._held: list[Callable[[], None]] = []
         self._make_driver = make_driver
         self._processes = {node: _Process(SimulatedDisk()) for node in nodes}
         self._queue: list[tuple[Seconds, int, Callable[[], None]]] = []
@@ -130,6 +166,7 @@ class VirtualGroup:
         # A wake-up of the process before this one wakes nobody.
         process.wakes_at, process.busy_until = NEVER, 0.0
         process.driver = self._make_driver(node, process.disk, Random(self.random.random()), self._recorder(process))
+        process.driver.turns.delay = self._hold_ups.get(node)
         self._drive(node, lambda driver, now: driver.start(now))
         if process.disk_is_full:
             self._drive(node, lambda driver, now: driver.on_disk_space(now, is_full=True))
@@ -139,6 +176,8 @@ class VirtualGroup:
 
         def recorded(step: NodeStep) -> None:
             self.steps.append(replace(step, at=self.now) if process.clock_offset else step)
+            if self.on_step is not None:
+                self.on_step(self.steps[-1])
 
         return recorded
 
@@ -146,8 +185,22 @@ class VirtualGroup:
         """Let the process of a node die, as by kill -9: what it wrote stays."""
         process = self._processes[node]
         if process.driver is not None:
-            process.driver, process.paused, process.missed = None, False, []
+            process.driver, process.paused, process.missed, process.died = None, False, [], _nothing
+            process.disk.kill()
             self.steps.append(NodeStep(self.now, node, KILLED, {}, {}))
+
+    def kill_within(self, node: str, writes: int, died: Callable[[], None]) -> None:
+        """Let the process of a node die once it has changed its disk so often, before the next change of it.
+
+        So it may die within a step. `died` is called then, and never if it dies otherwise before.
+        """
+        process = self._processes[node]
+        process.disk.stop_after(writes)
+        process.died = died
+
+    def spare(self, node: str) -> None:
+        """Let the process of a node not die within a step any more."""
+        self._processes[node].disk.kill()
 
     def lose_power(self, node: str) -> None:
         """Let the machine of a node lose power: of what was not forced any part may be gone."""
@@ -171,6 +224,16 @@ class VirtualGroup:
             each()
         self._drive(node, lambda driver, now: driver.on_time(now))
 
+    def hold_up(self, node: str, delay: Callable[[], Seconds] | None) -> None:
+        """Let threads of a node be held up now and then; `delay` draws for how long, after each step of one."""
+        if delay is None:
+            self._hold_ups.pop(node, None)
+        else:
+            self._hold_ups[node] = delay
+        driver = self._processes[node].driver
+        if driver is not None:
+            driver.turns.delay = delay
+
     # ---- Clocks and disks ----------------------------------------------------------------------------
 
     def jump(self, node: str, seconds: Seconds) -> None:
@@ -192,11 +255,19 @@ class VirtualGroup:
 
     def partition(self, side: Collection[str]) -> None:
         """Cut some nodes off from all others; what is sent between the sides is lost."""
-        self.cut_off = frozenset(side)
+        self.cut(Cut(frozenset(side)))
+
+    def cut(self, cut: Cut) -> None:
+        """Cut the network, in the place of the cut that there is."""
+        self.heal()
+        self._cut = cut
 
     def heal(self) -> None:
-        """End the partition."""
-        self.cut_off = frozenset()
+        """End the cut: what it holds is on its way again."""
+        self._cut, held = Cut(), self._held
+        self._held = []
+        for goes_on in held:
+            goes_on()
 
     # ---- Events of a node ----------------------------------------------------------------------------
 
@@ -206,10 +277,16 @@ class VirtualGroup:
 
     def _deliver(self, node: str, event: _Event, stream: _Stream | None = None) -> None:
         """Let an event come to a node after the delay of the network, and after those before it in its stream."""
-        moment = self.now + self.random.uniform(self.conditions.min_delay, self.conditions.max_delay)
+        moment = self.now + self._delay()
         if stream is not None:
             moment = stream.ends_at[node] = max(moment, stream.ends_at.get(node, 0.0))
         self._happens_to(node, moment, event)
+
+    def _delay(self) -> Seconds:
+        random, conditions = self.random, self.conditions
+        delay = random.uniform(conditions.min_delay, conditions.max_delay)
+        is_late = conditions.late > 0 and random.random() < conditions.late
+        return delay + random.uniform(0, conditions.max_lateness) if is_late else delay
 
     def _happens_to(self, node: str, moment: Seconds, event: _Event) -> None:
         """Let an event come at a moment to the process that a node has now, which may be paused, or dead by then."""
@@ -237,7 +314,13 @@ class VirtualGroup:
         if process.driver is None:
             return
         written = process.disk.step_count
-        event(process.driver, self.now + process.clock_offset)
+        try:
+            event(process.driver, self.now + process.clock_offset)
+        except Stopped:
+            died = process.died
+            self.kill(node)
+            died()
+            return
         outputs = process.driver.take_outputs()
         if process.disk_delay and process.disk.step_count != written:
             process.busy_until = self.now + process.disk_delay
@@ -280,14 +363,31 @@ class VirtualGroup:
 
     # ---- The network ---------------------------------------------------------------------------------
 
-    def _arrives(self, src: str, dst: str, stream: _Stream | None) -> bool:
-        """Return whether a message arrives; with one that does not, its stream ends."""
-        cut = (src in self.cut_off) != (dst in self.cut_off)
-        arrives = not cut and self.random.random() >= self.conditions.loss
-        if stream is not None:
-            stream.is_broken = stream.is_broken or not arrives
-            return not stream.is_broken
-        return arrives
+    def _send(self, src: str, dst: str, event: _Event, stream: _Stream | None) -> None:
+        """Let an event come to a peer, unless it is lost on its way; one that a cut holds comes later.
+
+        With a message that is lost its stream ends.
+        """
+        if stream is not None and stream.is_broken:
+            return
+        is_cut = self._cut.is_between(src, dst)
+        if is_cut and self._cut.holds:
+            self._held.append(self._later(dst, event, stream))
+        elif not is_cut and self.random.random() >= self.conditions.loss:
+            self._deliver(dst, event, stream)
+        elif stream is not None:
+            stream.is_broken = True
+
+    def _later(self, node: str, event: _Event, stream: _Stream | None) -> Callable[[], None]:
+        """Return what lets an event come to the process that a node has now, after the delay of the network."""
+        process = self._processes[node]
+        number = process.number
+
+        def goes_on() -> None:
+            if process.number == number:
+                self._deliver(node, event, stream)
+
+        return goes_on
 
     def _call(self, src: str, call: PeerCall) -> None:
         if call.timeout is not None:
@@ -296,13 +396,12 @@ class VirtualGroup:
         stream = None
         if call.stream is not None:
             stream = self._streams.setdefault((src, process, call.peer, call.stream), _Stream())
-        if self._arrives(src, call.peer, stream):
-            key = (src, process, call.number, stream)
-            self._deliver(call.peer, lambda driver, now: driver.on_request(now, key, call.message), stream)
+        key = (src, process, call.number, stream)
+        self._send(src, call.peer, lambda driver, now: driver.on_request(now, key, call.message), stream)
 
     def _reply(self, src: str, reply: PeerReply) -> None:
         key: Hashable = reply.key
         assert isinstance(key, tuple)
         caller, process, number, stream = key
-        if self._processes[caller].number == process and self._arrives(src, caller, stream):
-            self._deliver(caller, lambda driver, now: driver.on_answer(now, number, reply.message), stream)
+        if self._processes[caller].number == process:
+            self._send(src, caller, lambda driver, now: driver.on_answer(now, number, reply.message), stream)

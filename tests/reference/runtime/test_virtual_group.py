@@ -6,8 +6,17 @@ from collections.abc import Callable, Hashable
 from random import Random
 from typing import Any
 
-from raftref.runtime.driver import NEVER, ClientAnswer, Driver, NodeStep, PeerCall, PeerReply, Seconds
-from raftref.runtime.virtual import NetworkConditions, VirtualGroup
+from raftref.runtime.driver import (
+    NEVER,
+    ClientAnswer,
+    Driver,
+    NodeStep,
+    PeerCall,
+    PeerReply,
+    Seconds,
+    ThreadTurns,
+)
+from raftref.runtime.virtual import KILLED, Cut, NetworkConditions, VirtualGroup
 
 
 class Echo(Driver):
@@ -205,3 +214,99 @@ def test_a_process_that_comes_up_hears_of_a_disk_that_is_full() -> None:
     run.group.fill_disk("n1", is_full=False)
     run.group.run_until(0.2)
     assert run.heard_by("n1") == [("start", 0.0), ("full", 0.0), ("start", 0.1), ("full", 0.1), ("space", 0.1)]
+
+
+# ---- Cuts, late messages, deaths within a step, threads ----
+
+
+def test_a_cut_that_holds_messages_delivers_them_once_it_ends() -> None:
+    run = Echoes("n1", "n2")
+    run.group.cut(Cut(frozenset({"n2"}), holds=True))
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.9)
+    assert run.heard_by("n2") == [("start", 0.0)]
+    run.group.heal()
+    run.group.run_until(0.95)
+    assert run.heard_by("n2", 0.1) == [("request", 0.91)]
+
+
+def test_what_a_cut_holds_for_a_process_that_died_is_lost() -> None:
+    run = Echoes("n1", "n2")
+    run.group.cut(Cut(frozenset({"n2"}), holds=True))
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.2)
+    run.group.kill("n2")
+    run.group.start("n2")
+    run.group.heal()
+    run.group.run_until(0.9)
+    assert run.heard_by("n2") == [("start", 0.0), ("start", 0.2)]
+
+
+def test_a_cut_of_one_way_lets_the_other_pass() -> None:
+    run = Echoes("n1", "n2")
+    run.group.cut(Cut(frozenset({"n2"}), into=False))
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.9)
+    assert ("request", 0.02) in run.heard_by("n2")
+    assert run.heard_by("n1", 0.02) == [("failure", 0.51)]
+
+
+def test_a_late_message_takes_longer_than_the_others() -> None:
+    run = Echoes("n1", "n2")
+    run.group.conditions.late, run.group.conditions.max_lateness = 1.0, 50.0
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.5)
+    assert all(event != "client" for event, _ in run.heard_by("n1"))
+    run.group.run_until(60.0)
+    assert any(event == "client" for event, _ in run.heard_by("n1"))
+
+
+def test_a_process_may_die_between_two_changes_of_its_disk_and_then_nothing_leaves_it() -> None:
+    run, died = Echoes("n1", "n2"), list[float]()
+    run.write_on_client("n1")
+    run.group.kill_within("n1", 1, lambda: died.append(run.group.now))
+    for _ in range(2):
+        run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.9)
+    assert died == [0.01]
+    assert run.group.driver("n1") is None
+    assert run.group.steps[-1].action == KILLED
+    assert run.heard_by("n1", 0.005) == [("client", 0.01)]
+    assert [event for event, _ in run.heard_by("n2")].count("request") == 1
+    run.group.start("n1")
+    run.write_on_client("n1")
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(1.5)
+    assert run.group.driver("n1") is not None
+
+
+def test_a_process_that_is_spared_does_not_die_within_a_step() -> None:
+    run = Echoes("n1", "n2")
+    run.write_on_client("n1")
+    run.group.kill_within("n1", 0, lambda: None)
+    run.group.spare("n1")
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.5)
+    assert run.group.driver("n1") is not None
+
+
+def test_a_thread_that_is_held_up_works_again_later_and_the_others_meanwhile() -> None:
+    turns, worked = ThreadTurns(), list[str]()
+
+    def work(thread: str) -> Callable[[], bool]:
+        return lambda: worked.append(thread) is None
+
+    turns.delay = lambda: 2.0
+    assert turns.take("a", 0.0, work("a"))
+    assert not turns.take("a", 1.0, work("a"))
+    assert turns.next_after(1.0) == 2.0
+    assert turns.take("b", 1.0, work("b"))
+    assert turns.take("a", 2.0, work("a"))
+    assert worked == ["a", "b", "a"]
+
+
+def test_a_thread_that_took_no_step_is_not_held_up() -> None:
+    turns = ThreadTurns()
+    turns.delay = lambda: 2.0
+    assert not turns.take("a", 0.0, lambda: False)
+    assert turns.take("a", 0.0, lambda: True)

@@ -52,7 +52,7 @@ from raftref.runtime.virtual import MakeDriver
 SMALL_FILES = StorageConfig(mapped_file_size_for_entry_data=1 << 16, mapped_file_size_for_entry_index=1 << 15)
 
 #: The features that a node may have besides those of every node that runs.
-OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER)
+OPTIONAL = (Feature.BATCHES, Feature.NOT_FOLLOWER, Feature.SPLIT_QUORUM_CHECK, Feature.APPLIES)
 
 
 def _config(kind: NodeKind) -> Config:
@@ -133,6 +133,32 @@ def _hand_over(driver: DLedgerDriver, chance: random.Random) -> LeadershipTransf
     """Return the request to hand over to any peer."""
     node_id, term = driver.node_id, driver.server.member_state.curr_term
     return LeadershipTransferRequest(node_id, node_id, chance.choice(driver.server.peers), term)
+
+
+def drawn_settings(chance: random.Random) -> Mapping[str, float]:
+    """Draw the times of the nodes of a run: in most runs elections take less time than by default."""
+    usual, elections = Settings(), chance.choice((0.5, 0.25, 0.15, 0.1, 0.1))
+
+    def at_most(time: float) -> float:
+        return time * chance.choice((1.0, 0.3, 0.1))
+
+    return {
+        "heart_beat_time_interval": usual.heart_beat_time_interval * elections,
+        "max_heart_beat_leak": chance.choice((2, 3)),
+        "min_vote_interval": usual.min_vote_interval * elections,
+        "max_vote_interval": usual.max_vote_interval * elections,
+        "vote_wait": usual.vote_wait * elections,
+        "rpc_timeout": at_most(usual.rpc_timeout),
+        "max_wait_ack_time": at_most(usual.max_wait_ack_time),
+        "dispatcher_sleep": at_most(usual.dispatcher_sleep),
+        "push_commit": at_most(usual.push_commit),
+        "check_leak": at_most(usual.check_leak),
+        "max_push_time_out": at_most(usual.max_push_time_out),
+        "check_fast_forward": at_most(usual.check_fast_forward),
+        "refresh_own_water_mark": at_most(usual.refresh_own_water_mark),
+        "check_point_interval": at_most(usual.check_point_interval),
+        "flush_file_interval": usual.flush_file_interval * chance.choice((1, 10, 50)),
+    }
 
 
 def _code(answer: LeadershipTransferResponse | Refusal | RemotingFailure) -> str:
@@ -244,8 +270,12 @@ RUNNING_NODES = RunningNodes(
     reads_all=False,
     operator=Operator({"transfer": _hand_over}, _code, lambda *_: None),
     chaos_settings={},
+    drawn_settings=drawn_settings,
+    verify=None,
     led_term=led_term,
     outcomes=outcomes,
     outside_spec=frozenset({"full disk"}),
+    # A process may die between two entries of a batch; the spec stores all of them or none.
+    never_with={Feature.BATCHES: frozenset({"kill within a step"})},
     sizes=range(MIN_NODES, MAX_NODES + 1),
 )

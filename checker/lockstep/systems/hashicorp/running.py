@@ -32,6 +32,7 @@ from raftref.hashicorp.runtime.client_calls import (
     SnapshotRequest,
     StateRequest,
     StateResult,
+    VerifyLeaderRequest,
 )
 from raftref.hashicorp.runtime.client_lines import NO_COMMAND, Answer
 from raftref.hashicorp.runtime.driver import DEFAULTS, RaftDriver
@@ -151,6 +152,24 @@ def read_outcome(answer: StateResult | FutureResult) -> ReadOutcome:
 def _hand_over(driver: RaftDriver, chance: random.Random) -> LeadershipTransferRequest:
     """Return the request to hand over to any other voter, or to the one that is furthest."""
     return LeadershipTransferRequest(chance.choice([None, *sorted(driver.server.other_voters)]))
+
+
+def drawn_settings(chance: random.Random) -> Mapping[str, float]:
+    """Draw the times and bounds of the servers of a run: elections may be faster, snapshots more frequent."""
+    elections = chance.choice((1.0, 1.0, 0.5, 0.25))
+    return {
+        "heartbeat_timeout": DEFAULTS.heartbeat_timeout * elections,
+        "election_timeout": DEFAULTS.election_timeout * elections,
+        "leader_lease_timeout": DEFAULTS.leader_lease_timeout * elections * chance.choice((1.0, 2.0)),
+        "commit_timeout": DEFAULTS.commit_timeout * chance.choice((1.0, 4.0, 10.0)),
+        "rpc_timeout": DEFAULTS.rpc_timeout * chance.choice((0.3, 1.0, 3.0)),
+        "snapshot_interval": chance.choice((0.5, 2.0, 8.0)),
+        "snapshot_threshold": chance.choice((2, 8, 32)),
+        "trailing_logs": chance.choice((0, 1, 2, 8)),
+        "persist_time": chance.choice((0.0, 0.3, 2.0)),
+        "max_append_entries": chance.choice((1, 2, DEFAULTS.max_append_entries)),
+        "retain_snapshots": chance.choice((1, 2)),
+    }
 
 
 def _change_members(driver: RaftDriver, chance: random.Random) -> ConfigurationChangeRequest | None:
@@ -279,9 +298,12 @@ RUNNING_NODES = RunningNodes(
         _restore,
     ),
     chaos_settings=CHAOS_SETTINGS,
+    drawn_settings=drawn_settings,
+    verify=lambda _: VerifyLeaderRequest(),
     led_term=led_term,
     outcomes=outcomes,
     outside_spec=frozenset(),
+    never_with={},
     sizes=range(1, MAX_NODES + 1),
     removable=(Feature.PRE_VOTE,),
     has_spares=True,

@@ -210,8 +210,8 @@ class DLedgerDriver(Driver):
         self._settle()
 
     def next_time(self) -> Seconds:
-        """Return when the next timer runs out."""
-        return self.node.timers.next_after(self.now)
+        """Return when the next timer runs out, or a thread goes on that was held up."""
+        return min(self.node.timers.next_after(self.now), self.turns.next_after(self.now))
 
     # ---- Threads -------------------------------------------------------------------------------------
 
@@ -229,21 +229,25 @@ class DLedgerDriver(Driver):
     def _settle(self) -> None:
         """Let every thread do what it can do at this moment, until none can do more."""
         while True:
-            done = self._maintainer.work() or self._maintainer.take_leadership() or self._entry_handler.work()
+            done = self._turn("elector", self._maintainer.work) or self._turn("entry handler", self._entry_handler.work)
             done = self._dispatch() or done
-            done = self._quorum_checker.work() or done
-            done = self._quorum_checker.apply() or self._store_threads.work() or done
+            done = self._turn("quorum checker", self._quorum_checker.work) or done
+            done = self._turn("state machine", self._quorum_checker.apply) or done
+            done = self._turn("store", self._store_threads.work) or done
             if not done:
                 break
         waiting = [*self.server.compare_or_truncate_requests, *self.server.write_request_map.values()]
         self._positions.keep(waiting)
         self._calls.keep(waiting)
 
+    def _turn(self, thread: Hashable, work: Callable[[], bool]) -> bool:
+        """Let a thread work, unless it is held up; return whether it took a step."""
+        return self.turns.take(thread, self.now, work)
+
     def _dispatch(self) -> bool:
         """Let the dispatchers of all peers work."""
-        dispatchers = self._dispatchers.values()
         if self.server.is_leader:
-            return sum(each.work() for each in dispatchers) > 0
+            return sum(self._turn(peer, each.work) for peer, each in self._dispatchers.items()) > 0
         if self.server.has(Flaw.DEPOSED_TRUNCATE):
-            return sum(each.work_when_deposed() for each in dispatchers) > 0
+            return sum(self._turn(peer, each.work_when_deposed) for peer, each in self._dispatchers.items()) > 0
         return False

@@ -20,12 +20,12 @@ class QuorumCheckThread:
     def work(self) -> bool:
         """Commit what a quorum stores, and answer clients. Source: QuorumAckChecker.doWork."""
         node, server = self._node, self._node.server
-        if not server.is_leader:
+        if server.checking is not None or not server.is_leader:
             return node.take("ActOnQuorumIndex")
         stale = self._waiting.waits_in_another_term(server.member_state.curr_term)
         if stale or server.quorum_index() > server.last_quorum_index:
             return node.take("QuorumAckChecker")
-        return node.take("ActOnQuorumIndex") or self._refresh_own_water_mark() or self._time_out_client()
+        return self._refresh_own_water_mark() or self._time_out_client()
 
     def _refresh_own_water_mark(self) -> bool:
         """Mark now and then what this node stores itself. Source: QuorumAckChecker.doWork."""
@@ -47,5 +47,15 @@ class QuorumCheckThread:
         return node.timers.is_due("ack", node.now) and node.take("CheckResponseFuturesTimeout")
 
     def apply(self) -> bool:
-        """Let the state machine apply what is committed. Source: StateMachineCaller.doCommitted."""
-        return self._node.take("DoCommitted")
+        """Let the state machine apply what is committed; where an entry is missing it tries again a little later.
+
+        Simplified: DLedger tries again when the committed index is learnt once more, which a leader sends that often.
+
+        Source: StateMachineCaller.doCommitted.
+        """
+        node, server = self._node, self._node.server
+        if not (node.timers.is_due("apply", node.now) and node.take("DoCommitted")):
+            return False
+        if server.last_applied_index < server.apply_index:
+            node.timers.set("apply", node.now + node.settings.push_commit)
+        return True

@@ -20,7 +20,15 @@ from dataclasses import replace
 from typing import Any
 
 from raftref.action import NotEnabled
-from raftref.dledger.messages import CommitRequest, ElectionResponse, Message, Response
+from raftref.dledger.election_rules import heart_beat_code, vote_code
+from raftref.dledger.messages import (
+    CommitRequest,
+    ElectionResponse,
+    HeartBeatMessage,
+    Message,
+    Response,
+    VoteMessage,
+)
 from raftref.dledger.runtime.unrecorded_step import unrecorded_step
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
@@ -83,15 +91,37 @@ class _Replay:
     def _under_way(self, step: NodeStep, m: Message) -> Message:
         """Return a message as it is in the group, where its caller may have given it up.
 
-        Where it was sent again after that, two are there that differ in nothing else: the one that was given up comes
-        first, if both come.
+        Where it was sent again after that, several are there that differ in nothing else. Of elections, the one whose
+        answer the caller takes is the one that is handled; of pushes, those that were given up come first, if all come.
         """
         found = [each for each in self._messages(m) if _awaited(each) == _awaited(m)]
         if not found:
             raise ReplayError(f"{where(step)}: no such message is under way: {m}")
         possible = [each for each in found if self._cluster.enabled(step.node, step.action, each)] or found
-        comes_again = len(possible) > 1 and self._comes_again(step, m)
-        return min(possible, key=lambda each: getattr(each, "awaited", False) is comes_again)
+        if len(possible) == 1:
+            return possible[0]
+        given_up = self._comes_again(step, m)
+        if isinstance(m, VoteMessage | HeartBeatMessage):
+            taken = self._next_code(m)
+            given_up = taken is not None and taken != self._code(m)
+        return min(possible, key=lambda each: getattr(each, "awaited", False) is given_up)
+
+    def _code(self, m: VoteMessage | HeartBeatMessage) -> str:
+        """Return the code of the answer to a request, handled now."""
+        member = self._cluster.servers[m.dst].member()
+        return (vote_code(member, m, to_self=False) if isinstance(m, VoteMessage) else heart_beat_code(member, m)).value
+
+    def _next_code(self, m: VoteMessage | HeartBeatMessage) -> str | None:
+        """Return the code of the next answer of this type that the caller takes from this node, None if it dies."""
+        for later in self._steps.upcoming():
+            answer = later.args.get("m", {})
+            if later.node != m.src:
+                continue
+            if later.action in (START, KILLED):
+                return None
+            if answer.get("kind") == "response" and (answer["src"], answer["type"]) == (m.dst, m.type):
+                return str(answer["code"])
+        return None
 
     def _messages(self, like: Message) -> Iterator[Message]:
         """Yield the messages that are like one by type, index, sender and receiver: under way, or waiting there."""
@@ -130,7 +160,7 @@ class _Replay:
         try:
             if fewer:
                 yield self._cluster.take(step.node, "LosePower", len(log))
-            else:
+            elif server.is_up:
                 yield self._cluster.take(step.node, "Crash")
             event = self._cluster.take(step.node, "Restart", max(0, len(log) - len(server.ledger_store.log)))
         except NotEnabled as error:

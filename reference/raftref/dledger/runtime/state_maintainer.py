@@ -24,7 +24,11 @@ class StateMaintainer:
         self._last_success: Seconds | None = None
 
     def work(self) -> bool:
-        """Take the next step of the role, and return whether one was due. Source: StateMaintainer.doWork."""
+        """Take the next step of the role, or take a leadership over; return whether one was due."""
+        return self._maintain() or self._take_leadership()
+
+    def _maintain(self) -> bool:
+        """Take the next step of the role. Source: StateMaintainer.doWork."""
         match self._node.server.member_state.role:
             case Role.CANDIDATE:
                 return self._maintain_as_candidate()
@@ -146,7 +150,7 @@ class StateMaintainer:
 
     # ---- Taking a leadership over --------------------------------------------------------------------
 
-    def take_leadership(self) -> bool:
+    def _take_leadership(self) -> bool:
         """Stand for election on behalf of a leader, or give that up. Source: handleLeadershipTransfer."""
         node, timers = self._node, self._node.timers
         if node.server.election.waiting == NOBODY_WAITS:

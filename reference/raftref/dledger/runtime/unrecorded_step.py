@@ -1,7 +1,7 @@
 """The step that a process had written to its disk, and not yet recorded, when it died.
 
 A node records a step once its files have it. A process that dies in between comes up with more than it has recorded,
-by one step. Its files show which it was.
+by one step. Its files show which it was; where a file is gone, it died while it replaced that (VoteFile).
 """
 
 from __future__ import annotations
@@ -27,10 +27,15 @@ def unrecorded_step(server: Server, messages: Iterable[Message], shows: Mapping[
         shows: The fields that the node showed when it came up.
     """
     state, store = server.member_state, server.ledger_store
+    messages = list(messages)
+    if (shows["currTerm"], shows["currVoteFor"]) == (0, None) != (state.curr_term, state.curr_vote_for):
+        asked = [m for m in messages if isinstance(m, VoteMessage) and m.dst == server.node_id]
+        return ("CrashInPersistTerm", ()) if server.can_crash_in_persist_term(requests=asked) else None
     if (shows["currTerm"], shows["currVoteFor"]) != (state.curr_term, state.curr_vote_for):
         possible = _steps_of_term(server, messages, shows)
     elif shows["checkPoint"] != store.check_point:
-        possible = [("PersistCheckPoint", ())] if shows["checkPoint"] == store.committed_index else []
+        is_new = shows["checkPoint"] == store.committed_index
+        possible = [("PersistCheckPoint", ())] if is_new else [("CrashInPersistCheckPoint", ())]
     else:
         possible = _steps_of_log(server, shows["log"])
     return next((each for each in possible if ACTIONS[each[0]].enabled(server, *each[1])), None)
@@ -40,7 +45,7 @@ def _steps_of_term(server: Server, messages: Iterable[Message], shows: Mapping[s
     """Return the steps that may have written this term and vote."""
     term, vote = shows["currTerm"], shows["currVoteFor"]
     if vote is None:
-        return [("IncreaseTerm", ())] if term > server.member_state.curr_term else []
+        return [("IncreaseTerm", ()), ("VoteForQuorumResponses", ())] if term > server.member_state.curr_term else []
     if vote == server.node_id:
         return [("HandleOwnVote", ())]
     asked = [m for m in messages if isinstance(m, VoteMessage) and m.dst == server.node_id]

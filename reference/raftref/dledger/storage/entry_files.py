@@ -324,3 +324,13 @@ class EntryFiles:
         """Force one file of each list, where it was written to. Source: DLedgerMmapFileStore.flush."""
         self.data.flush()
         self.index.flush()
+
+    def force_found(self) -> None:
+        """Force all files: a process that died may have left what it wrote unforced. DLedger never does."""
+        self.data.force(0)
+        self.index.force(0)
+
+    def force_end(self) -> None:
+        """Force the last files, whatever counts as forced: what was cut must not come back. DLedger never does."""
+        self.data.force(-1)
+        self.index.force(-1)

@@ -175,6 +175,8 @@ class FileLedgerStore(LedgerStore):
             raise MispositionedEntryError(error) from error
         if not self.config.has(Flaw.TRUNCATED_TAIL):
             self.files.drop_tail()
+        if not self.config.has(Flaw.ASYNC_FLUSH):
+            self.files.force_end()
         if follows and self._is_regular and self.files.begin_index() == self._begin_index:
             self.log, self._tail = self.log.prefix(index).appended(as_read(entry)), None
         else:
@@ -360,7 +362,8 @@ class FileLedgerStore(LedgerStore):
         self._begin_index = self.files.begin_index() if headers else NONE
         self._read_files(headers[-1].index + 1 if headers else 0)
         self.end_term = self.term_at(self.end_index)
-        self._force_if_at_once()
+        if not self.config.has(Flaw.ASYNC_FLUSH):
+            self.files.force_found()
         self.check_point = self._check_point_file.load()
         self.committed_index, self.committed_pos = NONE, -1
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)

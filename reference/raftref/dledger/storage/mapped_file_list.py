@@ -230,6 +230,11 @@ class MappedFileList:
             file.flush()
             self.flushed_where = file.from_offset + file.flushed_position
 
+    def force(self, first: int) -> None:
+        """Force all files from the one with this number on, whatever counts as forced. DLedger never does."""
+        for file in self.files[first:]:
+            file.force()
+
     def update_where(self, offset: int) -> None:
         """Take all before an offset as forced. Source: MmapFileList.updateWherePosition."""
         if offset <= self.max_write_position:

@@ -6,6 +6,7 @@ Each has a module here, whose `work` takes a step that its goroutine would take 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from random import Random
@@ -86,6 +87,8 @@ class RaftDriver(Driver):
         self._calls = PeerCalls(node, self._fsm)
         self._zombies = ZombieRoutines(node, self._calls)
         self._peers = PeerRoutines(node, self._zombies)
+        #: What has come while the main loop is between two roles.
+        self._waiting: deque[Callable[[], None]] = deque()
         verification = LeaderVerification(node, futures, self._peers)
         self._changes = ConfigurationChanges(node, futures)
         self._follower = FollowerLoop(node)
@@ -132,17 +135,26 @@ class RaftDriver(Driver):
         Source: processRPC, processHeartbeat.
         """
         self.now = now
+        self._take_request(key, m)
+        self._settle()
+
+    def _take_request(self, key: Hashable, m: Request | SnapshotStream) -> None:
         request, data = (m.request, m.data) if isinstance(m, SnapshotStream) else (m, b"")
         # Whether its caller still waits a server cannot know.
         effects = self.node.take_message(replace(request, awaited=True), key, data)
         if effects is not None:
             self._follower.hear_request(effects)
-        self._settle()
+        elif self._is_between:
+            self._waiting.append(lambda: self._take_request(key, m))
 
     def on_answer(self, now: Seconds, number: int, m: Response) -> None:
         """Take the answer to a call, unless the server has given the call up."""
         self.now = now
         self._zombies.end_call(number)
+        self._at_a_select(lambda: self._take_answer(number, m))
+        self._settle()
+
+    def _take_answer(self, number: int, m: Response) -> None:
         call = self._calls.end(number)
         if call is not None and call.type is m.type and call.dst == m.src:
             term = self.server.replication(m.src).term
@@ -150,7 +162,6 @@ class RaftDriver(Driver):
             if m.type is RpcType.TIMEOUT_NOW:
                 self._transfer.take_answer()
             self._peers.take_answer(m, term)
-        self._settle()
 
     def _with_sent_index(self, m: Response, call: Request) -> Response:
         """Return an answer with what it has of its request where there are pipelines; the wire has nothing of it."""
@@ -162,12 +173,15 @@ class RaftDriver(Driver):
         """Give up a call: its routine goes on after a rest that gets longer with each failure."""
         self.now = now
         self._zombies.end_call(number)
+        self._at_a_select(lambda: self._fail_call(number))
+        self._settle()
+
+    def _fail_call(self, number: int) -> None:
         call = self._calls.end(number)
         if call is not None and call.type is RpcType.TIMEOUT_NOW:
             self._transfer.fail_call(call.dst)
         elif call is not None:
             self._peers.fail_call(call)
-        self._settle()
 
     def on_client(self, now: Seconds, key: Hashable, request: ClientRequest) -> None:
         """Take a client's request."""
@@ -197,8 +211,20 @@ class RaftDriver(Driver):
         """Return when the next timer runs out; a server that is down has none."""
         if not self.server.is_up:
             return NEVER
-        moments = [*self._zombies.moments(), *self._changes.moments()]
+        moments = [*self._zombies.moments(), *self._changes.moments(), self.turns.next_after(self.now)]
         return min([self.node.timers.next_after(self.now), *(at for at in moments if at > self.now)])
+
+    @property
+    def _is_between(self) -> bool:
+        """Whether the main loop is between two roles, held up there, and takes no event."""
+        return self.server.is_up and not self.server.selects
+
+    def _at_a_select(self, event: Callable[[], None]) -> None:
+        """Let an event wait, behind those that do already, until the main loop takes one again."""
+        if self._is_between:
+            self._waiting.append(event)
+        else:
+            event()
 
     # ---- What a step leads to ------------------------------------------------------------------------
 
@@ -212,6 +238,7 @@ class RaftDriver(Driver):
             self._begin_role()
         self._futures.end_committed_changes(step.committed)
         if not self.server.is_up:
+            self._waiting.clear()
             if step.effects.panicked:
                 self.failure = f"the library panics in {step.action}"
             self._futures.shut_down()
@@ -235,6 +262,9 @@ class RaftDriver(Driver):
 
     def _run(self) -> bool:
         """Take a step of the main loop. Source: run, runFollower, runCandidate, runLeader."""
+        if self._waiting and self.server.selects:
+            self._waiting.popleft()()
+            return True
         if self.server.loop is Loop.CAMPAIGN:
             return self._candidate.campaign()
         if self.server.loop is Loop.LEAD:
@@ -248,9 +278,10 @@ class RaftDriver(Driver):
 
     def _settle(self) -> None:
         """Let every goroutine do what it can do at this moment, until none can do more."""
+        routines = (self._fsm, self._transfer, self._peers, self._zombies, self._snapshots)
         while self.server.is_up:
-            done = self._run()
-            for routine in (self._fsm, self._transfer, self._peers, self._zombies, self._snapshots):
-                done = routine.work() or done
+            done = self.turns.take("main loop", self.now, self._run)
+            for routine in routines:
+                done = self.turns.take(routine, self.now, routine.work) or done
             if not done:
                 return

@@ -16,7 +16,7 @@ class DurableStores(Protocol):
         """Return what is durable, None where nothing ever was."""
 
     def persist(self, before: Stores, after: Stores) -> None:
-        """Let the changes from one state of the stores to the next be durable, in the order of the writes."""
+        """Let the change from one state of the stores to the next, a write, be durable."""
 
 
 class MemoryStores:
@@ -36,7 +36,7 @@ class MemoryStores:
 
 
 class DiskStores:
-    """Stores on a disk, where each step of the server is durable whole or not at all."""
+    """Stores on a disk, where each write of the server is durable whole or not at all."""
 
     def __init__(self, disk: Disk) -> None:
         """Read the stores of a disk, which must force names together with contents; raises DiskError."""

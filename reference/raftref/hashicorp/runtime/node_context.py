@@ -177,10 +177,11 @@ class NodeContext:
         return self._random.choice(possible) if possible else args
 
     def _persist(self, before: Stores) -> None:
-        if self.server.stores is before:
-            return
+        """Let each write of a step be durable, one after the other: a process may die between two of them."""
         try:
-            self._durable.persist(before, self.server.stores)
+            for stores in self.server.written:
+                self._durable.persist(before, stores)
+                before = stores
         except BaseException:
             self.server.go_down()  # nobody knows what is durable now
             raise

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger.choices import Feature
+from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.client_messages import AppendEntryRequest, BatchAppendEntryRequest
 from raftref.dledger.runtime.driver import DLedgerDriver
 from raftref.dledger.runtime.replayed_run import replayed
@@ -106,3 +106,36 @@ def test_one_step_without_a_record_is_found_and_two_are_refused(lost: int) -> No
     else:
         with pytest.raises(ReplayError, match=r" Start at "):
             list(replayed(run.plan, kept))
+
+
+# ---- A file that is gone ----
+
+
+def actions_after_a_death(run: DLedgerGroup, writes: int) -> list[str]:
+    """The actions of n1, which dies after some changes of its disk, and comes back."""
+    run.group.kill_within("n1", writes, lambda: None)
+    run.group.run_until(run.group.now + 8.0)
+    run.group.kill("n1")
+    run.group.start("n1")
+    run.group.run_until(run.group.now + 1.0)
+    return [event["action"] for event in replayed(run.plan, run.group.steps) if event["node"] == "n1"]
+
+
+def test_a_process_that_died_while_it_replaced_its_term_comes_back_without_one() -> None:
+    """VoteFile; repaired there is always a whole file."""
+    published = [actions_after_a_death(DLedgerGroup(1, flaws={Flaw.VOTE_FILE}), writes) for writes in range(8)]
+    assert sum("CrashInPersistTerm" in each for each in published) == 1
+    repaired = [actions_after_a_death(DLedgerGroup(1), writes) for writes in range(8)]
+    assert not any("CrashInPersistTerm" in each for each in repaired)
+
+
+def test_a_process_that_died_while_it_replaced_its_checkpoint_comes_back_without_one() -> None:
+    def dies_after(writes: int) -> list[str]:
+        run = DLedgerGroup(1, flaws={Flaw.VOTE_FILE})
+        leader = run.elect()
+        run.group.ask(leader, AppendEntryRequest(leader, "a"), lambda answer: None)
+        run.group.run_until(run.group.now + 5.0)  # now there is a checkpoint, and the next one is due
+        run.group.ask(leader, AppendEntryRequest(leader, "b"), lambda answer: None)
+        return actions_after_a_death(run, writes)
+
+    assert sum("CrashInPersistCheckPoint" in dies_after(writes) for writes in range(4, 14)) == 1

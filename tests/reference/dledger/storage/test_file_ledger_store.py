@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raftref
+from raftref.dledger.choices import PUBLISHED, REPAIRED, Config
 from raftref.dledger.messages import Entry, Index, Term
 from raftref.dledger.storage import (
     DirectoryDisk,
@@ -39,16 +40,18 @@ SIZE = BODY_OFFSET + 1
 SMALL = StorageConfig(mapped_file_size_for_entry_data=4096, mapped_file_size_for_entry_index=4096)
 
 
-def store(disk: Disk, *log: Entry) -> FileLedgerStore:
-    made = FileLedgerStore(disk, storage=SMALL)
+def store(disk: Disk, *log: Entry, config: Config = PUBLISHED) -> FileLedgerStore:
+    made = FileLedgerStore(disk, config, storage=SMALL)
     for each in log:
         made.append(each)
     return made
 
 
-def recovered(disk: Disk, *, checks_body_crc: bool = False, curr_term: int = 2) -> FileLedgerStore:
+def recovered(
+    disk: Disk, *, checks_body_crc: bool = False, curr_term: int = 2, config: Config = PUBLISHED
+) -> FileLedgerStore:
     """Another process starts on the same files."""
-    made = FileLedgerStore(disk, storage=SMALL, checks_body_crc=checks_body_crc)
+    made = FileLedgerStore(disk, config, storage=SMALL, checks_body_crc=checks_body_crc)
     made.startup(curr_term=Term(curr_term))
     return made
 
@@ -237,6 +240,23 @@ class TestTakenAsForced:
         recovered(disk).flush()
         disk.lose_power()
         assert recovered(disk).log == ()
+
+    def test_with_writes_at_once_a_restart_forces_what_the_process_before_had_not(self) -> None:
+        """With AsyncFlush repaired: the process died between the write of an entry and the forcing of it."""
+        disk = SimulatedDisk()
+        store(disk, A1, B1)
+        disk.kill()
+        assert recovered(disk, config=REPAIRED).log == (A1, B1)
+        disk.lose_power()
+        assert recovered(disk, config=REPAIRED).log == (A1, B1)
+
+    def test_with_writes_at_once_what_truncate_cut_does_not_come_back_with_the_power(self) -> None:
+        """AsyncFlush and TruncatedTail repaired."""
+        disk = SimulatedDisk()
+        held = store(disk, A1, B1, C1, config=REPAIRED)
+        held.truncate(Index(1), B1)
+        disk.lose_power()
+        assert recovered(disk, config=REPAIRED).log == (A1, B1)
 
     def test_a_recovered_log_is_forced_by_the_flush_after_the_next_append(self) -> None:
         disk = SimulatedDisk()
