@@ -145,7 +145,7 @@ def table(found: list[Trial]) -> Iterator[str]:
         for part in ("", f", {nodes}", f", {logs}", f", level {trial.level}"):
             rows.setdefault(f"{trial.spec} {what}{part}", Counter())[outcome] += 1
         if trial.loss is not None and trial.verdict is not None:
-            rows.setdefault(f"{trial.spec} {what}: rules", Counter()).update(trial.verdict.violations)
+            rows.setdefault(f"{trial.spec} {what}: rules", Counter()).update(trial.verdict.violations.keys())
     for key, row in sorted(rows.items()):
         yield f"{key:48} {dict(sorted(row.items()))}"
     seconds = [trial.seconds for trial in found]

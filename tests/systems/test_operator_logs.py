@@ -422,7 +422,7 @@ def test_no_cluster_is_blamed_by_its_lines_for_what_it_did_not_do(seeds: Sequenc
 
 
 #: Hours of each system, and cuts of each: 1,000 without a loss, and as many with one.
-HOURS, CUTS = 10, 50
+HOURS, CUTS = 5, 100
 
 
 @pytest.mark.nightly
