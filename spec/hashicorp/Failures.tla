@@ -53,7 +53,8 @@ WithCommitted(before) ==
 
 \* NewRaft.  Of the log behind the snapshot, or what is applied, only the configurations are read.
 Started(before) ==
-    LET up   == WithCommitted(FromSnapshot([before EXCEPT !.role = "Follower", !.lastLog = EndOf(before.log)]))
+    LET down == [before EXCEPT !.role = "Follower", !.lastLog = EndOf(before.log)]
+        up   == WithCommitted(FromSnapshot(down))
         from == Max({up.lastSnapshot.index, up.lastApplied}) + 1
         to   == up.lastLog.index
     IN  IF to < from THEN up

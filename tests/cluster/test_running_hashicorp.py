@@ -152,7 +152,7 @@ def chaos(seed: int) -> ChaosResult:
     return ChaosRun(running(), seed, 3, NodeKind()).run(20.0)
 
 
-@pytest.mark.parametrize("seed", [3, 5])
+@pytest.mark.parametrize("seed", [1, 3])
 def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
     result = chaos(seed)
     assert result.confirmed > 20
@@ -171,7 +171,7 @@ def test_a_disk_that_forgets_entries_shows(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(DiskStores, "persist", forgets)
     judge = ChaosJudge(SYSTEM, running(), 3)
-    run = chaos(4)
-    assert run.faults["kill"] > 0
+    run = chaos(1)
+    assert run.faults["power"] > 0
     (reason, *_) = judge.judge(run, tmp_path / "chaos.ndjson", with_spec=False).reasons
     assert "in the end" in reason or "log is" in reason

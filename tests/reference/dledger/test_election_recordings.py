@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.package_data import traces_dir
 from raftref.dledger.election_rules import (
     BIGGER_LEDGER,
     PARSE_RESULTS,
@@ -27,9 +26,9 @@ from raftref.dledger.election_rules import (
 )
 from raftref.dledger.messages import HeartBeatMessage, Index, Term, VoteMessage
 from raftref.dledger.state import Role
+from tests.support.systems.dledger_lines import HARNESS_RECORDINGS
 
 Line = dict[str, Any]
-FILES = sorted((traces_dir() / "captured" / "dledger").glob("*.ndjson"))
 NODES = ("n0", "n1", "n2")
 
 
@@ -88,7 +87,7 @@ def decisions(file: Path, asked_by: str, answered_by: str) -> Iterator[tuple[Vot
                 asked.states.append(known[node])
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda each: each.stem)
+@pytest.mark.parametrize("file", HARNESS_RECORDINGS, ids=lambda each: each.stem)
 def test_the_real_dledger_answers_vote_requests_by_the_rule(file: Path) -> None:
     """DLedgerLeaderElector.handleVote."""
     answered = 0
@@ -103,7 +102,9 @@ def test_the_real_dledger_answers_vote_requests_by_the_rule(file: Path) -> None:
 
 
 def test_the_recordings_have_most_answers_to_a_vote_request() -> None:
-    results = Counter(line["result"] for file in FILES for line in lines(file) if line["kind"] == "resp_vote")
+    results = Counter(
+        line["result"] for file in HARNESS_RECORDINGS for line in lines(file) if line["kind"] == "resp_vote"
+    )
     assert set(VoteCode) - set(results) == {
         VoteCode.REJECT_UNKNOWN_LEADER,
         VoteCode.REJECT_UNEXPECTED_LEADER,
@@ -112,7 +113,7 @@ def test_the_recordings_have_most_answers_to_a_vote_request() -> None:
     }
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda each: each.stem)
+@pytest.mark.parametrize("file", HARNESS_RECORDINGS, ids=lambda each: each.stem)
 def test_the_real_dledger_answers_heartbeats_by_the_rule(file: Path) -> None:
     """DLedgerLeaderElector.handleHeartBeat."""
     answered = 0
@@ -123,7 +124,7 @@ def test_the_real_dledger_answers_heartbeats_by_the_rule(file: Path) -> None:
     assert answered >= 28
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda each: each.stem)
+@pytest.mark.parametrize("file", HARNESS_RECORDINGS, ids=lambda each: each.stem)
 def test_the_real_dledger_concludes_from_the_answers_to_a_round_by_the_rule(file: Path) -> None:
     """DLedgerLeaderElector.maintainAsCandidate; where an answer arrived beside the conclusion, nothing is compared."""
     answers: dict[str, dict[str, str | None]] = {}

@@ -9,6 +9,13 @@ from typing import Any
 from tests.support.places import ROOT
 
 CAPTURED = ROOT / "traces" / "captured" / "dledger"
+#: The recordings of the harness, which have votes, heartbeats and all that its logger can print. The others were merged
+#: from what the recorders of traces/recorders wrote.
+HARNESS_RECORDINGS = [
+    path
+    for path in sorted(CAPTURED.glob("*.ndjson"))
+    if json.loads(path.read_text(encoding="utf-8").partition("\n")[0])["scenario"] != "merged"
+]
 FAULT_FREE = CAPTURED / "dledger-0.2.7-fault_free.ndjson"
 FIGURE8 = CAPTURED / "dledger-0.2.7-figure8.ndjson"
 

@@ -32,10 +32,11 @@ from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, 
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.sampling import sampled
 from tests.support.systems.dledger import interface
+from tests.support.systems.dledger_lines import HARNESS_RECORDINGS
 from tests.support.systems.simulated_traces import as_event, header
 
 FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
-RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
+RECORDINGS = HARNESS_RECORDINGS
 #: Each with few status lines and with many; every fifth of the list has both kinds. Of restarts there are many terms.
 LOGGED = [(path.name, every_ms) for path in RECORDINGS for every_ms in (4000, 300)]
 SAMPLE = [*LOGGED[::5], ("dledger-0.2.7-restarts.ndjson", 300)]

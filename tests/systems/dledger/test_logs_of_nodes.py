@@ -17,6 +17,7 @@ from tests.scripts.malformed import CAPTURED
 from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, split_by_node, written
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.sampling import sampled
+from tests.support.systems.dledger_lines import HARNESS_RECORDINGS
 
 LOGS = sorted(CAPTURED.glob("*.log"))
 PARTITION = CAPTURED / "dledger-0.2.7-leader_partition.log"
@@ -55,7 +56,7 @@ def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(o
 
 @pytest.mark.parametrize(
     "name",
-    sampled([path.name for path in sorted(CAPTURED.glob("*.ndjson"))], ["dledger-0.2.7-truncate_restart.ndjson"]),
+    sampled([path.name for path in HARNESS_RECORDINGS], ["dledger-0.2.7-truncate_restart.ndjson"]),
 )
 def test_what_was_recorded_is_explained_where_stamps_are_of_whole_seconds(name: str, tmp_path: Path) -> None:
     """Which of many steps of a second came first is open, but for what leads to what."""

@@ -13,9 +13,10 @@ from lockstep.trace.json_lines import TraceError
 from tests.scripts.malformed import CAPTURED
 from tests.support.logs.logger_lines import ELECTED, checked, imported, logged, written
 from tests.support.sampling import sampled
+from tests.support.systems.dledger_lines import HARNESS_RECORDINGS
 
 LOGS = sorted(CAPTURED.glob("*.log"))
-RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
+RECORDINGS = HARNESS_RECORDINGS
 #: A leader of term 0: no line shows that a term was raised.
 IN_TERM_0 = (
     "[n0] [n0] [ChangeRoleToLeader] from term: 0 and currTerm: 0",

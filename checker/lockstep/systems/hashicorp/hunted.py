@@ -35,6 +35,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "elections": (
         *("HeartbeatTimeout", "ElectionTimeout", "PreElectSelf", "ElectSelf", "RequestVote", "RequestPreVote"),
         *("HandleRequestVoteResponse", "HandleRequestPreVoteResponse", "DispatchNoop", "StepDown", "CheckLeaderLease"),
+        "RunFollower",
     ),
     "transfers": (*("LeadershipTransfer", "SendTimeoutNow", "TimeoutNow", "HandleTimeoutNowResponse", "EndTransfer"),),
     "verifying": ("VerifyLeader", "HandleVerify", "Heartbeat", "HandleHeartbeatResponse"),
