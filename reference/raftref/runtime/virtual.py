@@ -95,8 +95,12 @@ class _Process:
 
 @dataclass(slots=True, eq=False)
 class _Stream:
-    """Calls that arrive, and are answered, in their order: when the last message arrives at each node."""
+    """Calls that arrive, and are answered, in their order: when the last message arrives at each node.
 
+    `receiver` is which process of the peer it leads to. With that process it ends, as a connection does.
+    """
+
+    receiver: int
     ends_at: dict[str, Seconds] = field(default_factory=dict)
     is_broken: bool = False
 
@@ -395,7 +399,9 @@ class VirtualGroup:
         process = self._processes[src].number
         stream = None
         if call.stream is not None:
-            stream = self._streams.setdefault((src, process, call.peer, call.stream), _Stream())
+            receiver = self._processes[call.peer].number
+            stream = self._streams.setdefault((src, process, call.peer, call.stream), _Stream(receiver))
+            stream.is_broken |= stream.receiver != receiver
         key = (src, process, call.number, stream)
         self._send(src, call.peer, lambda driver, now: driver.on_request(now, key, call.message), stream)
 

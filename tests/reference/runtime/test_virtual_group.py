@@ -152,6 +152,18 @@ def test_what_was_on_its_way_to_a_process_that_died_is_lost() -> None:
     assert run.heard_by("n2") == [("start", 0.0), ("start", 0.0)]
 
 
+def test_a_stream_ends_with_the_process_that_it_leads_to_and_another_one_leads_to_the_next() -> None:
+    """A message does not arrive where one before it on its connection was lost with the process."""
+    run = Echoes("n1", "n2")
+    for number, stream in enumerate(["first", "first", "second"]):
+        run.group._call("n1", PeerCall(number, "n2", "m", None, stream))
+        if number == 0:
+            run.group.kill("n2")
+            run.group.start("n2")
+        run.group.run_until(run.group.now + 0.1)
+    assert run.heard_by("n2") == [("start", 0.0), ("start", 0.0), ("request", 0.21)]
+
+
 def test_a_clock_that_jumps_forward_lets_timers_run_out_at_once() -> None:
     run = Echoes("n1")
     run.group.run_until(0.5)
