@@ -88,6 +88,9 @@ class _PipelineConnection:
                 raise ConnectionResetError("a request before it has failed")
             if self._connection is None:
                 self._connection = _Connection(*await asyncio.open_connection(*self._address))
+                if self._is_closed:  # while it was opened
+                    self._connection.close()
+                    raise ConnectionResetError("the pipeline was closed")
             await self._connection.send(data)
         return await self._connection.answer()
 

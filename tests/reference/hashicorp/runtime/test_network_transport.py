@@ -581,3 +581,31 @@ def test_where_a_request_of_a_pipeline_fails_so_do_those_behind_it_and_the_next_
 
     calling(answers_on_the_second, use)
     assert len(connections) == 2
+
+
+def test_a_pipeline_that_is_closed_while_it_connects_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    received: list[bytes] = []
+    closes = asyncio.Event()
+    connects = asyncio.open_connection
+
+    async def reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.read(1000))
+        writer.write(stored_answer(1))
+
+    async def connects_late(*address: Any) -> Any:
+        await closes.wait()
+        return await connects(*address)
+
+    async def use(transport: NetworkTransport, _lines: list[str]) -> None:
+        monkeypatch.setattr(asyncio, "open_connection", connects_late)
+        old = asyncio.ensure_future(transport.call("n2", pipelined(1, 1, 1)))
+        await asyncio.sleep(0.01)
+        new = asyncio.ensure_future(transport.call("n2", pipelined(2, 2, 2)))  # the last pipeline gives way to it
+        await asyncio.sleep(0.01)
+        closes.set()
+        with pytest.raises(CallFailedError):
+            await old
+        assert (await new).last_log == 1
+
+    calling(reads, use)
+    assert sorted(map(bool, received)) == [False, True]
