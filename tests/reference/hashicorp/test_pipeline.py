@@ -11,7 +11,7 @@ from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.follower import append_entries
 from raftref.hashicorp.leader import check_leader_lease, process_logs, step_down
 from raftref.hashicorp.leadership import handle_verify, verify_leader
-from raftref.hashicorp.messages import AppendEntriesRequest, AppendEntriesResponse, RpcType
+from raftref.hashicorp.messages import AppendEntriesRequest, AppendEntriesResponse, HeartbeatRequest, RpcType
 from raftref.hashicorp.pipeline import pipeline_abort, pipeline_send
 from raftref.hashicorp.replication import handle_append_entries_response, replicate_to, rpc_error, send_latest_snapshot
 from raftref.hashicorp.server import Server
@@ -226,3 +226,13 @@ def test_requests_that_are_given_up_arrive_in_any_order() -> None:
     channel.send(second)
     channel.abandon("n1", Abandoned(frozenset({RpcType.APPEND_ENTRIES}), "n2"))
     assert channel.is_deliverable(replace(second, awaited=False))
+
+
+def test_no_request_of_a_pipeline_comes_twice() -> None:
+    """One connection carries them all, and of two answers one would be left over for a later request."""
+    cluster = Cluster(FaultPlan(features=frozenset(Feature)))
+    request, heartbeat = append(term=2, prev=(1, 1), src="n1", dst="n2"), HeartbeatRequest("n1", "n2", Term(2))
+    for each in (request, replace(request, awaited=False), heartbeat):
+        cluster.network.send(each)
+        assert cluster.may_disturb("n2", "Lose", each)
+        assert cluster.may_disturb("n2", "Duplicate", each) == (each is not request)

@@ -73,6 +73,12 @@ def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> Non
     assert min(found.taken, found.refused) > 50
 
 
+def test_neither_the_spec_nor_a_cluster_lets_a_request_of_a_pipeline_come_twice() -> None:
+    """The steps of this seed are tried where such a request is under way, so that either alone would be noticed."""
+    found = check_cluster_both_ways("raft_pipeline", 2, 300, 4, spec_of("raft_pipeline"))
+    assert (found.verdict, found.findings, found.steps) == (Verdict.HOLDS, [], 4)
+
+
 def test_every_action_of_the_spec_is_a_function_of_its_chapter_with_the_same_parameters() -> None:
     spec = spec_of("raft_whole")
     environment = {"Lose", "Duplicate"}

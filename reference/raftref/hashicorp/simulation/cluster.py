@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from raftref.hashicorp.choices import Feature
 from raftref.hashicorp.failures import start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
 from raftref.hashicorp.messages import AppendEntriesRequest, Message, Request, Response, message_from
@@ -79,8 +80,15 @@ class Cluster(Group[Server, Message, Effects]):
         return effects
 
     def may_disturb(self, node: NodeId, action: str, m: Message) -> bool:
-        """Return whether the network may lose or double a message to a server now: no answer is doubled."""
-        return (action == "Lose" or isinstance(m, Request)) and super().may_disturb(node, action, m)
+        """Return whether the network may lose or double a message to a server now.
+
+        No answer is doubled, and no request of a pipeline: of its two answers one would be left over on the connection.
+        """
+        return (action == "Lose" or self._may_come_twice(m)) and super().may_disturb(node, action, m)
+
+    def _may_come_twice(self, m: Message) -> bool:
+        is_pipelined = self.plan.config.has(Feature.PIPELINE) and isinstance(m, AppendEntriesRequest) and m.awaited
+        return isinstance(m, Request) and not is_pipelined
 
     def before(self, node: NodeId) -> dict[str, Any]:
         """Return what grows with the log of a server, as values that are another one where it has changed."""
