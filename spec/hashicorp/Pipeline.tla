@@ -24,11 +24,11 @@ PipelineIndex(runner) ==
 
 Pipelined(n, before, peer, count) ==
     LET runner == before.replication[peer]
-        next   == PipelineIndex(runner)
-        call   == [sentIndex |-> IF count = 0 THEN 0 ELSE next + count - 1, old |-> FALSE]
+        m      == ReplicationRequest(n, peer, before, runner.term, PipelineIndex(runner), count)
+        call   == [sentIndex |-> SentIndex(m), old |-> FALSE]
     IN  Says([before EXCEPT !.replication[peer].pipeline = "OPEN",
                             !.replication[peer].inFlight = Append(@, call)],
-             {ReplicationRequest(n, peer, before, runner.term, next, count)})
+             {m})
 
 MayPipeline(runner) ==
     /\ runner.running

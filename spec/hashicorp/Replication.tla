@@ -39,11 +39,9 @@ ReplicationRequest(n, peer, state, term, next, count) ==
 
 Replicated(n, before, peer, count) ==
     LET runner == before.replication[peer]
-        next   == runner.nextIndex
-        awaits == [runner EXCEPT !.awaiting = "AppendEntries",
-                                 !.sentIndex = IF count = 0 THEN 0 ELSE next + count - 1]
-    IN  Says([before EXCEPT !.replication[peer] = awaits],
-             {ReplicationRequest(n, peer, before, runner.term, next, count)})
+        m      == ReplicationRequest(n, peer, before, runner.term, runner.nextIndex, count)
+        awaits == [runner EXCEPT !.awaiting = "AppendEntries", !.sentIndex = SentIndex(m)]
+    IN  Says([before EXCEPT !.replication[peer] = awaits], {m})
 
 \* The routine for peer runs, waits for nothing, and has no pipeline.
 MayReplicate(n, peer) ==

@@ -108,10 +108,9 @@ def replicate_to(server: Server, peer: NodeId, count: int) -> None:
     Source: replicateTo, setupAppendEntries.
     """
     replication = server.replication(peer)
-    first = replication.next_index
-    server.send(append_entries_request(server, peer, replication.term, first, count))
-    last = Index(first + count - 1 if count else 0)
-    server.set_replication(peer, replication.send(RpcType.APPEND_ENTRIES, last))
+    m = append_entries_request(server, peer, replication.term, replication.next_index, count)
+    server.send(m)
+    server.set_replication(peer, replication.send(RpcType.APPEND_ENTRIES, m.sent_index))
 
 
 def can_send_latest_snapshot(server: Server, peer: NodeId) -> bool:

@@ -21,9 +21,6 @@ UnderWay == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
 MCMaySend(n, peer) == UnderWay < MaxMessages
 MCMayDuplicate(n)  == UnderWay < MaxMessages
 
-\* A pipeline has two calls without an answer, as by default (MaxRPCsInFlight), lost ones counted.
-TwoInFlight(n, peer) == MCMaySend(n, peer) /\ Len(RunnerFor(n, peer).inFlight) < 2
-
 \* One server is down at a time.
 MCMayDie(n)  == \A q \in Node : node[q].role # "Shutdown"
 MCMayFail(n) == MCMayDie(n)
