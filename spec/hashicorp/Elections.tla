@@ -13,7 +13,8 @@
 (* says that it will.  Until then its main loop takes no event.  A         *)
 (* heartbeat beside the main loop may make it a follower meanwhile         *)
 (* (HeartbeatRace): it asks all the same and takes no answer, or finds out *)
-(* before it asks.                                                         *)
+(* before it asks.  Where a heartbeat comes once it waits for answers, the *)
+(* main loop takes one more event before it finds out (OVERTAKEN).         *)
 (***************************************************************************)
 EXTENDS Messages, Steps
 
@@ -80,12 +81,13 @@ PreElectSelf(n) ==
     /\ PreVote /\ ~node[n].campaign.transfer /\ node[n].campaign.phase = "NONE"
     /\ Act(n, PreElected(n, node[n]))
 
-\* ACTION RunFollower: the main loop was about to campaign, and finds that the server follows.
-\* Source: run, between runFollower and runCandidate (HeartbeatRace).
+\* ACTION RunFollower: the main loop was about to campaign, or to go on as a candidate or a leader, and finds
+\* that the server follows.
+\* Source: run, after runFollower, runCandidate and runLeader (HeartbeatRace).
 RunFollower(n) ==
-    /\ Runs(n) /\ node[n].loop = "CAMPAIGN"
+    /\ Runs(n) /\ node[n].loop \in {"CAMPAIGN", "OVERTAKEN"}
     /\ node[n].role = "Follower"
-    /\ Step(n, [node[n] EXCEPT !.loop = "SELECT"])
+    /\ Step(n, IF node[n].loop = "OVERTAKEN" THEN Noticed(node[n]) ELSE [node[n] EXCEPT !.loop = "SELECT"])
 
 -----------------------------------------------------------------------------
 (* The vote on disk.                                                       *)

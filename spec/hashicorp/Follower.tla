@@ -85,10 +85,18 @@ Committed(before, m) ==
 -----------------------------------------------------------------------------
 (* All eight steps.                                                        *)
 
+\* The handler runs beside a main loop that waits as a candidate, or as a leader.
+Overtakes(state, request) ==
+    /\ HeartbeatsRace /\ request.type = "Heartbeat"
+    /\ \/ state.loop = "OVERTAKEN"
+       \/ state.loop = "SELECT" /\ (state.role = "Leader" \/ state.campaign.phase # "NONE")
+
 AppendHandled(before, request) ==
     LET m          == AsAppendEntries(request)
         yields     == Yields(before, m)
-        at         == IF yields THEN FollowerIn(before, m.term) ELSE before
+        at         == IF ~yields THEN before
+                      ELSE IF Overtakes(before, request) THEN OvertakenIn(before, m.term)
+                      ELSE FollowerIn(before, m.term)
         known      == [at EXCEPT !.leader = m.src]
         Answer(success, noRetry) ==
             AppendEntriesResponse(request, at.currentTerm, LastIndex(before), success, noRetry)

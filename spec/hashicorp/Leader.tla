@@ -101,13 +101,20 @@ ClientLogs == Seq(ClientLog)
 
 ClientEntries(state, logs) == [k \in 1..Len(logs) |-> EntryOf(state, logs[k].type, logs[k].value)]
 
+\* A leader that a heartbeat beside its main loop has brought to a later term appends in that term, and then
+\* notices (HeartbeatRace).
+ClientsDispatched(n, before, logs) ==
+    LET handled == Dispatched(n, before, ClientEntries(before, logs))
+        Ends(s) == IF before.loop = "OVERTAKEN" THEN Noticed(s) ELSE s
+    IN  [handled EXCEPT !.node = Ends(@), !.writes[1].fails.node = Ends(@)]
+
 \* ACTION DispatchLogs: a leader appends what clients ask for.
 \* Source: leaderLoop, applyCh; dispatchLogs.  During a transfer it refuses.
 DispatchLogs(n) ==
     \E logs \in ClientLogs : \E outcome \in AnyOutcome :
-    LET handled == Dispatched(n, node[n], ClientEntries(node[n], logs))
-    IN  /\ Selects(n) /\ MayDispatch(n)
-        /\ node[n].role = "Leader"
+    LET handled == ClientsDispatched(n, node[n], logs)
+    IN  /\ Runs(n) /\ node[n].loop \in {"SELECT", "OVERTAKEN"} /\ MayDispatch(n)
+        /\ IsInLeaderLoop(node[n])
         /\ logs # << >>
         /\ ~node[n].transfer.inProgress
         /\ outcome \in Outcomes(n, handled)

@@ -64,7 +64,8 @@ Snapshot        == [index: Nat, term: Nat, configuration: Configuration, configu
 Role            == {"Follower", "Candidate", "Leader", "Shutdown"}
 
 \* The next act of the main loop: to take an event, or the first lines of runCandidate, or those of runLeader.
-Loop            == {"SELECT", "CAMPAIGN", "LEAD"}
+\* OVERTAKEN: to take one more event as the candidate or the leader that the server was (HeartbeatRace).
+Loop            == {"SELECT", "CAMPAIGN", "LEAD", "OVERTAKEN"}
 
 Configurations  == [committed: Configuration, committedIndex: Nat, latest: Configuration, latestIndex: Nat]
 Campaign        == [phase: {"NONE", "PREVOTE", "VOTE"},

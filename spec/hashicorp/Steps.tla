@@ -55,11 +55,22 @@ Stopped(before) ==
                        !.zombies = IF Zombies THEN @ \cup about ELSE {},
                        !.transfer = IF LeavesTransferFlag /\ @.inProgress THEN @ ELSE NoTransfer]
 
-Left(before) == IF before.role = "Leader" THEN Stopped(before) ELSE before
+\* The main loop is that of a leader, though a heartbeat beside it may have ended the leadership.
+IsInLeaderLoop(state) == state.role = "Leader" \/ (state.loop = "OVERTAKEN" /\ state.campaign.phase = "NONE")
+
+Left(before) == IF IsInLeaderLoop(before) THEN Stopped(before) ELSE before
 
 \* setState(Follower); and in a term.
-Follower(before) == [Left(before) EXCEPT !.role = "Follower", !.leader = NoNode, !.campaign = NoCampaign]
+Follower(before) == [Left(before) EXCEPT !.role = "Follower", !.leader = NoNode, !.campaign = NoCampaign,
+                                         !.loop = IF @ = "OVERTAKEN" THEN "SELECT" ELSE @]
 FollowerIn(before, term) == [Follower(before) EXCEPT !.currentTerm = term]
+
+\* The same, by a heartbeat beside the main loop of a candidate or a leader, which does not notice yet.
+OvertakenIn(before, term) ==
+    [before EXCEPT !.role = "Follower", !.leader = NoNode, !.currentTerm = term, !.loop = "OVERTAKEN"]
+
+\* The main loop notices that the server follows.
+Noticed(before) == [Left(before) EXCEPT !.campaign = NoCampaign, !.loop = "SELECT"]
 
 -----------------------------------------------------------------------------
 (* Durable writes.                                                         *)
@@ -105,7 +116,7 @@ OfLeaders   == {"AppendEntries", "Heartbeat", "InstallSnapshot", "TimeoutNow"}
 \* The types of the calls that a server gives up: those of a campaign or a leadership that has ended.
 GivenUp(before, after) ==
     (IF before.campaign.phase # after.campaign.phase THEN OfElections ELSE {})
-    \cup (IF before.role = "Leader" /\ after.role # "Leader" THEN OfLeaders ELSE {})
+    \cup (IF IsInLeaderLoop(before) /\ ~IsInLeaderLoop(after) THEN OfLeaders ELSE {})
 
 \* n sends the messages of the set `out`.
 SentEach(net, n, out) ==

@@ -51,10 +51,13 @@ HigherTerm(before, term) ==
 
 Granted(before, m) == IF m.granted THEN [before EXCEPT !.campaign.granted = @ \cup {m.src}] ELSE before
 
+\* Only a higher term ends the count.  A candidate that a heartbeat beside the main loop has brought to a later
+\* term takes the vote for its own all the same, and may win that term by it (HeartbeatRace).
 VoteAnswered(n, before, m) ==
     LET counted == Granted(before, m)
     IN  IF m.term > before.currentTerm THEN HigherTerm(before, m.term)
-        ELSE Quietly(IF HasWon(counted) THEN Wins(n, counted) ELSE counted)
+        ELSE Quietly(IF HasWon(counted) THEN Wins(n, counted)
+                     ELSE IF before.loop = "OVERTAKEN" THEN Noticed(counted) ELSE counted)
 
 \* ACTION HandleRequestVoteResponse: a candidate counts a vote, and leads if a majority voted for it.
 \* Source: runCandidate, voteCh.
@@ -62,7 +65,7 @@ HandleRequestVoteResponse(n) ==
     \E m \in Inbox(n) : \E outcome \in AnyOutcome :
     LET handled == VoteAnswered(n, node[n], m) IN
     /\ IsResponse(m, "RequestVote")
-    /\ Selects(n)
+    /\ Selects(n) \/ (Runs(n) /\ node[n].loop = "OVERTAKEN")
     /\ outcome \in Outcomes(n, handled)
     /\ TakeAnswer(n, m, Outcome(handled, outcome))
 

@@ -132,16 +132,17 @@ def _await_none_if_follower(server: Server) -> None:
 
 
 def can_run_follower(server: Server) -> bool:
-    """The main loop is at the beginning of a campaign, and the server follows."""
-    return _at_campaign(server) and server.role is Role.FOLLOWER
+    """The main loop is at the beginning of a campaign, or goes on as a candidate or leader, and the server follows."""
+    return (_at_campaign(server) or server.is_overtaken) and server.role is Role.FOLLOWER
 
 
 @step(when=can_run_follower)
 def run_follower(server: Server) -> None:
-    """Find that the server follows, and do not campaign.
+    """Find that the server follows, and do not campaign, count votes, or lead.
 
-    Source: run, between runFollower and runCandidate (HeartbeatRace).
+    Source: run, after runFollower, runCandidate and runLeader (HeartbeatRace).
     """
+    server.leave_loop()
     server.loop = Loop.SELECT
 
 

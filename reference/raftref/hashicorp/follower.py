@@ -13,7 +13,7 @@ from raftref.hashicorp.messages import (
     HeartbeatResponse,
 )
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.state import Role
+from raftref.hashicorp.state import CampaignPhase, Role
 from raftref.hashicorp.steps import Outcome, StoreError, step
 from raftref.hashicorp.stores import LogNotFoundError
 from raftref.hashicorp.values import Index, Log, Place
@@ -47,7 +47,10 @@ def append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, o
     last_log = server.last_index
     no_retry_backoff, success = False, True
     try:
-        _append(server, m.as_append_entries if isinstance(m, HeartbeatRequest) else m)
+        if isinstance(m, HeartbeatRequest):
+            _append(server, m.as_append_entries, is_beside=server.has(Flaw.HEARTBEAT_RACE))
+        else:
+            _append(server, m)
     except _Refused as refused:
         no_retry_backoff, success = refused.no_retry_backoff, False
     term = server.current_term
@@ -59,12 +62,21 @@ def append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, o
         server.respond(m, AppendEntriesResponse(server.node_id, m.src, *answer))
 
 
-def _append(server: Server, m: AppendEntriesRequest) -> None:
+def _overtakes(server: Server) -> bool:
+    """Return whether a main loop waits as a candidate, or as a leader, beside which a heartbeat is handled."""
+    counts_or_leads = server.role is Role.LEADER or server.campaign.phase is not CampaignPhase.NONE
+    return server.is_overtaken or (server.selects and counts_or_leads)
+
+
+def _append(server: Server, m: AppendEntriesRequest, *, is_beside: bool = False) -> None:
     if m.term < server.current_term:
         raise _Refused(no_retry_backoff=False)
     if m.term > server.current_term or (server.role is not Role.FOLLOWER and not server.campaign.transfer):
-        server.set_state(Role.FOLLOWER)
-        server.set_current_term(m.term)
+        if is_beside and _overtakes(server):
+            server.overtake(m.term)
+        else:
+            server.set_state(Role.FOLLOWER)
+            server.set_current_term(m.term)
     server.leader = m.src
     if m.prev_log_entry > 0:
         _verify_previous(server, m)

@@ -77,13 +77,20 @@ def append(server: Server, entries: Sequence[Entry]) -> None:
 
 
 def can_dispatch_logs(server: Server, logs: tuple[ClientLog, ...], _outcome: Outcome) -> bool:
-    """A leader's main loop takes an event, clients ask for something, and no transfer is in progress."""
-    return server.leads and bool(logs) and not server.transfer.in_progress
+    """A leader's main loop takes an event, clients ask for something, and no transfer is in progress.
+
+    It may be one that a heartbeat beside it has overtaken (HeartbeatRace).
+    """
+    selects = server.selects or server.is_overtaken
+    return selects and server.is_in_leader_loop and bool(logs) and not server.transfer.in_progress
 
 
 @step(when=can_dispatch_logs)
 def dispatch_logs(server: Server, logs: tuple[ClientLog, ...], outcome: Outcome) -> None:
     """Append what clients ask for.
+
+    A leader that a heartbeat beside its main loop has brought to a later term appends in that term, which it does not
+    lead, and notices then (HeartbeatRace).
 
     Args:
         server: The leader.
@@ -93,6 +100,8 @@ def dispatch_logs(server: Server, logs: tuple[ClientLog, ...], outcome: Outcome)
     Source: leaderLoop, applyCh; dispatchLogs.
     """
     append(server, [Entry(server.current_term, each.type, each.value) for each in logs])
+    if server.is_overtaken:
+        server.leave_loop()
 
 
 # ---- Committing ------------------------------------------------------------------------------------------

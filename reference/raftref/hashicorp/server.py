@@ -186,6 +186,16 @@ class Server:
         return self.selects and self.role is Role.LEADER
 
     @property
+    def is_overtaken(self) -> bool:
+        """Whether the main loop takes an event as what the server was before a heartbeat beside it (HeartbeatRace)."""
+        return self.is_up and self.loop is Loop.OVERTAKEN
+
+    @property
+    def is_in_leader_loop(self) -> bool:
+        """Whether the main loop is that of a leader, though a heartbeat beside it may have ended the leadership."""
+        return self.role is Role.LEADER or (self.is_overtaken and self.campaign.phase is CampaignPhase.NONE)
+
+    @property
     def is_voter(self) -> bool:
         """Whether it has a vote itself, by the latest configuration."""
         return self.configurations.latest.has_vote(self.node_id)
@@ -200,10 +210,26 @@ class Server:
 
         Source: setState; runCandidate and runLeader, as they return.
         """
-        if self.role is Role.LEADER and role is not Role.LEADER:
-            self.stop_leading()
+        if role is not Role.LEADER:
+            self.leave_loop()
         self.end_campaign()
         self.role, self.leader = role, None
+
+    def leave_loop(self) -> None:
+        """End a leadership, and the count of votes by a candidate that is one no more.
+
+        Source: runCandidate and runLeader, as they return.
+        """
+        if self.is_in_leader_loop:
+            self.stop_leading()
+        if self.is_overtaken:
+            self.end_campaign()
+            self.loop = Loop.SELECT
+
+    def overtake(self, term: Term) -> None:
+        """Follow in a term, by a heartbeat beside a main loop that does not notice yet (HeartbeatRace)."""
+        self.role, self.leader, self.loop = Role.FOLLOWER, None, Loop.OVERTAKEN
+        self.set_current_term(term)
 
     def end_campaign(self) -> None:
         """Count no votes any more."""

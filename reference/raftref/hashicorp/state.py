@@ -33,11 +33,15 @@ class Role(StrEnum):
 
 
 class Loop(StrEnum):
-    """The next step of the main loop: take an event; the first lines of runCandidate; those of runLeader."""
+    """The next step of the main loop: take an event; the first lines of runCandidate; those of runLeader.
+
+    OVERTAKEN: take one more event as the candidate or the leader that the server was (HeartbeatRace).
+    """
 
     SELECT = "SELECT"
     CAMPAIGN = "CAMPAIGN"
     LEAD = "LEAD"
+    OVERTAKEN = "OVERTAKEN"
 
 
 class CampaignPhase(StrEnum):

@@ -98,9 +98,17 @@ def _has_better_log(server: Server, m: RequestVoteRequest | RequestPreVoteReques
 # ---- The candidate ---------------------------------------------------------------------------------------
 
 
-@step(when=takes_event)
+def can_handle_request_vote_response(server: Server, _m: RequestVoteResponse, _outcome: Outcome) -> bool:
+    """The main loop takes an event, also as the candidate that the server was before a heartbeat (HeartbeatRace)."""
+    return server.selects or server.is_overtaken
+
+
+@step(when=can_handle_request_vote_response)
 def handle_request_vote_response(server: Server, m: RequestVoteResponse, outcome: Outcome) -> None:
     """Count a vote, and lead with a majority; follow in a higher term.
+
+    A candidate that a heartbeat beside the main loop has brought to a later term takes the vote for its own all the
+    same, and may win that term by it (HeartbeatRace).
 
     Args:
         server: The candidate.
@@ -114,6 +122,8 @@ def handle_request_vote_response(server: Server, m: RequestVoteResponse, outcome
         _follow_in(server, m.term)
     elif _is_won_with(server, m):
         win(server)
+    elif server.is_overtaken:
+        server.leave_loop()
 
 
 @step(when=takes_event)

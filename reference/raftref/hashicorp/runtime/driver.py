@@ -269,6 +269,8 @@ class RaftDriver(Driver):
             return self._candidate.campaign()
         if self.server.loop is Loop.LEAD:
             return self.node.take("DispatchNoop", DONE)
+        if self.server.is_overtaken:
+            return self.node.take("RunFollower")
         match self.server.role:
             case Role.FOLLOWER:
                 return self._follower.work()

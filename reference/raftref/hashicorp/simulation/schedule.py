@@ -134,6 +134,8 @@ class Schedule(RandomSchedule[Cluster]):
         node = server.node_id
         if server.loop is Loop.LEAD:
             return self.attempt(node, "DispatchNoop")
+        if server.is_overtaken:
+            return (None if self.chance(FOLLOWS_AGAIN) else self.dispatch(server)) or self.attempt(node, "RunFollower")
         if server.loop is Loop.CAMPAIGN:
             if server.role is Role.FOLLOWER and self.chance(FOLLOWS_AGAIN):
                 return self.attempt(node, "RunFollower")
@@ -300,6 +302,10 @@ class Schedule(RandomSchedule[Cluster]):
         server = self.one_of(self.in_role(Role.LEADER))
         if server is None or server.last_index - server.commit_index >= MAX_PENDING:
             return None
+        return self.dispatch(server)
+
+    def dispatch(self, server: Server) -> Event | None:
+        """Let clients append values that were never appended before at a server."""
         count = self.random.randint(2, 3) if self.chance(GROUP_COMMIT) else 1
         values = [f"v{self.value_count + each + 1}" for each in range(count)]
         event = self.attempt(
