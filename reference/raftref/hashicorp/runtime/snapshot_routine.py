@@ -46,7 +46,7 @@ class SnapshotRoutine:
         node = self._node
         match node.server.snapshotting.phase:
             case SnapshotPhase.TAKEN:
-                return node.timers.is_due("persist", node.now) and node.take("PersistSnapshot", DONE)
+                return node.timers.is_due("persist", node.now) and self._persist()
             case SnapshotPhase.SAVED:
                 return self._end_snapshot()
         if self._clients:
@@ -81,6 +81,14 @@ class SnapshotRoutine:
 
     def _answer_first(self, error: str) -> None:
         self._futures.answer(self._clients.pop(0), error)
+
+    def _persist(self) -> bool:
+        """Write the snapshot that was taken; if that fails there is none, and a client is answered so."""
+        took = self._node.take("PersistSnapshot", DONE)
+        if self._node.server.snapshotting.phase is SnapshotPhase.NONE and self._is_for_client:
+            self._is_for_client = False
+            self._answer_first("failed to close snapshot: it could not be written")
+        return took
 
     def _end_snapshot(self) -> bool:
         saved = self._node.server.snapshotting.snapshot

@@ -244,6 +244,16 @@ def test_a_snapshot_of_nothing_is_refused_and_one_of_something_has_its_place() -
     assert (answer.error, answer.index, answer.term) == (None, place.index, place.term)
 
 
+def test_a_snapshot_that_cannot_be_written_is_refused_once_and_may_be_asked_for_again() -> None:
+    run = quiet()
+    leader = run.leader
+    assert ask(run.group, leader, ApplyRequest("a")).error is None
+    run.group.fill_disk(leader)
+    assert ask(run.group, leader, SnapshotRequest()).error == "failed to close snapshot: it could not be written"
+    run.group.fill_disk(leader, is_full=False)
+    assert ask(run.group, leader, SnapshotRequest()).error is None
+
+
 def test_a_snapshot_waits_until_the_fsm_has_come_to_the_configuration() -> None:
     run = quiet(spares=1)
     leader = run.leader
