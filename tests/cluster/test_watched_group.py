@@ -23,6 +23,8 @@ from lockstep.systems import merged_order
 from lockstep.systems.node_recorder import MergeOptions
 from tests.support.programs.lockstep_command import lockstep
 from tests.support.programs.processes import wait_until
+from tests.support.systems.hashicorp_recordings import recording as simulated
+from tests.support.systems.hashicorp_recordings import written
 from tests.support.systems.split_recordings import split
 
 CAPTURED = traces_dir() / "captured"
@@ -57,6 +59,16 @@ class Writers:
             with path.open("a") as file:
                 file.write(text)
             self.written += 1
+
+    def write_past(self, what: str) -> None:
+        """Write the next lines up to the first one with a text."""
+        for _, _, path, text in self._lines:
+            with path.open("a") as file:
+                file.write(text)
+            self.written += 1
+            if what in text:
+                return
+        raise AssertionError(f"no line has {what}")
 
 
 class Watched:
@@ -180,6 +192,45 @@ def test_a_file_that_is_damaged_ends_the_watch_with_its_place(tmp_path: Path) ->
     assert verdict.verdict is Verdict.MALFORMED
     assert f"{writers.paths[1]}:" in verdict.reason
     assert "field `node`: missing" in verdict.reason
+
+
+@pytest.fixture
+def election(tmp_path: Path) -> Path:
+    """A recording in which a candidate asks for pre-votes."""
+    path = tmp_path / "hashicorp" / "election.ndjson"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(written(simulated({"events": 60}, 1))))
+    return path
+
+
+def test_requests_that_come_late_do_not_make_the_files_malformed(election: Path, tmp_path: Path) -> None:
+    """A candidate whose requests are not written yet seems to have asked nobody."""
+    writers = Writers(tmp_path, election)
+    writers.write_past('"state":"Candidate"')
+    watched = Watched(writers.paths)
+    assert wait_until(lambda: watched.group.checked > 0)
+    time.sleep(3 * watched_group.LAG)
+    writers.write(writers.count)
+    verdict = watched.stopped()
+    assert verdict.verdict is Verdict.HOLDS, verdict
+    assert watched.group.passes == 2
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["while more may come", "once the watch is to end"])
+def test_a_line_that_no_other_line_explains_ends_the_watch_with_its_place(
+    is_stopped: bool, election: Path, tmp_path: Path
+) -> None:
+    writers = Writers(tmp_path, election)
+    writers.write(writers.count)
+    last = json.loads(writers.paths[0].read_text().splitlines()[-1])
+    wrong = {"kind": "stable_set", "node": last["node"], "at": last["at"], "key": "CurrentTerm", "value": 9, "by": "?"}
+    watched = Watched(writers.paths)
+    assert wait_until(lambda: watched.group.checked > 0)
+    with writers.paths[0].open("a") as file:
+        file.write(json.dumps(wrong) + "\n")
+    verdict = watched.stopped() if is_stopped else watched.ended()
+    assert verdict.verdict is Verdict.MALFORMED, verdict
+    assert "field `by`: '?' is not known to write CurrentTerm" in verdict.reason
 
 
 def test_groups_of_which_nothing_is_written_have_no_verdict(tmp_path: Path) -> None:

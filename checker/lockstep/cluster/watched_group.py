@@ -26,6 +26,7 @@ from lockstep.systems.node_recorder import MergeOptions
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_specs import Switches, compiled, trace_spec
 from lockstep.tla.state import State
+from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
 
 #: Events are final once the lines of this time after theirs are known, or none came for as long, in seconds.
@@ -135,7 +136,11 @@ class WatchedGroup:
             self._lines, self._newest = lines, time.monotonic()
 
     def _events(self, group: _GrowingGroup) -> Iterator[Event]:
-        """Yield the events as the files grow; the sequence ends where all must be checked once more."""
+        """Yield the events as the files grow; the sequence ends where all must be checked once more.
+
+        A line may seem malformed because one above it was read before the lines that show what it means. In the first
+        round of a pass all that is written by then is known, and the error is certain.
+        """
         try:
             while True:
                 is_idle = time.monotonic() - self._newest >= LAG
@@ -147,6 +152,10 @@ class WatchedGroup:
                 time.sleep(self._watch.poll)
                 self._read(group)
         except (LateLineError, ContradictedError) as error:
+            self._again = str(error)
+        except TraceError as error:
+            if self._is_first_round:
+                raise
             self._again = str(error)
 
     def _listen(self, check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
