@@ -115,25 +115,47 @@ def test_a_call_of_a_dead_process_is_not_taken_for_the_one_that_its_next_life_ma
 ENTRIES = [{"i": 1, "t": 1, "type": "Command", "v": "a"}, {"i": 2, "t": 1, "type": "Command", "v": "b"}]
 
 
+#: Requests of main loops, and heartbeats beside these: of n2 and n3, and that of n2 answered.
+APPEND, VOTE = (line("n1", 2.0, "recv", rpc=1, msg=msg, body={}) for msg in ("AppendEntries", "RequestVote"))
+BESIDE = {"msg": "AppendEntries", "beside": True}
+BEAT_2, BEAT_3 = (
+    line("n1", 2.0, "recv", rpc=rpc, body=BEAT | {"term": term}, **BESIDE, **{"from": f"n{rpc}"})
+    for rpc, term in ((2, 2), (3, 3))
+)
+BEAT_2_ANSWERED = line("n1", 2.1, "respond", rpc=2, to="n2", body=ANSWER, **BESIDE)
+
+
 @pytest.mark.parametrize(
-    ("under_way", "found", "lost"),
+    ("read", "found", "lost"),
     [
-        ("AppendEntries", {"log": ENTRIES}, ("store_logs", "appendEntries<processRPC")),
-        ("AppendEntries", {"log": []}, ("delete_range", "appendEntries<processRPC")),
-        ("RequestVote", {"LastVoteTerm": 2}, ("stable_set", "requestVote<processRPC")),
-        (None, {"CurrentTerm": 2}, ("stable_set", "electSelf<runCandidate")),
-        (None, {"log": ENTRIES}, ("store_logs", "dispatchLogs<leaderLoop")),
-        (None, {"snapshot": {"last_index": 1, "last_term": 1}}, ("snapshot_saved", "takeSnapshot<runSnapshots")),
-        (None, {}, None),
+        ([APPEND], {"log": ENTRIES}, ("store_logs", "appendEntries<processRPC")),
+        ([APPEND], {"log": []}, ("delete_range", "appendEntries<processRPC")),
+        ([VOTE], {"LastVoteTerm": 2}, ("stable_set", "requestVote<processRPC")),
+        ([], {"CurrentTerm": 2}, ("stable_set", "electSelf<runCandidate")),
+        ([], {"log": ENTRIES}, ("store_logs", "dispatchLogs<leaderLoop")),
+        ([], {"snapshot": {"last_index": 1, "last_term": 1}}, ("snapshot_saved", "takeSnapshot<runSnapshots")),
+        ([], {}, None),
+        ([BEAT_2], {"CurrentTerm": 2}, ("stable_set", "appendEntries<processHeartbeat")),
+        ([VOTE, BEAT_2, BEAT_3], {"CurrentTerm": 2}, ("stable_set", "appendEntries<processHeartbeat")),
+        ([BEAT_2], {"CurrentTerm": 3}, ("stable_set", "electSelf<runCandidate")),
+        ([BEAT_2, BEAT_3, BEAT_2_ANSWERED], {"CurrentTerm": 2}, ("stable_set", "electSelf<runCandidate")),
+        ([VOTE, BEAT_2, BEAT_2_ANSWERED], {"CurrentTerm": 2}, ("stable_set", "requestVote<processRPC")),
+        ([VOTE, BEAT_2], {"LastVoteTerm": 2}, ("stable_set", "requestVote<processRPC")),
+        ([BEAT_2], {"log": ENTRIES}, ("store_logs", "dispatchLogs<leaderLoop")),
+        ([BEAT_2], {"log": []}, ("delete_range", "compactLogsWithTrailing<compactLogs")),
     ],
 )
 def test_a_write_whose_line_a_killed_process_did_not_write_is_added(
-    under_way: str | None, found: Line, lost: tuple[str, str] | None
+    read: Sequence[Line], found: Line, lost: tuple[str, str] | None
 ) -> None:
+    """A heartbeat that is handled beside the main loop writes its term alone, and the main loop goes on meanwhile.
+
+    Source: appendEntries of the library, in which a heartbeat has no entries and no entry before.
+    """
     before = {"CurrentTerm": 1, "LastVoteTerm": 1, "LastVoteCand": "n1", "log": ENTRIES[:1]}
     stores = FollowedStores(before)
-    if under_way is not None:
-        stores.read(line("n1", 2.0, "recv", msg=under_way, body={}))
+    for each in read:
+        stores.read(each)
     added = list(stores.lost_writes(before | found))
     assert [(each["kind"], each["by"]) for each in added] == ([] if lost is None else [lost])
     for each in added:

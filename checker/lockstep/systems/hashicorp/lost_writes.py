@@ -1,7 +1,8 @@
 """The write of a killed server that is in its stores, and whose line the process did not live to write.
 
 The recorder writes the line of a write once the store has returned. A process that dies in between leaves the write
-without its line, one at most of its main loop. Its next start finds it, and so it can be added.
+without its line, one at most of its main loop and one of each heartbeat that it handles beside that. Its next start
+finds it, and so it can be added.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ KEYS = ("CurrentTerm", "LastVoteTerm", "LastVoteCand")
 
 
 class FollowedStores:
-    """The content of a server's stores by the lines of one life, and the request that it handles."""
+    """The content of a server's stores by the lines of one life, and the requests that it handles.
+
+    Its main loop handles one at a time. A heartbeat beside that writes nothing but its term.
+    """
 
     def __init__(self, persisted: Line) -> None:
         """Begin with what its start found."""
@@ -33,6 +37,8 @@ class FollowedStores:
         self._log: dict[int, Line] = {entry["i"]: entry for entry in persisted["log"]}
         self._snapshot: Line | None = persisted.get("snapshot")
         self._handled: str | None = None
+        #: The terms of the heartbeats that are handled beside the main loop, by the numbers of their calls.
+        self._beside: dict[int, int] = {}
 
     def read(self, line: Line) -> None:
         """Take over what a line records."""
@@ -46,6 +52,10 @@ class FollowedStores:
                     self._log.pop(index, None)
             case "snapshot_saved":
                 self._snapshot = {name: line[name] for name in ("last_index", "last_term")}
+            case "recv" if line.get("beside"):
+                self._beside[line["rpc"]] = line["body"]["term"]
+            case "respond" if line.get("beside"):
+                self._beside.pop(line["rpc"], None)
             case "recv":
                 self._handled = line["msg"]
             case "respond":
@@ -57,6 +67,8 @@ class FollowedStores:
         for key, value in found.items():
             if key in KEYS and self._keys.get(key, value) != value:
                 by = "electSelf<runCandidate" if handler is None else f"{handler}<processRPC"
+                if key == "CurrentTerm" and value in self._beside.values():
+                    by = "appendEntries<processHeartbeat"
                 yield {"kind": "stable_set", "by": by, "key": key, "value": value}
         log = {entry["i"]: entry for entry in found["log"]}
         gone = sorted(self._log.keys() - log.keys())
