@@ -280,3 +280,8 @@ def test_batches_of_a_group_of_go_servers_hold_in_the_spec(tmp_path: Path) -> No
     assert found.verdict is Verdict.HOLDS, found
     assert sum(line.get("pipelined", False) is True for line in lines(path)) > 10
     assert any(line.get("beside") for line in lines(path))
+    for record in servers.records():
+        beside = [line for line in lines(record) if line.get("beside")]
+        received, answered = ([line["rpc"] for line in beside if line["kind"] == kind] for kind in ("recv", "respond"))
+        assert received == list(range(1, len(received) + 1)), record
+        assert set(answered) <= set(received), record

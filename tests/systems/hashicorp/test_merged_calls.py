@@ -110,6 +110,60 @@ def test_a_call_of_a_dead_process_is_not_taken_for_the_one_that_its_next_life_ma
     assert [each["rpc"] for each in merged(files) if each["kind"] in ("send", "recv")] == [1, 2, 2]
 
 
+def test_heartbeats_of_one_leader_that_are_handled_at_once_beside_the_main_loop_keep_their_calls(
+    tmp_path: Path,
+) -> None:
+    """The caller of the first one has given up, and the second one is answered before it."""
+    sent = {"msg": "AppendEntries", "body": BEAT}
+    first = [
+        *start("n1", 1.0),
+        line("n1", 2.0, "send", rpc=1, to="n2", **sent),
+        line("n1", 3.0, "rpc_error", rpc=1, peer="n2", msg="AppendEntries", err="timeout"),
+        line("n1", 3.1, "send", rpc=2, to="n2", **sent),
+        line("n1", 3.4, "reply_recv", rpc=2, msg="AppendEntries", body=ANSWER, **{"from": "n2"}),
+    ]
+    answer = {"copy": 0, "to": "n1", "msg": "AppendEntries", "body": ANSWER, "beside": True}
+    second = [
+        *start("n2", 1.0),
+        line("n2", 2.1, "recv", rpc=1, copy=0, beside=True, **sent, **{"from": "n1"}),
+        line("n2", 3.2, "recv", rpc=2, copy=0, beside=True, **sent, **{"from": "n1"}),
+        line("n2", 3.3, "respond", rpc=2, **answer),
+        line("n2", 3.5, "respond", rpc=1, **answer),
+    ]
+    found = merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)])
+    assert [each["rpc"] for each in found if each["kind"] == "recv"] == [1, 2]
+    assert [each["rpc"] for each in found if each["kind"] in ("respond", "reply_recv")] == [2, 2, 1]
+
+
+def test_heartbeats_beside_the_main_loop_without_a_number_are_those_of_their_leaders(tmp_path: Path) -> None:
+    """As older recorders wrote them; the main loop handles another request of the same leader meanwhile."""
+    heartbeat, other = {"msg": "AppendEntries", "body": BEAT}, {"msg": "TimeoutNow", "body": {"leader": "n1"}}
+    beside = {"rpc": 0, "copy": 0, "beside": True}
+    files = [
+        [
+            *start("n1", 1.0),
+            line("n1", 2.0, "send", rpc=1, to="n2", **heartbeat),
+            line("n1", 2.0, "send", rpc=2, to="n2", **other),
+        ],
+        [
+            *start("n2", 1.0),
+            line("n2", 2.3, "recv", **beside, **heartbeat, **{"from": "n1"}),
+            line("n2", 2.4, "recv", rpc=0, copy=0, **other, **{"from": "n1"}),
+            line("n2", 2.5, "recv", **beside, **heartbeat, **{"from": "n3"}),
+            line("n2", 2.6, "respond", **beside, to="n1", msg="AppendEntries", body=ANSWER),
+            line("n2", 2.7, "respond", **beside, to="n3", msg="AppendEntries", body=ANSWER),
+            line("n2", 2.8, "respond", rpc=0, copy=0, to="n1", msg="TimeoutNow", body={}),
+        ],
+        [*start("n3", 1.0), line("n3", 2.0, "send", rpc=1, to="n2", **heartbeat)],
+    ]
+    found = merged([write(tmp_path / f"n{number}", lines) for number, lines in enumerate(files, start=1)])
+    calls = {each["rpc"]: (each["node"], each["msg"]) for each in found if each["kind"] == "send"}
+    for kind, end in (("recv", "from"), ("respond", "to")):
+        of = [(each[end], each["msg"]) for each in found if each["kind"] == kind]
+        assert [calls[each["rpc"]] for each in found if each["kind"] == kind] == of
+        assert len(set(of)) == 3
+
+
 # ---- Lives ----
 
 ENTRIES = [{"i": 1, "t": 1, "type": "Command", "v": "a"}, {"i": 2, "t": 1, "type": "Command", "v": "b"}]

@@ -14,6 +14,10 @@ from lockstep.systems.merged_order import TimedLine
 
 Fields = dict[str, Any]
 
+#: What handles a request: the main loop, with no leader and 0, or beside it the routine of a connection of a leader,
+#: with the number that the recorder gave the heartbeat. Files of an older recorder have 0 there, too.
+Routine = tuple[str | None, int]
+
 
 def _content(src: str, dst: str, fields: Fields) -> str:
     """Return what a request says; the size of a snapshot is not recorded of a server of the reference."""
@@ -21,9 +25,9 @@ def _content(src: str, dst: str, fields: Fields) -> str:
     return json.dumps([src, dst, fields["msg"], body], sort_keys=True)
 
 
-def _leader_beside(fields: Fields) -> str | None:
-    """Return the leader whose heartbeat a line handles beside the main loop; None for a line of the main loop."""
-    return (fields.get("from") or fields.get("to")) if fields.get("beside") else None
+def _routine(fields: Fields) -> Routine:
+    """Return what handles the request of a line; the recorder numbers the heartbeats beside the main loop."""
+    return (fields.get("from") or fields.get("to")) if fields.get("beside") else None, fields["rpc"]
 
 
 class CallNumbers:
@@ -36,8 +40,8 @@ class CallNumbers:
         self._failed: defaultdict[str, list[int]] = defaultdict(list)
         #: Number and content of each call of a server's life that has not ended, by the number that the server gave it.
         self._own: defaultdict[str, dict[int, tuple[int, str]]] = defaultdict(dict)
-        #: The request that a server handles: in its main loop, and for each leader in what handles its heartbeats.
-        self._handled: defaultdict[str, dict[str | None, int]] = defaultdict(dict)
+        #: The calls whose requests a server handles.
+        self._handled: defaultdict[str, dict[Routine, int]] = defaultdict(dict)
         self._answered: set[int] = set()
 
     def lacks(self, line: TimedLine) -> str | None:
@@ -66,10 +70,11 @@ class CallNumbers:
                 self._under_way[content].append(self._count)
                 fields["rpc"] = self._count
             case "recv":
+                routine = _routine(fields)
                 fields["rpc"] = self._arrives(_content(fields["from"], node, fields))
-                self._handled[node][_leader_beside(fields)] = fields["rpc"]
+                self._handled[node][routine] = fields["rpc"]
             case "respond":
-                routine = _leader_beside(fields)
+                routine = _routine(fields)
                 if routine not in self._handled[node]:
                     raise line.record.error(f"field `kind`: {node} answers, and handles no request")
                 fields["rpc"] = self._handled[node].pop(routine)

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -14,11 +15,13 @@ type transport struct {
 	*raft.NetworkTransport
 	r        *Recorder
 	requests chan raft.RPC
+	// heartbeats is how many were handled beside the main loop.
+	heartbeats atomic.Uint64
 }
 
 // Transport records the calls of a server and those to it.
 func (r *Recorder) Transport(inner *raft.NetworkTransport) raft.Transport {
-	t := &transport{inner, r, make(chan raft.RPC)}
+	t := &transport{NetworkTransport: inner, r: r, requests: make(chan raft.RPC)}
 	go t.forward()
 	return t
 }
@@ -36,13 +39,15 @@ func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 }
 
 // handleBeside lets a heartbeat be handled in the routine of its connection. The lines of the handler stand between
-// those of the request and its answer; others of the main loop may stand there, too.
+// those of the request and its answer; others may stand there, too: of the main loop, and of other heartbeats. So both
+// lines have the heartbeat's own number; a request that the main loop handles has 0.
 func (t *transport) handleBeside(rpc raft.RPC, handle func(raft.RPC)) {
 	caller := rpc.RespChan
 	message, from, body := request(rpc.Command)
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers
-	t.r.Line("recv", fields{"copy": 0, "rpc": 0, "msg": message, "from": from, "body": body, "beside": true})
+	number := t.heartbeats.Add(1)
+	t.r.Line("recv", fields{"copy": 0, "rpc": number, "msg": message, "from": from, "body": body, "beside": true})
 	handle(rpc)
 	var answered raft.RPCResponse
 	select {
@@ -50,7 +55,7 @@ func (t *transport) handleBeside(rpc raft.RPC, handle func(raft.RPC)) {
 	case <-t.r.stopped: // one that shuts down does not answer
 		return
 	}
-	line := fields{"copy": 0, "rpc": 0, "msg": message, "to": from, "body": answer(answered.Response), "beside": true}
+	line := fields{"copy": 0, "rpc": number, "msg": message, "to": from, "body": answer(answered.Response), "beside": true}
 	if answered.Error != nil {
 		line["err"] = answered.Error.Error()
 	}
