@@ -276,6 +276,13 @@ def test_options_of_the_other_form_are_refused(tmp_path: Path) -> None:
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
+def test_the_recording_does_not_overwrite_the_file_of_a_node_that_has_not_started(tmp_path: Path) -> None:
+    output = tmp_path / "n2.ndjson"
+    done = lockstep("watch", "--once", "-o", str(output), "n1.ndjson", "n2.ndjson", cwd=tmp_path)
+    assert (done.returncode, "the recording would overwrite what it is made of" in done.stderr) == (2, True), done
+    assert not output.exists()
+
+
 @NIGHTLY
 def test_ctrl_c_ends_the_command_with_the_verdict(tmp_path: Path) -> None:
     names = files(tmp_path, QUIET)

@@ -56,12 +56,11 @@ def command(words: tuple[str, ...], form: str, output: Path | None, last: int | 
     from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.export_behaviour import export_itf
     from lockstep.report.space_time_diagram import diagram_svg, draw_diagram
-    from lockstep.systems.trace_files import OverwritingError
+    from lockstep.systems.trace_files import refuse_overwriting
 
     if last is not None and form != "svg":
         raise click.UsageError(f"--last leaves steps out, and {form} needs them all")
-    if output is not None and output.exists() and any(Path(word).exists() and output.samefile(word) for word in words):
-        raise OverwritingError(f"{output}: the export would overwrite what it is made of")
+    refuse_overwriting(output, map(Path, words), "export")
     try:
         if form == "pytest":
             text, summary = _regression_test(words, spec_options, output)

@@ -70,12 +70,11 @@ def command(
     from lockstep.base.deadline import Deadline
     from lockstep.base.verdict import Verdict
     from lockstep.jobs.minimise_trace import minimise
-    from lockstep.systems.trace_files import OverwritingError
+    from lockstep.systems.trace_files import refuse_overwriting
     from lockstep.systems.trace_opening import open_with_spec
     from lockstep.trace.trace_format import trace_lines, write_trace
 
-    if output is not None and output.exists() and path.samefile(output):
-        raise OverwritingError(f"{output}: the trace would overwrite what it is made of")
+    refuse_overwriting(output, [path], "trace")
     trace, spec, system = open_with_spec(path, spec_options)
     deadline = Deadline(timeout)
     try:

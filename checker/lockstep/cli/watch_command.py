@@ -217,7 +217,7 @@ def _watch_group(
     from lockstep.systems.trace_files import refuse_overwriting
     from lockstep.systems.trace_specs import switches_of
 
-    refuse_overwriting(output, [each for each in paths if each.exists()], "recording")
+    refuse_overwriting(output, paths, "recording")
     merge = MergeOptions(version, nanoseconds(skew))
     watch = GroupWatch(paths, merge, switches_of(words), output, every or POLL, idle, ends_on_violation)
     is_text = form == "text"

@@ -221,10 +221,18 @@ def import_trace(
 
 
 def refuse_overwriting(path: Path | None, files: Iterable[Path], noun: str) -> None:
-    """Raise OverwritingError where the file that is to be written, called `noun`, is one of those that are read."""
-    for file in files:
-        if path is not None and path.exists() and file.samefile(path):
-            raise OverwritingError(f"{path}: the {noun} would overwrite what it is made of")
+    """Raise OverwritingError where the file that is to be written, called `noun`, is one of those that are read.
+
+    None of them need be there yet.
+    """
+    if path is not None and any(_is_same(path, file) for file in files):
+        raise OverwritingError(f"{path}: the {noun} would overwrite what it is made of")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()
 
 
 def imported_trace(recorded: Path | Sequence[Path], options: ImportOptions = NO_OPTIONS, say: Say = silent) -> Imported:
