@@ -12,12 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from lockstep.base.progress import silent
 from lockstep.systems.merged_order import MergedOrder, TimedLine
 from lockstep.systems.node_files import FileRecord, NodeFile, record_fields
-from lockstep.trace.json_lines import TraceError, rephrase_error
+from lockstep.trace.json_lines import TraceError
 from raftref.runtime.driver import NodeStep
 
 #: The time between two looks at the files, in seconds.
@@ -27,19 +25,11 @@ POLL = 0.1
 STEP = "step"
 
 
-def step_of(record: FileRecord) -> NodeStep:
-    """Return the step of a record; raises TraceError where it is none."""
-    try:
-        return msgspec.convert(record.fields, NodeStep)
-    except msgspec.ValidationError as error:
-        raise record.error(f"this is no step: {rephrase_error(error, record.fields)}") from error
-
-
 class _RecordedSteps:
     """The steps of one node: a line for each."""
 
     def lines(self, record: FileRecord) -> Iterator[TimedLine]:
-        step = step_of(record)
+        step = record.step()
         yield TimedLine(record, round(step.at * 1e9), step.node, {STEP: step})
 
     def rest(self) -> tuple[TimedLine, ...]:
@@ -106,4 +96,4 @@ def newest_step(path: Path) -> NodeStep | None:
 
 
 def _step_at_end(path: Path, line: bytes) -> NodeStep:
-    return step_of(FileRecord(str(path), 0, record_fields(line + b"\n", str(path), 0)))
+    return FileRecord(str(path), 0, record_fields(line + b"\n", str(path), 0)).step()

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
+
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.logs.stray_lines import StrayLines
-from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError, UnreadableError, json_object
-from raftref.runtime.driver import START
+from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError, UnreadableError, json_object, rephrase_error
+from raftref.runtime.driver import START, NodeStep
 
 #: The beginning of a text that stands for bytes that are no UTF-8, in hexadecimal.
 BYTES = "bytes:"
@@ -52,6 +54,13 @@ class FileRecord:
     def is_step(self) -> bool:
         """Whether it is a step of a node of the reference, as `lockstep node --record` writes it."""
         return "action" in self.fields
+
+    def step(self) -> NodeStep:
+        """Return the step of a node of the reference; raises TraceError where it is none."""
+        try:
+            return msgspec.convert(self.fields, NodeStep)
+        except msgspec.ValidationError as error:
+            raise self.error(f"this is no step: {rephrase_error(error, self.fields)}") from error
 
     def error(self, problem: str) -> TraceError:
         """Make the error of the line."""

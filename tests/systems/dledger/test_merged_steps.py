@@ -88,7 +88,7 @@ def test_steps_have_no_wall_clock_by_which_several_hosts_could_be_compared(files
         (lambda step: step["shows"].update(committedIndex=7), "taken once more, the node shows something else"),
         (lambda step: step.update(action="Sleep"), "Sleep: no such action, or an argument is missing"),
         (lambda step: step.update(node="n1"), "field `node`: 'n1', and the lines above are of 'n2'"),
-        (lambda step: step.pop("args"), "field `args`: missing"),
+        (lambda step: step.pop("args"), "this is no step: field `args`: missing"),
         (lambda step: step.pop("at"), "field `at`: missing"),
     ],
     ids=["another state", "no action", "another node", "no arguments", "no time"],

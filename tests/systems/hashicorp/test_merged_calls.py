@@ -321,6 +321,7 @@ def test_steps_of_servers_of_the_reference_stand_for_lines_that_hold_in_the_spec
     [
         ({"action": "VerifyLeader"}, "VerifyLeader: recordings do not have this step of n2"),
         ({"action": "Sleep"}, "Sleep: the step cannot be taken"),
+        ({"action": 7}, "this is no step: field `action`: expected `str`, got `int`"),
         ({"node": "n3"}, "recordings do not have this step of n3"),
         ({"shows": {"lastIndex": 99}}, "lastIndex is 99, not 1"),
     ],

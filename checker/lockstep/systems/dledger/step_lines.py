@@ -10,12 +10,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-import msgspec
-
 from lockstep.systems.dledger.push_numbers import Content, PushRef
 from lockstep.systems.merged_order import NodeClock, TimedLine
 from lockstep.systems.node_files import FileRecord
-from lockstep.trace.json_lines import rephrase_error
 from raftref.action import NotEnabled
 from raftref.dledger.choices import Config
 from raftref.dledger.election_rules import VoteCode, vote_code
@@ -64,7 +61,7 @@ class StepLines:
 
     def lines(self, record: FileRecord) -> Iterator[TimedLine]:
         """Yield the lines of a step; raises TraceError where it is none, or not one of the core."""
-        step = recorded_step(record, self._node)
+        step = _recorded_step(record, self._node)
         at = self._clock.read(record)
         try:
             self._take(step)
@@ -408,12 +405,8 @@ def answer_content(m: Response) -> Content:
 # ---- Records ----
 
 
-def recorded_step(record: FileRecord, node: str) -> NodeStep:
-    """Return the step of a record of a node; raises TraceError where it is none, or of another node."""
-    try:
-        step = msgspec.convert(record.fields, NodeStep)
-    except msgspec.ValidationError as error:
-        raise record.error(rephrase_error(error, record.fields)) from error
+def _recorded_step(record: FileRecord, node: str) -> NodeStep:
+    step = record.step()
     if step.node != node:
         raise record.error(f"field `node`: {step.node!r}, and the lines above are of {node!r}")
     return step

@@ -11,12 +11,9 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from lockstep.systems.hashicorp.lost_writes import COMPACTION
 from lockstep.systems.merged_order import NodeClock, TimedLine
 from lockstep.systems.node_files import FileRecord
-from lockstep.trace.json_lines import rephrase_error
 from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature
 from raftref.hashicorp.failures import restart, start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
@@ -251,7 +248,7 @@ class StepLines:
 
     def lines(self, record: FileRecord) -> Iterator[TimedLine]:
         """Yield the lines of the step before; raises TraceError where this is none, or not one of the core."""
-        step = _recorded_step(record)
+        step = record.step()
         at = self._clock.read(record)
         try:
             if step.node != self._server.node_id or step.action in NOT_RECORDED:
@@ -419,13 +416,6 @@ class StepLines:
 
 
 # ---- Records ----
-
-
-def _recorded_step(record: FileRecord) -> NodeStep:
-    try:
-        return msgspec.convert(record.fields, NodeStep)
-    except msgspec.ValidationError as error:
-        raise record.error(rephrase_error(error, record.fields)) from error
 
 
 def _durable_shown(step: NodeStep) -> Mapping[str, Any]:
