@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.recorded_handlers import Handlers
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, latest_voters
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
-from lockstep.systems.hashicorp.recording_lines import ServerLine
+from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, ServerLine
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead, read_lookahead
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import NotAStepError, RecordingReplay
@@ -36,9 +36,6 @@ from raftref.choices import PUBLISHED, REPAIRED
 from raftref.hashicorp.choices import Feature, Flaw
 
 SPEC = "HashicorpRaft"
-
-#: The line of the library's own log with which a candidate begins anew.
-BEGINS_ANEW = "Election timeout reached, restarting election"
 
 
 def import_recording(path: Path, compile_: Compile, say: Say = silent) -> Imported:

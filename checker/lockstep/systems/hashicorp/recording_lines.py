@@ -12,6 +12,12 @@ from lockstep.trace.json_lines import MAX_INTEGER
 Index = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Role = Literal["Follower", "Candidate", "Leader", "Shutdown"]
 
+#: The line of the library's own log with which a candidate begins anew.
+BEGINS_ANEW = "Election timeout reached, restarting election"
+
+#: The line of the library's own log with which a snapshot is complete.
+COMPLETE = "snapshot complete up to"
+
 
 class Atomics(Struct, forbid_unknown_fields=True, frozen=True):
     """`obs`: the library's atomics when the line was written.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from lockstep.systems.hashicorp.recording_lines import (
+    COMPLETE,
     DeleteRange,
     FsmRestore,
     FsmSnapshot,
@@ -44,9 +45,6 @@ Life = tuple[str, int]
 
 #: Requests of a leader's routines, in order, by life, peer and term.
 Requests = dict[tuple[Life, str, int], deque[Send]]
-
-#: The line of the library's own log with which a snapshot is complete.
-COMPLETE = "snapshot complete up to"
 
 #: Lines of the main loop while it handles a request, or campaigns.
 Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | StateLine | LeaderLine

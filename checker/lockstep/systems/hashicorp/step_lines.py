@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lockstep.systems.hashicorp.lost_writes import COMPACTION
+from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, COMPLETE
 from lockstep.systems.merged_order import NodeClock, TimedLine
 from lockstep.systems.node_files import FileRecord
 from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature
@@ -62,9 +63,6 @@ FUNCTIONS = {
 
 #: Steps whose lines no importer of recordings reads.
 NOT_RECORDED = frozenset({"VerifyLeader", "HandleVerify"})
-
-BEGINS_ANEW = "Election timeout reached, restarting election"
-COMPLETE = "snapshot complete up to"
 
 #: What a server shows of its stores.
 DURABLE = ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")
