@@ -15,6 +15,7 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import imported_trace, recognised_format
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Event, Header
+from tests.support.systems.hashicorp_recordings import simulated, written
 
 CAPTURED = traces_dir() / "captured"
 NAMES = [
@@ -54,6 +55,35 @@ def test_a_recording_that_grows_becomes_the_same_trace(name: str) -> None:
     assert header.constants == whole.header.constants
     assert events == list(whole.events)
     assert len(events) > 200
+
+
+@pytest.mark.parametrize(
+    ("plan", "seed", "held_up"),
+    [
+        ("heartbeats beside", 8, 212),
+        ("pipelines", 3, 131),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in (("heartbeats beside", 3, 441), ("pipelines", 6, 100))
+        ),
+    ],
+)
+def test_a_handler_that_takes_longer_than_the_events_lag_is_waited_for(
+    plan: str, seed: int, held_up: int, tmp_path: Path
+) -> None:
+    """A server handles a heartbeat beside its main loop, or a request of a pipeline, and other lines come meanwhile."""
+    lines, path = simulated(plan, seed), tmp_path / "simulated.ndjson"
+    mark = {"heartbeats beside": "beside", "pipelines": "pipelined"}[plan]
+    assert sum(mark in line for line in lines) > 10
+    handled, following = lines[held_up : held_up + 2]
+    assert (handled["kind"], handled.get("beside", False)) == ("recv", mark == "beside")
+    assert following["kind"] != "respond"
+    for line in lines[held_up + 1 :]:
+        line["t_ms"] += 300
+    path.write_bytes(b"".join(written(lines)))
+    _, events = grown(path, lambda now: now - 100, every=1)
+    assert events == list(imported_trace(path).events)
+    assert len(events) > 150
 
 
 def test_a_step_that_belongs_before_a_final_one_is_not_put_behind_it() -> None:

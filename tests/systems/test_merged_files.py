@@ -24,6 +24,7 @@ from lockstep.systems.node_recorder import MergeOptions
 from lockstep.systems.trace_files import imported_trace
 from lockstep.trace.json_lines import TraceError
 from tests.support.programs.lockstep_command import lockstep
+from tests.support.systems.hashicorp_recordings import simulated, written
 from tests.support.systems.split_recordings import lines_of, split, without_deaths
 
 CAPTURED = traces_dir() / "captured"
@@ -87,6 +88,32 @@ def test_the_files_of_the_nodes_mean_what_the_recording_of_the_group_means(
     assert found.verdict is (Verdict.VIOLATED if breaks else Verdict.HOLDS)
     assert violated(found) == breaks
     assert found.events > 150
+
+
+@pytest.mark.parametrize(
+    ("plan", "seed", "events", "mark", "changes"),
+    [
+        ("heartbeats beside", 7, 130, "beside", {}),
+        pytest.param("pipelines", 1, 250, "pipelined", {}, marks=NIGHTLY),
+        pytest.param("heartbeats beside", 6, 250, "beside", {"crash": 0.01, "restart": 0.1}, marks=NIGHTLY),
+    ],
+    ids=["heartbeats beside", "pipelines", "heartbeats beside, and servers that are killed"],
+)
+def test_heartbeats_beside_the_main_loop_and_pipelines_hold_after_the_merge(
+    plan: str, seed: int, events: int, mark: str, changes: dict[str, float], tmp_path: Path
+) -> None:
+    """The network loses nothing here: no recorder of a server would see that."""
+    whole = tmp_path / "simulated.ndjson"
+    lines = simulated(plan, seed, events, loss=0.0, duplicate=0.0, **changes)
+    whole.write_bytes(b"".join(written(lines)))
+    path = merged(split(whole, tmp_path, changed=without_deaths))
+    found = check(path)
+    assert (found.verdict, found.forced) == (Verdict.HOLDS, []), found
+    assert found.events > 0.75 * events
+    header, *others = lines_of(path)
+    assert header[{"beside": "fast_path", "pipelined": "pipeline"}[mark]] is True
+    count = sum(line.get(mark, False) for line in others)
+    assert count == sum(line.get(mark, False) for line in lines) > 5
 
 
 def test_a_difference_of_the_clocks_that_is_not_stated_is_an_error_that_names_one_that_is_enough(

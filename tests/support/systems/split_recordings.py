@@ -105,7 +105,7 @@ def _cut_dledger(lines: list[Line], skew: _Clock, uptime: _Clock) -> dict[str, l
 
 def _cut_hashicorp(lines: list[Line], skew: _Clock, uptime: _Clock) -> dict[str, list[Line]]:
     first, files = lines[0], defaultdict[str, list[Line]](list)
-    counts, own = Counter[str](), dict[int, int]()
+    counts, own, handled = Counter[str](), dict[int, int](), dict[tuple[str, int], int]()
     for line in lines[1:]:
         node, kind = line.get("node", ""), line["kind"]
         if kind not in OF_HASHICORP or not line["inc"]:
@@ -113,14 +113,18 @@ def _cut_hashicorp(lines: list[Line], skew: _Clock, uptime: _Clock) -> dict[str,
         fields = {name: value for name, value in line.items() if name not in ("seq", "t_ms", "inc")}
         now = line["t_ms"] + skew(node)
         if kind == "start":
-            kept = {name: first[name] for name in ("library_version", "go", "prevote", "config")}
+            shared = ("library_version", "go", "prevote", "pipeline", "config")
+            kept = {name: first[name] for name in shared} | {"fast_path": first.get("fast_path", False)}
             header = {"kind": "header", "node": node, **kept, "wall_ms": WALL_MS + round(now)}
             files[node].append({**header, "at": (now + uptime(node)) / 1000})
         if kind == "send":
             counts[node] += 1
             own[line["rpc"]] = counts[node]
+        if kind == "recv":
+            counts[f"{node} beside"] += fields.get("beside", False)
+            handled[node, line["rpc"]] = counts[f"{node} beside"] if fields.get("beside") else 0
         if "rpc" in fields:
-            fields["rpc"] = 0 if kind in ("recv", "respond") else own[line["rpc"]]
+            fields["rpc"] = handled[node, line["rpc"]] if kind in ("recv", "respond") else own[line["rpc"]]
         files[node].append({**fields, "at": (now + uptime(node)) / 1000})
     return files
 

@@ -25,44 +25,13 @@ from lockstep.trace.imported_trace import Imported
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import trace_lines
 from lockstep.trace.trace_reader import Trace
-from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
 from tests.support.sampling import sampled
-from tests.support.systems.hashicorp_recordings import recording, written
+from tests.support.systems.hashicorp_recordings import PLANS, simulated, written
 from tests.support.systems.recording_lies import LIES, renumbered, with_lie
 
 CAPTURED = traces_dir() / "captured" / "hashicorp"
 Lines = list[dict[str, Any]]
 
-#: The flaws of a group whose main loops handle the heartbeats.
-_FLAWS = {"flaws": sorted(str(each) for each in IN_V173 - {Flaw.HEARTBEAT_RACE})}
-_RESTLESS = {**_FLAWS, "timeout": 0.012, "lease": 0.006, "client": 0.1, "zombie": 0.01, "zombie_heartbeat": 0.0033}
-_WITHOUT_PRE_VOTE = {"features": sorted(str(each) for each in DEFAULT_FEATURES - {Feature.PRE_VOTE})}
-_BESIDE = {"flaws": sorted(map(str, IN_V173)), "timeout": 0.03, "transfer": 0.01}
-#: A connection makes no copies.
-_PIPELINE = {"features": sorted(map(str, DEFAULT_FEATURES | {Feature.PIPELINE})), "duplicate": 0.0}
-_SNAPSHOTS = {"snapshot": 0.03, "trailing_logs": 1, "crash": 0.004, "restart": 0.05}
-_CHAOS = {"voters": 5, "max_down": 2, "loss": 0.08, "duplicate": 0.05}
-
-#: Clusters as the recorder's scenarios have them: what goes wrong in each, and how often.
-PLANS: dict[str, dict[str, Any]] = {
-    "quiet": _FLAWS,
-    "restless": _RESTLESS,
-    "without pre-votes": {**_RESTLESS, **_WITHOUT_PRE_VOTE},
-    "restarts": {**_RESTLESS, "crash": 0.01, "restart": 0.1},
-    "chaos among five": {**_RESTLESS, **_CHAOS},
-    "snapshots": {**_RESTLESS, **_SNAPSHOTS},
-    "snapshots and chaos among five": {**_RESTLESS, **_SNAPSHOTS, **_CHAOS, "trailing_logs": 0},
-    "transfers": {**_RESTLESS, "transfer": 0.015, "end_transfer": 0.006},
-    "torn votes": {**_RESTLESS, **_WITHOUT_PRE_VOTE, "store_failure": 0.01},
-    "barriers": {**_RESTLESS, **_SNAPSHOTS, "barrier": 0.05},
-    "members": {**_RESTLESS, "change": 0.05},
-    "heartbeats beside": {**_RESTLESS, **_BESIDE},
-    "heartbeats beside, without pre-votes": {**_RESTLESS, **_BESIDE, **_WITHOUT_PRE_VOTE},
-    "pipelines": {**_RESTLESS, **_PIPELINE, "client": 0.2},
-    "pipelines and snapshots": {**_RESTLESS, **_PIPELINE, **_SNAPSHOTS, "client": 0.2, "loss": 0.05},
-}
-
-EVENTS = 250
 CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
 CLUSTERS += [("quiet", 37), ("transfers", 59), ("transfers", 60)]
 
@@ -78,10 +47,6 @@ SAMPLE = [
     ("pipelines and snapshots", 15),  # a leadership ends, and a routine sends what it might have sent before
     ("heartbeats beside, without pre-votes", 4),  # a heartbeat comes between winning and leading
 ]
-
-
-def simulated(plan: str, seed: int, events: int = EVENTS) -> Lines:
-    return recording({**PLANS[plan], "events": events}, seed)
 
 
 def imported(lines: Lines) -> Imported:
