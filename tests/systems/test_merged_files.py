@@ -116,6 +116,32 @@ def test_heartbeats_beside_the_main_loop_and_pipelines_hold_after_the_merge(
     assert count == sum(line.get(mark, False) for line in lines) > 5
 
 
+def test_a_term_that_a_heartbeat_beside_the_main_loop_wrote_as_its_server_died_is_added(tmp_path: Path) -> None:
+    """The server is killed between the write and its line; its next start finds the term."""
+    lines = simulated("heartbeats beside", 60, loss=0.0, duplicate=0.0)
+    by = "appendEntries<processHeartbeat"
+    place = next(k for k, line in enumerate(lines) if (line["kind"], line.get("by")) == ("stable_set", by))
+    lost = lines[place]
+    own = [line for line in lines[:place] if line.get("node") == lost["node"]]
+    assert not any(line["kind"] == "store_logs" for line in own if line["inc"])
+    (start,) = (line for line in own if line["kind"] == "start")
+    again = {
+        **start,
+        "inc": 2,
+        "t_ms": lost["t_ms"] + 5,
+        "persisted": start["persisted"] | {lost["key"]: lost["value"]},
+    }
+    whole = tmp_path / "simulated.ndjson"
+    whole.write_bytes(b"".join(written([*lines[:place], again])))
+    path = merged(split(whole, tmp_path))
+    found = check(path)
+    assert found.verdict is Verdict.HOLDS, found
+    added = next(line for line in reversed(lines_of(path)) if line["kind"] == "stable_set")
+    assert {name: added[name] for name in ("node", "by", "key", "value")} == {
+        name: lost[name] for name in ("node", "by", "key", "value")
+    }
+
+
 def test_a_difference_of_the_clocks_that_is_not_stated_is_an_error_that_names_one_that_is_enough(
     tmp_path: Path,
 ) -> None:
