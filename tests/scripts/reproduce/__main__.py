@@ -1,7 +1,7 @@
 """Show a flaw on the released code: `python -m tests.scripts.reproduce FLAW [--version V] [--out FOLDER]`.
 
-The exit code is 0 where every run showed the loss and its recording what it should, 1 where one did not, 3 where the
-code cannot be fetched or built here.
+The exit code is 0 where every run showed the loss and its recording what it should, 1 where one did not, 3 where one
+says nothing: the code cannot be fetched or built here, or a node or a tool failed.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 import pytest
 
 from tests.scripts.reproduce.registry import REPRODUCTIONS
-from tests.scripts.reproduce.reproduction import Reproduction
+from tests.scripts.reproduce.reproduction import NotSeenError, Reproduction
 from tests.scripts.reproduce.runs import report, run
 
 #: What cannot be decided has this exit code, as it has in lockstep.
@@ -46,16 +47,23 @@ def main() -> int:
 def _shown(reproduction: Reproduction, version: str, folder: Path) -> int:
     try:
         folder.mkdir(parents=True)
-        found = run(reproduction, version, folder)
-    except pytest.skip.Exception as error:  # the fetching of real code is that of the tests
-        print(f"{reproduction.flaw} on {version}: inconclusive: {error}")
-        return UNDECIDED
-    except AssertionError as error:
-        print(f"{reproduction.flaw} on {version}: not seen: {error}; {folder}")
-        return 1
     except FileExistsError:
         print(f"{folder} is there already", file=sys.stderr)
         return 2
+    try:
+        found = run(reproduction, version, folder)
+    except NotSeenError as error:
+        print(f"{reproduction.flaw} on {version}: not seen: {error}; {folder}")
+        return 1
+    except pytest.skip.Exception as error:  # the fetching of real code is that of the tests
+        print(f"{reproduction.flaw} on {version}: inconclusive: {error}")
+        return UNDECIDED
+    except Exception as error:  # the other runs go on
+        (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        print(
+            f"{reproduction.flaw} on {version}: inconclusive: {type(error).__name__}: {error}; {folder / 'error.txt'}"
+        )
+        return UNDECIDED
     print("\n".join(report(found)))
     return 1 if [*found.problems()] else 0
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger.client_messages import AppendEntryRequest, GetEntriesRequest
+from raftref.dledger.client_messages import AppendEntryRequest, GetEntriesRequest, ResponseCode
 from raftref.dledger.messages import Index
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from tests.scripts.reproduce.dledger_stream import DLedgerStream
 from tests.scripts.reproduce.links import Frame, Links, Rule, drop
-from tests.scripts.reproduce.reproduction import Story
+from tests.scripts.reproduce.reproduction import InconclusiveError, Story
 from tests.support.programs.java_programs import NO_MAVEN
 from tests.support.programs.processes import wait_until
 from tests.support.systems.mixed_dledger import GROUP, JAVA, NODES, GroupSetting, MixedGroup
@@ -91,10 +91,15 @@ class DLedgerGroup(MixedGroup):
         return index
 
     def get_from(self, node: str, index: int) -> str | None:
-        """Read at a node, and return the value there, if it has one."""
+        """Read at a node, and return the value there, None if it has none.
+
+        Raises InconclusiveError where the node does not say.
+        """
         answer = self._ask(node, GetEntriesRequest(node, Index(index)))
         value = None if isinstance(answer, str) else str(answer.entries[0].value)
         self.story.add(f"get index {index} at {node}: {answer if value is None else value}")
+        if value is None and answer != ResponseCode.INDEX_OUT_OF_RANGE.name:
+            raise InconclusiveError(f"{node} does not say what it has at index {index}: {answer}")
         return value
 
     def _ask(self, node: str, request: Any) -> Any:

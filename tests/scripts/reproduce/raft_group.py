@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
+from raftref.hashicorp.runtime.client_lines import NO_COMMAND
 from tests.scripts.reproduce.links import PATIENCE, Links, Rule, drop
 from tests.scripts.reproduce.raft_stream import RaftStream
-from tests.scripts.reproduce.reproduction import Story
+from tests.scripts.reproduce.reproduction import InconclusiveError, Story
 from tests.support.systems.mixed_raft import GO, MixedGroup, Shape
 
 #: The time of a call in seconds: that of one which the links swallow, too.
@@ -129,12 +130,14 @@ class RaftGroup(MixedGroup):
     def _ask(self, name: str, op: str, /, timeout: float = PATIENCE, **fields: Any) -> Any:
         return asyncio.run(RaftClient(self.addresses, timeout).ask(name, op, **fields))
 
-    def _say(self, what: str, name: str, op: str, /, **fields: Any) -> Any:
-        """Ask a server, add the answer to the story, and return it; None where it is an error."""
+    def _say(self, what: str, name: str, op: str, /, expected: str = "", **fields: Any) -> Any:
+        """Ask a server, add the answer to the story, and return it; None where it is an error of those expected."""
         try:
             answer = self._ask(name, op, **fields)
         except RequestFailedError as error:
             self.story.add(f"{what} at {name}: {error.error}")
+            if not error.error.startswith(expected):
+                raise InconclusiveError(f"{what} at {name}: {error.error}") from error
             return None
         shown = {key: value for key, value in answer.items() if key in ("index", "term", "value")}
         found = ", ".join(f"{key} {value}" for key, value in shown.items()) or "yes"
@@ -167,8 +170,11 @@ class RaftGroup(MixedGroup):
         threading.Thread(target=lambda: self._say(*words, to=to), daemon=True).start()
 
     def read_at(self, name: str, index: int) -> str | None:
-        """Return the command that a server's state machine has applied at an index."""
-        answer = self._say(f"read index {index}", name, "read", index=index)
+        """Return the command that a state machine has applied at an index; raises InconclusiveError if it does not say.
+
+        None: it has applied none there.
+        """
+        answer = self._say(f"read index {index}", name, "read", expected=NO_COMMAND, index=index)
         return None if answer is None else str(answer["value"])
 
     def verify_at(self, name: str) -> bool:

@@ -8,6 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 
+class NotSeenError(Exception):
+    """The loss of a script did not happen."""
+
+
+class InconclusiveError(Exception):
+    """A run says nothing: what it asked did not answer."""
+
+
 class Group(Protocol):
     """A group of real processes behind links, recorded."""
 
@@ -47,7 +55,7 @@ class Reproduction:
     """A flaw, and the script that shows it.
 
     `flaw` is the spec's name. `group` makes a group of a version, `play` takes it through the script and returns what
-    was lost, in one sentence; it fails by AssertionError where that does not happen. `violates` is the property that
+    was lost, in one sentence; it raises AssertionError where that does not happen. `violates` is the property that
     the recording violates by the spec with the flaw, None for a flaw of liveness; `refused` the action that the spec
     refuses with this flaw alone repaired; both are None where no recording is made.
     """

@@ -11,7 +11,10 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
 from raftref.choices import REPAIRED
-from tests.scripts.reproduce.reproduction import Reproduction
+from tests.scripts.reproduce.reproduction import NotSeenError, Reproduction
+
+#: The verdicts that say something of a recording.
+CERTAIN = (Verdict.HOLDS, Verdict.VIOLATED)
 
 
 @dataclass(frozen=True)
@@ -33,26 +36,35 @@ class Run:
 
     def problems(self) -> Iterator[str]:
         """Yield what the recording should show, and does not."""
-        if self.as_published is None or self.repaired is None:
+        wanted, published = self.reproduction, self.as_published
+        if published is None or self.repaired is None:
+            if wanted.refused is not None:
+                yield "there is no recording"
             return
-        wanted = self.reproduction
-        published = self.as_published
-        if published.deviation is not None:
+        if published.verdict not in CERTAIN:
+            yield f"the spec with the flaw has no verdict: {published.reason}"
+        elif published.deviation is not None:
             yield f"the spec with the flaw does not take the recording: {published.reason}"
         elif wanted.violates is not None and wanted.violates not in published.violations:
             yield f"{wanted.violates} is not violated: {published.reason}"
         elif wanted.violates is None and published.verdict is not Verdict.HOLDS:
             yield f"the recording does not hold: {published.reason}"
         left = self.repaired.deviation
-        if left is None or left.action != wanted.refused:
+        if self.repaired.verdict not in CERTAIN or left is None or left.action != wanted.refused:
             yield f"with {wanted.flaw} repaired the spec does not refuse {wanted.refused}: {self.repaired.reason}"
 
 
 def run(reproduction: Reproduction, version: str, folder: Path) -> Run:
-    """Play a script on a version, in an empty folder; raises AssertionError where the loss does not happen."""
+    """Play a script on a version, in an empty folder.
+
+    Raises NotSeenError where the loss does not happen; any other error is one of a node or of a tool.
+    """
     began = time.monotonic()
     with reproduction.group(folder, version) as group:
-        loss = reproduction.play(group)
+        try:
+            loss = reproduction.play(group)
+        except AssertionError as error:
+            raise NotSeenError(str(error)) from error
         recording = group.recording()
     seconds = time.monotonic() - began
     return Run(reproduction, version, group.story.lines, loss, seconds, recording, *verdicts(reproduction, recording))

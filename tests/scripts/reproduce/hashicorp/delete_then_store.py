@@ -6,19 +6,14 @@ from functools import partial
 
 from tests.scripts.reproduce.links import Frame, cut_off, drop
 from tests.scripts.reproduce.raft_group import RaftGroup, votes_only
+from tests.scripts.reproduce.raft_scenes import lead
 from tests.scripts.reproduce.reproduction import Reproduction
 
 
 def play(group: RaftGroup) -> str:
     """Let n2 fail to store an entry of n1 in the place of those of n3; then let n3 commit its own with n2."""
     links = group.links
-    links.rules(*votes_only("n3"))
-    group.start("n1", "n2", "n3", "n4", "n5")
-    term = group.await_leads("n3")
-    first = group.apply_at("n3", "first")
-    assert first is not None
-    for name in ("n1", "n2", "n4", "n5"):
-        group.await_applied(name, first)
+    term, first = lead(group, "n3", "n1", "n2", "n4", "n5", command="first")
 
     # x and y reach n2 alone.
     behind = [drop("AppendEntries", src="n3", dst=name) for name in ("n1", "n4", "n5")]

@@ -6,6 +6,7 @@ from functools import partial
 
 from tests.scripts.reproduce.links import allow, apart, cut_off
 from tests.scripts.reproduce.raft_group import RaftGroup, votes_only
+from tests.scripts.reproduce.raft_scenes import lead
 from tests.scripts.reproduce.reproduction import Reproduction
 
 _PLACE = "log election won"
@@ -14,13 +15,7 @@ _PLACE = "log election won"
 def play(group: RaftGroup) -> str:
     """Let n1 win a term, and stall in the line of its log that says so, until n2 leads the next term."""
     links = group.links
-    links.rules(*votes_only("n3"))
-    group.start("n1", "n2", "n3")
-    term = group.await_leads("n3")
-    first = group.apply_at("n3", "first")
-    assert first is not None
-    for name in ("n1", "n2"):
-        group.await_applied(name, first)
+    term, first = lead(group, "n3", "n1", "n2", command="first")
 
     group.arm("n1", _PLACE, "wait")
     links.rules(*votes_only("n1"))

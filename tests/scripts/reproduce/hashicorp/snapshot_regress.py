@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 
 from tests.scripts.reproduce.links import cut_off, hold
 from tests.scripts.reproduce.raft_group import RaftGroup, votes_only
+from tests.scripts.reproduce.raft_scenes import begin_snapshot, lead
 from tests.scripts.reproduce.reproduction import Reproduction
 
 
 def play(group: RaftGroup) -> str:
     """Let n2 be slow to save its snapshot, and install one of n1 meanwhile."""
     links = group.links
-    links.rules(*votes_only("n1"))
-    group.start("n1", "n2", "n3")
-    group.await_leads("n1")
-    first = group.apply_at("n1", "a")
-    assert first is not None
-    group.await_applied("n2", first)
-    group.arm("n2", "persist", "wait")
-    saving = threading.Thread(target=group.snapshot_at, args=("n2",), daemon=True)
-    saving.start()
-    group.await_place("n2", "persist")
+    _, first = lead(group, "n1", "n2", "n3", command="a")
+    end_snapshot = begin_snapshot(group, "n2")
 
     links.rules(*cut_off("n2"), *votes_only("n1"))
     for value in ("b", "c", "d"):
@@ -38,8 +30,7 @@ def play(group: RaftGroup) -> str:
 
     # Nothing of n1 mends it while one looks.
     links.rules(*votes_only("n1"), hold("AppendEntries", "InstallSnapshot", src="n1", dst="n2"))
-    group.release("n2", "persist")
-    saving.join(10)
+    end_snapshot()
     older = group.status("n2")
     assert older is not None
     for shown in (newer, older):
@@ -47,6 +38,7 @@ def play(group: RaftGroup) -> str:
             "n2: " + ", ".join(f"{name} {shown[name]}" for name in ("lastSnapshot", "lastLog", "appliedIndex"))
         )
     assert (newer["lastSnapshot"]["index"], older["lastSnapshot"]["index"]) == (index, first)
+    assert older["lastLog"]["index"] < older["appliedIndex"] == index
     return f"n2 has applied up to {index}, and takes its log to end at {older['lastLog']['index']}"
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from tests.scripts.reproduce.links import cut_off, hold
 from tests.scripts.reproduce.raft_group import RaftGroup, votes_only
+from tests.scripts.reproduce.raft_scenes import lead
 from tests.scripts.reproduce.reproduction import Reproduction
 
 #: The time of a call, in seconds, for which the flag may stand: half of that in Consul and Nomad.
@@ -16,10 +17,7 @@ _RPC_TIMEOUT = 5.0
 def play(group: RaftGroup) -> str:
     """Let n1 hand over to n2 with no answer to TimeoutNow, lose its leadership, and lead again."""
     links = group.links
-    links.rules(*votes_only("n1"))
-    group.start("n1", "n2", "n3")
-    term = group.await_leads("n1")
-    assert group.apply_at("n1", "a") is not None
+    term, _ = lead(group, "n1", "n2", "n3", command="a")
 
     lost = hold("TimeoutNow", src="n1", dst="n2")
     links.rules(*votes_only("n1"), lost)

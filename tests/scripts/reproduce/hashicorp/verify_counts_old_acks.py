@@ -7,19 +7,14 @@ from functools import partial
 
 from tests.scripts.reproduce.links import apart, cut_off, drop, hold
 from tests.scripts.reproduce.raft_group import RaftGroup, votes_only
+from tests.scripts.reproduce.raft_scenes import lead
 from tests.scripts.reproduce.reproduction import Reproduction
 
 
 def play(group: RaftGroup) -> str:
     """Let the answer of n2 to a heartbeat be late, until n3 leads and n1 is asked whether it leads."""
     links = group.links
-    links.rules(*votes_only("n1"))
-    group.start("n1", "n2", "n3")
-    group.await_leads("n1")
-    old = group.apply_at("n1", "old")
-    assert old is not None
-    for name in ("n2", "n3"):
-        group.await_applied(name, old)
+    lead(group, "n1", "n2", "n3", command="old")
 
     # n3 hears nothing, and stands for election in vain, since n2 knows a leader.
     late = hold("Heartbeat", src="n2", dst="n1", is_answer=True)
