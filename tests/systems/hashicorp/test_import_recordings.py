@@ -14,6 +14,7 @@ from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.systems.file_check import check
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
 from lockstep.systems.hashicorp.recording_reader import RECORDING
@@ -277,3 +278,10 @@ def test_a_line_left_out_of_a_recording_is_missed_where_the_next_one_needs_it() 
     found = checked(renumbered(lines[:place] + lines[place + 1 :]))
     assert found.deviation is not None
     assert ("Leader", "runCandidate") in _CHANGES
+
+
+def test_a_call_of_an_earlier_leadership_that_fails_leaves_the_pipeline_of_the_present_one_open() -> None:
+    """n1 leads again while calls of its pipelines of the term before wait for their answers, until they time out."""
+    found = check(CAPTURED / "raft-1.8.0-transfer_flag_left.ndjson")
+    assert found.deviation is None, found.deviation
+    assert found.violations.keys() == {"TransferIsOwn"}

@@ -225,10 +225,11 @@ class Reader:
 
     def _gives_up(self, call: Any) -> None:
         """A call fails at its caller; if that has something else to do by now, the spec has given it up before."""
-        if call.pipelined:
-            self.leaders.close_pipeline(call.src, call.dst)
-            return
         current = self.calls.is_current(call)
+        if call.pipelined:
+            if current:  # it may be of a leadership that is over, and the present one has a pipeline of its own
+                self.leaders.close_pipeline(call.src, call.dst)
+            return
         self.calls.give_up(call)
         if not current or call.type == "TimeoutNow":
             return
