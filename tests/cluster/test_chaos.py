@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from lockstep.base.errors import GaveUpError
 from lockstep.cli.chaos_command import command
-from lockstep.cluster.chaos_run import ChaosResult, ChaosRun, drawn_kind
-from lockstep.cluster.chaos_verdict import ChaosJudge
-from lockstep.cluster.client_history import Append, Read, objections, stale_reads
+from lockstep.cluster.chaos_run import ChaosResult, ChaosRun, drawn_kind, kinds_of_faults
+from lockstep.cluster.chaos_series import ChaosSeries
+from lockstep.cluster.chaos_verdict import ChaosJudge, ChaosVerdict
+from lockstep.cluster.client_history import Append, Read, Verified, differences, objections, stale_reads
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.hunted_group import Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.dledger.client_messages import ResponseCode
+from raftref.hashicorp.runtime.leader_verification import LeaderVerification
 from raftref.runtime.virtual import VirtualGroup
 
 DLEDGER = SYSTEMS["DLedger"]
@@ -107,7 +112,9 @@ def test_a_property_that_the_spec_does_not_see_violated_is_reported(
 
     result = chaos(1, 5.0)
     monkeypatch.setattr(DLedgerWatch, "after", planted)
-    reasons = judged(result, tmp_path)
+    verdict = ChaosJudge(DLEDGER, running(), 3).judge(result, tmp_path / "chaos.trace.ndjson", with_spec=False)
+    assert verdict.denied == {"LogMatching"}
+    reasons = verdict.reasons
     assert reasons[0] == "LogMatching: planted"
     assert reasons[1].endswith("LogMatching: the spec and its words in Python differ")
 
@@ -118,11 +125,77 @@ def test_a_series_in_which_a_kind_of_fault_never_happened_is_no_pass(tmp_path: P
         CliRunner().invoke(command, words, catch_exceptions=False)
 
 
-def test_runs_that_confirm_nothing_are_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_confirms_nothing_once_all_faults_are_over_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The planted mistake: all clients ask in vain."""
     monkeypatch.setattr(VirtualGroup, "ask", lambda *_: None)
-    with pytest.raises(GaveUpError, match=r"there was no .*, no append confirmed, no read answered"):
-        CliRunner().invoke(command, ["--runs", "1", "--seconds", "1", "-o", str(tmp_path)], catch_exceptions=False)
+    words = ["--runs", "1", "--seconds", "1", "--spec-every", "0", "-o", str(tmp_path)]
+    done = CliRunner().invoke(command, words, standalone_mode=False)
+    assert done.return_value == 1
+    assert "seed 1:\n  nothing was confirmed in the 80 s after the last fault" in done.output
+
+
+def test_a_group_that_is_slow_to_agree_again_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that clients ask waits until half a minute after the last fault."""
+    ask = VirtualGroup.ask
+    monkeypatch.setattr(VirtualGroup, "ask", lambda group, *args: ask(group, *args) if group.now > 35 else None)
+    result = chaos(1, 5.0)
+    assert result.objections == []
+    assert min(each.ended for each in result.appends if each.index is not None) > 35
+
+
+def test_a_series_in_which_nothing_was_confirmed_or_shown_is_no_pass() -> None:
+    """Reads of indexes that have nothing show nothing."""
+    series, result = ChaosSeries(()), ChaosResult(1)
+    result.reads.append(Read(0, 1.0, 2.0, {}, -1, "INDEX_OUT_OF_RANGE"))
+    series.add(ChaosVerdict(result), checked=False)
+    assert series.missing() == ["append confirmed", "read answered"]
+    result.appends.append(append("a", 0, 1, 0))
+    result.reads.append(Read(0, 1.0, 2.0, {0: "a"}, 0, "SUCCESS"))
+    series.add(ChaosVerdict(result), checked=False)
+    assert series.missing() == []
+
+
+def test_a_series_in_which_no_thread_was_held_up_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: threads go on whatever the faults are."""
+    series = ChaosSeries(("held-up threads",))
+    series.add(ChaosVerdict(chaos(3, 10.0)), checked=False)
+    assert "hold-ups of threads" not in series.missing()
+    monkeypatch.setattr(VirtualGroup, "hold_up", lambda *_: None)
+    series = ChaosSeries(("held-up threads",))
+    series.add(ChaosVerdict(chaos(3, 10.0)), checked=False)
+    assert series.faults["held-up threads"] > 0
+    assert "hold-ups of threads" in series.missing()
+
+
+def test_a_series_is_not_to_have_the_faults_that_its_nodes_never_have() -> None:
+    """No process of a group with batches dies within a step."""
+    assert "kill within a step" in kinds_of_faults(running(), power_fails=True)
+    kinds = kinds_of_faults(running(), ("Batches",), power_fails=True)
+    assert "kill" in kinds
+    assert "kill within a step" not in kinds
+
+
+def test_nodes_that_have_committed_different_values_in_the_end_are_named() -> None:
+    """The planted mistake: the files of n2 have something else than was appended."""
+
+    def committed(driver: Any) -> Iterator[tuple[int, str]]:
+        yield from ((index, value + "?" * (driver.node_id == "n2")) for index, value in running().committed(driver))
+
+    result = ChaosRun(replace(running(), committed=committed), 1, 3, NodeKind()).run(5.0)
+    assert any(re.search(r"n\d has \S+ committed at index 0, and n\d has \S+$", each) for each in result.objections)
+
+
+def test_a_leader_that_confirms_that_it_leads_without_asking_anybody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake is one of the driver: it takes no step, so the properties of the spec say nothing of it."""
+    raft = SYSTEMS["HashicorpRaft"].running
+    assert raft is not None
+    assert ChaosRun(raft(), 1, 3, NodeKind()).run(60.0).objections == []
+    monkeypatch.setattr(LeaderVerification, "ask", lambda routine, key: routine._futures.answer(key, None))
+    objected = ChaosRun(raft(), 1, 3, NodeKind()).run(60.0).objections
+    assert objected
+    assert all("confirmed that it leads, and had led no term after" in each for each in objected)
 
 
 @pytest.mark.nightly
@@ -199,6 +272,25 @@ def test_an_append_that_began_after_another_was_confirmed_must_come_behind_it() 
     history = [append("a", 0, 1, 1), append("b", 2, 3, 0)]
     said = "b came to index 0, after a had been confirmed at index 1"
     assert list(objections(history, {0: "b", 1: "a"})) == [said]
+
+
+def test_a_leader_must_not_have_been_superseded_before_it_was_asked_whether_it_leads() -> None:
+    said = "n1 confirmed that it leads, and had led no term after 2; term 3 had a leader before it was asked"
+    assert list(objections([], {}, verified=[Verified("n1", 2, 3), Verified("n2", 3, 3), Verified("n3", 4, 3)])) == [
+        said
+    ]
+
+
+def test_nodes_may_have_committed_more_or_less_of_the_same_log() -> None:
+    assert list(differences({"n1": {0: "a", 1: "b"}, "n2": {0: "a"}, "n3": {}, "n4": {1: "b"}})) == []
+
+
+def test_a_node_that_has_committed_something_else_or_lacks_an_entry_between_others_is_named() -> None:
+    logs = {"n1": {0: "a", 1: "b", 2: "c"}, "n2": {0: "a", 1: "x"}, "n3": {0: "a", 2: "c"}}
+    assert list(differences(logs)) == [
+        "n2 has x committed at index 1, and n1 has b",
+        "n3 has nothing committed at index 1, and n1 has b",
+    ]
 
 
 def test_appends_that_overlap_may_come_in_either_order() -> None:

@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.cli.chaos_command import command
+from lockstep.cluster.chaos_run import ChaosResult
+from lockstep.cluster.chaos_verdict import ChaosVerdict
 from lockstep.cluster.flaw_table import TABLE_HEAD, FlawRow, FlawSearch, row_of
 from lockstep.systems.registry import SYSTEMS
 from tests.support.places import ROOT
@@ -51,6 +53,15 @@ def test_a_table_is_printed(tmp_path: Path) -> None:
     words = ["--each-flaw", "--flaw", "HighTermLaggard", "--runs", "1", "--seconds", "1", "-o", str(tmp_path)]
     done = CliRunner().invoke(command, words, standalone_mode=False)
     assert (done.return_value, done.output) == (0, f"{TABLE_HEAD}\n| HighTermLaggard |  | 3 | none of 1 |  |\n")
+
+
+def test_a_violation_that_the_spec_denies_shows_no_flaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = FlawRow("TruncatedTail", (), 3, 1)
+    violated = {"LogMatching": "", "CommittedEntriesStayProp": ""}
+    for denied, shown in ((frozenset[str](), tuple(violated)), (frozenset({"LogMatching"}), ())):
+        verdict = ChaosVerdict(ChaosResult(1), dict(violated), denied)
+        monkeypatch.setattr(FlawSearch, "verdict", lambda *_, verdict=verdict: verdict)
+        assert search("DLedger", tmp_path).shown(wanted, 1).violated == tuple(sorted(shown))
 
 
 @pytest.mark.nightly

@@ -116,7 +116,7 @@ def command(
         wanted,
         {**(running.chaos_settings if real else {}), **settings(set_to, running.settings)},
     )
-    series = ChaosSeries(kinds_of_faults(running, power_fails=not no_power))
+    series = ChaosSeries(kinds_of_faults(running, kind.features, power_fails=not no_power))
     if real:
         series = ChaosSeries(REAL_FAULTS, REAL_FLOORS)
         verdicts = _in_real_time(system, running, range(seed, seed + runs), seconds, nodes, kind, output)

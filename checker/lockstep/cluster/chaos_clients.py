@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from lockstep.cluster.chaos_weather import ChaosWeather
-from lockstep.cluster.client_history import Append, Read
+from lockstep.cluster.client_history import Append, Read, Verified
 from lockstep.cluster.leaders_by_term import LeadersByTerm
 from lockstep.systems.running_nodes import RunningNodes
 from raftref.runtime.virtual import VirtualGroup
@@ -19,7 +19,7 @@ MAX_BURST, BURST_LASTS = 4, 0.3
 
 
 class ChaosClients:
-    """The clients of a group, and what they have done: `appends`, `reads`, and `verified`, the leaders confirmed."""
+    """The clients of a group, and what they have done: `appends`, `reads`, and leaders that were `verified`."""
 
     def __init__(
         self, group: VirtualGroup, running: RunningNodes, leaders: LeadersByTerm, weather: ChaosWeather, chance: Random
@@ -27,7 +27,7 @@ class ChaosClients:
         """Prepare the clients that a weather has; `leaders` as they show, `chance` is that of all that is random."""
         self.appends: list[Append] = []
         self.reads: list[Read] = []
-        self.verified = 0
+        self.verified: list[Verified] = []
         #: The number of clients so far.
         self._more = weather.clients
         self.group, self.running, self.leaders, self.weather, self.random = group, running, leaders, weather, chance
@@ -102,15 +102,17 @@ class _ChaosClient:
         self._ask(node, list(clients.running.read(node, index)), answered)
 
     def _verify(self, request: Callable[[str], Any]) -> None:
+        # A leader that was deposed, and does not know it yet, is the one that might be wrong.
         clients = self._clients
+        node = clients.random.choice(clients.leaders.claiming() or [self._node()])
+        led_before = clients.leaders.newest_term()
 
         def answered(_: str, answer: Any) -> None:
-            confirmed = clients.running.operator.code(answer) == "SUCCESS"
-            clients.verified += confirmed
-            if not confirmed:
+            if clients.running.operator.code(answer) == "SUCCESS":
+                clients.verified.append(Verified(node, clients.leaders.newest_term(node), led_before))
+            else:
                 self._leader = None
 
-        node = self._node()
         self._ask(node, [request(node)], answered)
 
     def _node(self) -> str:

@@ -62,6 +62,8 @@ class ChaosFaults:
         append at a node.
         """
         self.counts: Counter[str] = Counter()
+        #: How often a thread was held up.
+        self.held_up = 0
         self._group, self._leaders, self._weather, self._random = group, leaders, weather, chance
         self._order, self._burst = order, burst
         self._moments = Moments(chance, {ELECTED: OFTEN_ELECTED})
@@ -204,7 +206,13 @@ class ChaosFaults:
 
     def _hold_ups(self, share: float, longest: float) -> Callable[[], float]:
         random = self._random
-        return lambda: random.uniform(0, longest) if random.random() < share else 0.0
+
+        def drawn() -> float:
+            is_held_up = random.random() < share
+            self.held_up += is_held_up
+            return random.uniform(0, longest) if is_held_up else 0.0
+
+        return drawn
 
     # ---- The network ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Everything follows from the seed. In the end all faults stop, every node runs, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -15,7 +15,7 @@ from typing import Any
 from lockstep.cluster.chaos_clients import ChaosClients
 from lockstep.cluster.chaos_faults import FAULTS, POWER, ChaosFaults
 from lockstep.cluster.chaos_weather import ChaosWeather
-from lockstep.cluster.client_history import Append, Read, objections, stale_reads
+from lockstep.cluster.client_history import Append, Read, Verified, differences, objections, stale_reads
 from lockstep.cluster.leaders_by_term import LeadersByTerm
 from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.runtime.driver import NodeStep
@@ -23,8 +23,9 @@ from raftref.runtime.virtual import NetworkConditions, VirtualGroup
 
 #: The time between two looks at the group, in seconds: nodes that have gone down by themselves are started again.
 LOOK_EVERY = 1.0
-#: The time without faults in the end, in seconds.
-CALM = 20.0
+#: The time without faults in the end, and how much more of it a group has that has confirmed nothing by then, in
+#: seconds.
+CALM, MORE_CALM = 20.0, 60.0
 #: The share of runs in which no fault is one that the spec has not.
 WITHIN_SPEC = 0.5
 #: The odds that the nodes of a run have a feature that none need have.
@@ -34,6 +35,8 @@ HAS_FEATURE = 0.5
 STALE_READS = "stale reads of older leaders"
 #: The outcome of clients who ask a leader whether it still leads.
 VERIFIED = "leaders verified"
+#: The outcome of threads that may be held up.
+HOLD_UPS = "hold-ups of threads"
 
 
 @dataclass(slots=True)
@@ -45,6 +48,7 @@ class ChaosResult:
     steps: list[NodeStep] = field(default_factory=list)
     appends: list[Append] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
+    verified: list[Verified] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     #: The orders that were carried out.
     orders: Counter[str] = field(default_factory=Counter)
@@ -53,7 +57,7 @@ class ChaosResult:
 
     def conclude(self, running: RunningNodes, log: Mapping[int, str]) -> None:
         """Judge what clients saw by the log in the end, and count what came of the faults."""
-        self.objections += objections(self.appends, log, self.reads)
+        self.objections += objections(self.appends, log, self.reads, self.verified)
         self.outcomes = running.outcomes(self.steps, Counter(each.code for each in self.appends))
         self.outcomes["leader changes"] = LeadersByTerm(self.steps, running.led_term).changes()
         self.outcomes[STALE_READS] = stale_reads(self.appends, self.reads)
@@ -66,12 +70,14 @@ class ChaosResult:
     @property
     def answered_reads(self) -> int:
         """The number of reads that showed something."""
-        return sum(each.values is not None for each in self.reads)
+        return sum(bool(each.values) for each in self.reads)
 
 
-def kinds_of_faults(running: RunningNodes, *, power_fails: bool) -> tuple[str, ...]:
-    """Return the kinds of faults, and of orders, that runs of a system have."""
-    return (*FAULTS, *((POWER,) if power_fails else ()), *running.operator.orders)
+def kinds_of_faults(running: RunningNodes, features: Collection[str] = (), *, power_fails: bool) -> tuple[str, ...]:
+    """Return the kinds of faults, and of orders, that runs of nodes with some features have."""
+    kinds = (*FAULTS, *((POWER,) if power_fails else ()), *running.operator.orders)
+    never = frozenset[str]().union(*(running.never_with.get(each, ()) for each in features))
+    return tuple(each for each in kinds if each not in never)
 
 
 def drawn_kind(running: RunningNodes, kind: NodeKind, chance: Random) -> NodeKind:
@@ -103,15 +109,15 @@ class ChaosRun:
         self._faults = ChaosFaults(self._group, self._leaders, weather, self._random, self._order, self._clients.burst)
         self._faults_until = 0.0
         self.result = ChaosResult(
-            seed, kind, self._group.steps, self._clients.appends, self._clients.reads, self._faults.counts
+            *(seed, kind, self._group.steps, self._clients.appends, self._clients.reads, self._clients.verified),
+            self._faults.counts,
         )
 
     def _kinds(self, kind: NodeKind, *, power_fails: bool) -> list[str]:
         """Return the kinds of faults that the run may have: in some runs only those that the spec has."""
-        never = frozenset[str]().union(*(self._running.never_with.get(each, ()) for each in kind.features))
-        if self._random.random() < WITHIN_SPEC:
-            never |= self._running.outside_spec
-        return [each for each in kinds_of_faults(self._running, power_fails=power_fails) if each not in never]
+        never = self._running.outside_spec if self._random.random() < WITHIN_SPEC else frozenset[str]()
+        kinds = kinds_of_faults(self._running, kind.features, power_fails=power_fails)
+        return [each for each in kinds if each not in never]
 
     def run(self, seconds: float) -> ChaosResult:
         """Run for a time under faults, then for a time without, and judge what clients saw."""
@@ -125,16 +131,26 @@ class ChaosRun:
         group.run_until(seconds)
         self._faults.end()
         group.run_until(seconds + CALM)
-        result.conclude(self._running, self._log())
+        while not self._goes_on() and group.now < seconds + CALM + MORE_CALM:
+            group.run_until(group.now + LOOK_EVERY)
+        if not self._goes_on():
+            result.objections.append(f"nothing was confirmed in the {CALM + MORE_CALM:g} s after the last fault")
+        logs = self._logs()
+        result.objections += differences(logs)
+        result.conclude(self._running, max(logs.values(), key=len, default={}))
+        result.outcomes[HOLD_UPS] = self._faults.held_up
         if self._running.verify is not None:
-            result.outcomes[VERIFIED] = self._clients.verified
+            result.outcomes[VERIFIED] = len(result.verified)
         return result
 
-    def _log(self) -> dict[int, str]:
-        """Return what the node that has committed most has committed."""
-        drivers = [self._group.driver(node) for node in self._group.nodes]
-        logs = [dict(self._running.committed(each)) for each in drivers if each is not None]
-        return max(logs, key=len, default={})
+    def _goes_on(self) -> bool:
+        """Return whether an append was confirmed that began once there were no faults."""
+        return any(each.index is not None and each.began >= self._faults_until for each in self.result.appends)
+
+    def _logs(self) -> dict[str, Mapping[int, str]]:
+        """Return what each node has committed."""
+        drivers = {node: self._group.driver(node) for node in self._group.nodes}
+        return {node: dict(self._running.committed(each)) for node, each in drivers.items() if each is not None}
 
     def _look(self) -> None:
         """Start nodes again that have gone down by themselves; once there are no faults, bring all members back."""

@@ -22,10 +22,14 @@ from raftref.runtime.replay import ReplayError
 
 @dataclass(slots=True)
 class ChaosVerdict:
-    """The faults that were found in a run: by its clients, by its properties, and by its trace."""
+    """The faults that were found in a run: by its clients, by its properties, and by its trace.
+
+    `denied` are properties that were violated, and are not by the spec, of which the trace is a behaviour.
+    """
 
     result: ChaosResult
     violated: dict[str, str] = field(default_factory=dict)
+    denied: frozenset[str] = frozenset()
     impossible: str = ""
     trace: str = ""
 
@@ -68,11 +72,9 @@ class ChaosJudge:
         longer than the run.
         """
         verdict, plan = ChaosVerdict(result), self._running.plan(self._nodes, result.kind)
-        listener: list[_Watched] = []
 
         def listen(group: Any) -> _Watched:
-            listener.append(_Watched(self._hunted.watch(group), verdict.violated))
-            return listener[0]
+            return _Watched(self._hunted.watch(group), verdict.violated)
 
         try:
             events = [event_of(event) for event in self._running.replay(plan, result.steps, listen)]
@@ -95,6 +97,7 @@ class ChaosJudge:
         if found.verdict not in (Verdict.HOLDS, Verdict.VIOLATED) or found.deviation is not None:
             return f"{trace}: {found.verdict}: {found.reason}"
         unsaid = set(verdict.violated) ^ set(found.violations)
+        verdict.denied = frozenset(verdict.violated) - set(found.violations)
         return f"{trace}: {', '.join(sorted(unsaid))}: the spec and its words in Python differ" if unsaid else ""
 
     def _write(self, result: ChaosResult, plan: Any, events: Sequence[Event], path: Path) -> None:

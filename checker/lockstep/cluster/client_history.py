@@ -13,6 +13,8 @@ A read of one index, where a system has no other, takes no part in that order: a
 committed or not, and asks nobody whether it still leads. It is checked that its value was appended by somebody, and
 that the leader of the newest term shows what was confirmed before the read began. What an older leader shows otherwise
 is counted.
+
+A leader that is asked whether it still leads, and confirms that, must not have been superseded before it was asked.
 """
 
 from __future__ import annotations
@@ -56,11 +58,33 @@ class Read:
     by_newest: bool = True
 
 
-def objections(appends: Sequence[Append], log: Mapping[int, str], reads: Sequence[Read] = ()) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A confirmation of a node that it leads.
+
+    `led` is the newest term that it had led when it answered, and `led_before` the newest that anybody had led when it
+    was asked; 0 for none.
+    """
+
+    node: str
+    led: int
+    led_before: int
+
+
+def objections(
+    appends: Sequence[Append], log: Mapping[int, str], reads: Sequence[Read] = (), verified: Sequence[Verified] = ()
+) -> Iterator[str]:
     """Yield what in a history the log cannot explain.
 
-    Arguments: `appends` and `reads`, of all clients; `log`, the values that are committed in the end, by their indexes.
+    Arguments: `appends`, `reads` and `verified`, of all clients; `log`, the values that are committed in the end, by
+    their indexes.
     """
+    for leader in verified:
+        if leader.led < leader.led_before:
+            yield (
+                f"{leader.node} confirmed that it leads, and had led no term after {leader.led}; "
+                f"term {leader.led_before} had a leader before it was asked"
+            )
     confirmed = [each for each in appends if each.index is not None]
     for each in confirmed:
         assert each.index is not None
@@ -79,6 +103,20 @@ def objections(appends: Sequence[Append], log: Mapping[int, str], reads: Sequenc
         if value in places:
             yield f"{value} stands at index {places[value]} and at index {index}"
         places[value] = index
+
+
+def differences(logs: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
+    """Yield where a node has committed something else than the one that has committed most.
+
+    Arguments: `logs`, by nodes: what each has committed in the end, by the indexes. One may begin later, or end before.
+    """
+    most = max(logs, key=lambda node: len(logs[node]), default="")
+    for node, log in logs.items():
+        for index in range(min(log, default=0), max(log, default=-1) + 1):
+            if log.get(index) != logs[most].get(index):
+                here, there = (found.get(index, "nothing") for found in (log, logs[most]))
+                yield f"{node} has {here} committed at index {index}, and {most} has {there}"
+                break
 
 
 def _out_of_order(confirmed: Sequence[Append], reads: Sequence[Read]) -> Iterator[str]:

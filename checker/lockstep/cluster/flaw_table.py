@@ -2,7 +2,8 @@
 
 Each group has one flaw alone, with those that it needs beside it. A run shows a flaw where its clients object, or a
 property is violated. That a trace is impossible in the spec does not count: a loss of power may take files of a
-published node that the spec keeps. Nor does a violation that a group without flaws may have as well.
+published node that the spec keeps. Nor does a violation that a group without flaws may have as well, nor one that the
+spec denies.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ class FlawSearch:
         """Return a row with what a seed violates, nothing if it does not show the flaw."""
         verdict = self.verdict(row, seed)
         clients = (CLIENTS,) if verdict.result.objections else ()
-        shows = bool(clients) or not self._hunted.may_fail_repaired.issuperset(verdict.violated)
-        return FlawRow(row.flaw, row.beside, row.nodes, seed, seed, (*sorted(verdict.violated), *clients) * shows)
+        violated = verdict.violated.keys() - verdict.denied
+        shows = bool(clients) or not self._hunted.may_fail_repaired.issuperset(violated)
+        return FlawRow(row.flaw, row.beside, row.nodes, seed, seed, (*sorted(violated), *clients) * shows)
 
     def verdict(self, row: FlawRow, seed: int) -> ChaosVerdict:
         """Return the verdict on a run of nodes with the flaws of a row."""

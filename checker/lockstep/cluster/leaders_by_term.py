@@ -20,6 +20,8 @@ class LeadersByTerm:
         self._steps, self._led_term = steps, led_term
         self._seen = 0
         self._leaders: dict[int, str] = {}
+        #: The newest term that each node has led.
+        self._led: dict[str, int] = {}
         #: The term that each node leads, as it showed last.
         self._leading: dict[str, int | None] = {}
 
@@ -31,6 +33,16 @@ class LeadersByTerm:
         term = max(self._leaders)
         node = self._leaders[term]
         return node if self._leading.get(node) == term else None
+
+    def claiming(self) -> list[str]:
+        """Return the nodes that lead by what each showed last, also those of older terms."""
+        self._learn()
+        return sorted(node for node, term in self._leading.items() if term is not None)
+
+    def newest_term(self, node: str | None = None) -> int:
+        """Return the newest term that a node has led, or anybody if none is given; 0 if none."""
+        self._learn()
+        return max(self._leaders, default=0) if node is None else self._led.get(node, 0)
 
     def changes(self) -> int:
         """Return how often the leader was another node than the one before."""
@@ -44,4 +56,5 @@ class LeadersByTerm:
             self._leading[step.node] = term
             if term is not None:
                 self._leaders[term] = step.node
+                self._led[step.node] = max(term, self._led.get(step.node, 0))
         self._seen = len(self._steps)

@@ -195,8 +195,9 @@ def led_term(step: NodeStep) -> int | None:
 
 
 def outcomes(steps: Iterable[NodeStep], _codes: Mapping[str, int]) -> Counter[str]:
-    """Count what came of faults: logs that were cut, snapshots saved and installed, and writes that failed."""
-    found = Counter(dict.fromkeys(("truncated", "snapshots saved", "snapshots installed", "writes that failed"), 0))
+    """Count what came: logs that were cut, snapshots saved and installed, writes that failed, calls of pipelines."""
+    names = ("truncated", "snapshots saved", "snapshots installed", "writes that failed", "calls of pipelines")
+    found = Counter(dict.fromkeys(names, 0))
     lasts, snapshots = dict[str, int](), dict[str, int]()
     for step in steps:
         last = step.shows.get("lastIndex", lasts.get(step.node, 0))
@@ -204,6 +205,7 @@ def outcomes(steps: Iterable[NodeStep], _codes: Mapping[str, int]) -> Counter[st
         newer = snapshot > snapshots.get(step.node, 0)
         found["truncated"] += step.action == "AppendEntries" and last < lasts.get(step.node, 0)
         found["snapshots saved"] += step.action == "PersistSnapshot" and newer
+        found["calls of pipelines"] += step.action == "PipelineSend"
         found["snapshots installed"] += step.action == "InstallSnapshot" and newer
         found["writes that failed"] += step.args.get("outcome", {}).get("result") == Result.FAIL.value
         lasts[step.node], snapshots[step.node] = last, snapshot
