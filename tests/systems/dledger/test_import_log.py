@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.logs.log_lines import Thread
@@ -21,6 +23,7 @@ from lockstep.systems.dledger.log_lines import LogLine, read_logs
 from lockstep.systems.dledger.log_lookahead import LogLookahead, OrderedLines
 from lockstep.systems.dledger.log_roles import NodeRoles
 from lockstep.systems.dledger.plans import fault_plan
+from lockstep.systems.file_check import check
 from lockstep.systems.trace_files import import_trace, imported_trace, write_cluster
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.json_lines import TraceError
@@ -555,3 +558,10 @@ def logged_step(number: int, event: Event, old: int, term: int) -> LogLine:
         numbers={"term": term, "old": old},
         marks={},
     )
+
+
+def test_a_trace_may_be_named_after_the_log_that_it_was_imported_from(tmp_path: Path) -> None:
+    trace = tmp_path / "n1.log.trace.ndjson"
+    shutil.copy(traces_dir() / "counterexamples" / "dledger" / "push" / "late_truncate.trace.ndjson", trace)
+    found = check(trace)
+    assert (found.verdict, [*found.violations]) == (Verdict.VIOLATED, ["CommittedEntriesStayProp"])

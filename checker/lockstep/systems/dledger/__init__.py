@@ -31,7 +31,12 @@ def _is_recording(path: Path, begin: bytes) -> bool:
 
 
 def _is_log(path: Path, begin: bytes) -> bool:
-    """Return whether a file is DLedger's own log, by its name (`a.log`, or rotated `a.log.1.gz`) or its first line."""
+    """Return whether a file is DLedger's own log, by its name (`a.log`, or rotated `a.log.1.gz`) or its first line.
+
+    `a.log.trace.ndjson` is a trace of one.
+    """
+    if path.name.endswith(".trace.ndjson"):
+        return False
     return path.suffix == ".log" or ".log." in path.name or begin[:1] in _DIGITS
 
 
