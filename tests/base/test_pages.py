@@ -20,6 +20,7 @@ PAGES = [
     *sorted(DOCS.rglob("*.md")),
     *sorted((ROOT / "spec").rglob("*.md")),
     *sorted((ROOT / "traces").rglob("*.md")),
+    *sorted((ROOT / "tests").rglob("*.md")),
 ]
 MAX_README_WORDS = 900
 

@@ -140,6 +140,17 @@ def test_the_manifest_has_a_recording_of_each_flaw_as_published_and_repaired(
     assert repaired.leaves.action == reproduction.refused
 
 
+def test_the_main_job_checks_a_recording_of_each_flaw_as_published_and_repaired() -> None:
+    quick = {name for name, each in PINNED.items() if each.tier == "quick"}
+    deep = PINNED.keys() - quick
+    for flaw, reproduction in REPRODUCTIONS.items():
+        if reproduction.refused is not None:
+            names = {f"{flaw}, {version}" for version in reproduction.versions}
+            assert any({name, f"{name}, repaired"} <= quick for name in names), flaw
+            assert all((name in deep) == (f"{name}, repaired" in deep) for name in names)
+    assert deep
+
+
 @pytest.mark.parametrize(("reproduction", "version"), RECORDED)
 def test_the_page_of_a_flaw_quotes_what_the_manifest_pins(reproduction: Reproduction, version: str) -> None:
     published = PINNED[f"{reproduction.flaw}, {version}"]

@@ -9,13 +9,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
 
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
+from lockstep.jobs.recordings_manifest import Recording, load_recordings
 from lockstep.jobs.spark.spark_session import SparkStartError, spark_session
 from lockstep.jobs.verify_job import Job
 from lockstep.models.pinned_models import ModelOutcome, compare, files_of
@@ -143,9 +146,16 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[ModelOutcome]:
     return outcomes
 
 
+@pytest.fixture
+def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave clusters and recordings out of the job."""
+    monkeypatch.setattr(Job, "_traces", lambda _: None)
+
+
 BUDGET = "the budget of 300 s of processor time was spent before TLC finished"
 
 
+@pytest.mark.usefixtures("no_traces")
 def test_the_last_line_says_that_all_was_as_expected(models: list[ModelOutcome]) -> None:
     models += [found("quorum", Verdict.HOLDS), found("unordered", Verdict.HOLDS)]
     printed: list[str] = []
@@ -153,6 +163,7 @@ def test_the_last_line_says_that_all_was_as_expected(models: list[ModelOutcome])
     assert re.fullmatch(r"verify: holds \(2 checks, \d+ s\)", printed[-1])
 
 
+@pytest.mark.usefixtures("no_traces")
 def test_the_last_line_names_what_was_not_as_expected(models: list[ModelOutcome]) -> None:
     models += [
         found("quorum", Verdict.HOLDS),
@@ -183,6 +194,20 @@ def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(
     assert "; traces: Spark did not start: no Java)" in printed[-1]
 
 
+@pytest.mark.parametrize("tier", ["quick", "deep"])
+def test_a_tier_checks_its_own_recordings(tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Recording] = []
+
+    def checked(_spark: object, _root: Path, _folder: Path, recordings: tuple[Recording, ...]) -> Iterator[None]:
+        given.extend(recordings)
+        yield from ()
+
+    monkeypatch.setattr("lockstep.jobs.verify_job._checked", checked)
+    Job(lambda _: None, lambda _: None, tier=tier)._recordings(cast("SparkSession", None), tmp_path)
+    assert given == [each for each in load_recordings(traces_dir() / "manifest.toml") if each.tier == tier]
+    assert given
+
+
 #: A job with two models: TLC comes to the second one when a file is there.
 WAITING = """
 import sys, time
@@ -199,7 +224,7 @@ def outcomes(*_, **__):
         time.sleep(0.02)
     yield found("unordered", Verdict.HOLDS)
 
-v.lemmas, v.run_models = dict, outcomes
+v.lemmas, v.run_models, v.Job._traces = dict, outcomes, lambda _: None
 from lockstep.cli.command_line import main
 main()
 """

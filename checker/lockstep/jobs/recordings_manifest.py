@@ -34,12 +34,14 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One recording, the variant of the spec that it is checked against, and the expected verdict.
 
     `repaired` are flaws that are repaired on top of the variant. `version` is that of the system, where the file does
-    not have it; `violates` maps a property to the line of the recording from which on it fails.
+    not have it; `violates` maps a property to the line of the recording from which on it fails. `tier` is that of
+    `lockstep verify` which checks it.
     """
 
     name: str
     file: str
     verdict: Literal["holds", "violated"]
+    tier: Literal["quick", "deep"] = "quick"
     variant: str = AS_RECORDED
     repaired: tuple[str, ...] = ()
     version: str | None = None

@@ -48,10 +48,10 @@ class VerifyCheck:
 class Job:
     """The options of `verify`, and the verdicts so far.
 
-    `tier` chooses the models, `seeds` is the number of clusters of each plan that are simulated, each of `events`
-    events, and `both_ways_steps` the number of its steps after which each is checked both ways; `master` is where on
-    this machine Spark runs, `parallel` the number of models that run at once; `say` prints a line or more, each row of
-    a table as soon as it is known, `progress` a passing line.
+    `tier` chooses the models and recordings, `seeds` is the number of clusters of each plan that are simulated, each of
+    `events` events, and `both_ways_steps` the number of its steps after which each is checked both ways; `master` is
+    where on this machine Spark runs, `parallel` the number of models that run at once; `say` prints a line or more,
+    each row of a table as soon as it is known, `progress` a passing line.
     """
 
     say: Say
@@ -76,8 +76,7 @@ class Job:
         """Run every part and return the verdict of the whole."""
         begin = time.perf_counter()
         parts = [("models", self._models), ("lemmas", self._proofs)]
-        if self.tier == "quick":
-            parts.append(("traces", self._traces))
+        parts.append(("traces", self._traces))
         for name, part in parts:
             try:
                 part()
@@ -146,7 +145,8 @@ class Job:
     def _traces(self) -> None:
         self.progress("Spark: starting")
         with scratch("verify") as folder, spark_session(self.master) as spark:
-            self._fleet(spark, folder)
+            if self.tier == "quick":
+                self._fleet(spark, folder)
             self._recordings(spark, folder)
 
     def _fleet(self, spark: SparkSession, folder: Path) -> None:
@@ -203,7 +203,7 @@ class Job:
     def _recordings(self, spark: SparkSession, folder: Path) -> None:
         self.progress("Spark: checking recordings")
         root = traces_dir()
-        recordings = load_recordings(root / "manifest.toml")
+        recordings = tuple(each for each in load_recordings(root / "manifest.toml") if each.tier == self.tier)
         columns = _columns(
             "recording", [each.name for each in recordings], "lines", "events", "hidden", "states", "compared"
         )
