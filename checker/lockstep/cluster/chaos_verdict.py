@@ -24,7 +24,7 @@ from raftref.runtime.replay import ReplayError
 class ChaosVerdict:
     """The faults that were found in a run: by its clients, by its properties, and by its trace.
 
-    `denied` are properties that were violated, and are not by the spec, of which the trace is a behaviour.
+    `denied` are properties that were violated, and hold by the spec, which has the trace for a behaviour.
     """
 
     result: ChaosResult

@@ -1,4 +1,4 @@
-"""What several scripts of hashicorp/raft have in common: how they begin, and what they show in the end."""
+"""Beginnings and endings that several scripts of hashicorp/raft have in common."""
 
 from __future__ import annotations
 
