@@ -26,6 +26,7 @@ from lockstep.systems.running_nodes import NodeKind, RunningNodes
 from raftref.dledger.client_messages import ResponseCode
 from raftref.hashicorp.runtime.leader_verification import LeaderVerification
 from raftref.runtime.virtual import VirtualGroup
+from tests.support.places import ROOT
 
 DLEDGER = SYSTEMS["DLedger"]
 
@@ -196,6 +197,14 @@ def test_a_leader_that_confirms_that_it_leads_without_asking_anybody_is_named(mo
     objected = ChaosRun(raft(), 1, 3, NodeKind()).run(60.0).objections
     assert objected
     assert all("confirmed that it leads, and had led no term after" in each for each in objected)
+
+
+@pytest.mark.nightly
+def test_the_page_shows_what_a_series_prints(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^\$ lockstep chaos (.*)\n((?:.+\n)+?)```", page, re.MULTILINE)
+    done = CliRunner().invoke(command, [*shown[0].split(), "-o", str(tmp_path)], standalone_mode=False)
+    assert (done.return_value, done.output) == (0, shown[1])
 
 
 @pytest.mark.nightly
