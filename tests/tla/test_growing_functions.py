@@ -58,6 +58,13 @@ def test_what_was_deleted_is_not_kept_for_ever() -> None:
     assert len(log._values) < 2 * 1502
 
 
+def test_a_log_from_index_0_that_loses_its_first_entry_is_the_sequence_of_the_others() -> None:
+    """DLedger counts from 0, and a sequence from 1."""
+    log = merge(single(100, entry(100)), as_fcn({index: entry(index) for index in range(100)}))
+    assert type(log) is GrowingFcn
+    assert eq(without(log, 0, 0), tuple(map(entry, range(1, 101))))
+
+
 def test_an_index_outside_of_the_domain_is_refused() -> None:
     log = merge(single(5001, entry(5001)), LONG)
     for index in (0, 1000, 5002, True):
@@ -73,13 +80,13 @@ def test_a_log_is_the_plain_function_after_every_change(seed: int, monkeypatch: 
     rng, log, plain, kinds = random.Random(seed), (), dict[int, Value](), set[type]()
     for _ in range(60):
         before, table = log, dict(plain)
-        ends = (min(plain), max(plain)) if plain else (1, rng.choice((0, 3)))
+        ends = (min(plain), max(plain)) if plain else (1, rng.choice((-2, -1, 0, 3)))
         dice = rng.random()
         if dice < 0.6:
             more = {ends[1] + number: entry(rng.randint(1, 3)) for number in range(1, rng.randint(2, 4))}
             log, plain = merge(as_fcn(more), log), {**plain, **more}
         elif dice < 0.8 and len(plain) > 2:
-            cut = rng.choice(((0, ends[0] + rng.randint(0, 1)), (ends[1] - rng.randint(0, 1), 99)))
+            cut = rng.choice(((-9, ends[0] + rng.randint(0, 1)), (ends[1] - rng.randint(0, 1), 99)))
             log = without(log, *cut)
             plain = {index: each for index, each in plain.items() if not cut[0] <= index <= cut[1]}
         elif plain:
@@ -92,12 +99,12 @@ def test_a_log_is_the_plain_function_after_every_change(seed: int, monkeypatch: 
         assert eq(log, expected)
         assert eq(expected, log)
         assert eq(domain_of(log), frozenset(plain))
-        assert [in_domain(index, log) for index in range(99)] == [index in plain for index in range(99)]
+        assert [in_domain(index, log) for index in range(-9, 99)] == [index in plain for index in range(-9, 99)]
         assert format_value(log) == format_value(expected)
         assert hash(log) == hash(expected)
         assert eq(pickle.loads(pickle.dumps(log)), expected)
         changed = {index for index in {*table, *plain} if table.get(index) is not plain.get(index)}
-        first, last = _positions(before, log) or (0, 99)
+        first, last = _positions(before, log) or (-9, 99)
         assert all(first <= index <= last for index in changed)
     assert GrowingFcn in kinds
 

@@ -145,7 +145,7 @@ def restricted(function: Value, domain: Value) -> Value:
         return None
     count, left_out = domain.high - span.begin + 1, domain.low - span.begin
     if domain.low == 1:
-        return span.values[:count]
+        return span.values[left_out:count]
     if 2 * left_out > count:
         return GrowingFcn.from_values(span.values[left_out:count], domain.low)
     return GrowingFcn(span.values.beginning(count), span.begin, domain.low)
