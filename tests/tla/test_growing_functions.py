@@ -116,6 +116,7 @@ def test_what_a_trace_shows_of_a_log_is_compared_with_it() -> None:
         ({"5001": {"term": 5001}, "1001": {"term": 1001}}, 2),
         ({"#map": [[index, {"term": index}] for index in range(1001, 5002)]}, 1),
         (to_tree(log), 1),
+        ({}, 0),
         ({"5001": {"term": 5000}}, None),
         ({"5002": {"term": 5002}}, None),
     ):

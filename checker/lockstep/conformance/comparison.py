@@ -168,9 +168,8 @@ def _is_by_key(part: Mapping[str, Any], value: Value) -> bool:
     """Return whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
     if is_tagged(part):
         return False
-    has_indexes = isinstance(value, (*_SEQUENCES, GrowingFcn))
-    is_by_index = has_indexes and bool(part) and all(integer_of(key) is not None for key in part)
-    return is_by_index or isinstance(value, Fcn)
+    is_by_index = isinstance(value, _SEQUENCES) and bool(part) and all(integer_of(key) is not None for key in part)
+    return is_by_index or isinstance(value, Fcn | GrowingFcn)
 
 
 def _shown_value(path: str, key: str, part: Any, value: Value, expected: Value, words: Words) -> ShownValue:
