@@ -47,6 +47,16 @@ def test_a_long_set_is_not_searched_for_a_key() -> None:
     assert len(list(having(sets(40)[0], "index", lambda: 7))) == 1
 
 
+def test_an_element_with_1_is_not_found_in_a_set_that_has_one_with_true_there() -> None:
+    """Both are made of one set, whose index they share."""
+    made = sets(40)[0]
+    assert isinstance(made, frozenset)
+    having(made, "index", lambda: 0)
+    for value in (True, 1):
+        longer = cup(made, frozenset({entry(99, value)}))
+        assert [type(each.d["value"]) for each in having(longer, "index", lambda: 99)] == [type(value)]
+
+
 def test_a_key_is_not_computed_for_an_empty_set() -> None:
     def fail() -> Value:
         raise AssertionError
@@ -91,3 +101,19 @@ def test_the_elements_of_a_longer_sequence_are_those_of_the_shorter_and_more() -
         assert found == frozenset(longer)
         assert before == frozenset(sequence)
         sequence = longer
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_the_elements_with_a_key_are_looked_at_in_the_order_of_tlc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
+) -> None:
+    """A record is before another by the field that the spec names first: TLC, too, comes to z = 1, which is false."""
+    monkeypatch.setattr(keyed_elements, "MIN_REMEMBERED", 1 if long else 99)
+    (tmp_path / "Order.tla").write_text(
+        "---- MODULE Order ----\nEXTENDS Integers\nVARIABLE s\n"
+        "Init == s = {[z |-> 1, t |-> 1, a |-> 2], [z |-> 2, t |-> 1, a |-> 1]}\nNext == UNCHANGED s\n"
+        'Inv == \\A e \\in s : e.t = 1 => IF e.z = 1 THEN FALSE ELSE e.z = "one"\n====\n'
+    )
+    (tmp_path / "Order.cfg").write_text("INIT Init\nNEXT Next\nINVARIANT Inv\n")
+    spec = load_spec(tmp_path / "Order.tla", tmp_path / "Order.cfg", cache_dir=tmp_path)
+    assert spec.invariants["Inv"](next(spec.initial_states())) is False

@@ -70,7 +70,7 @@ def iterable(
         return f"_span({low}, {high})"
     code = writer.expr(domain, scope, block)
     if key is not None and writer.program.is_pure:
-        return f"_having({code}, {key.field!r}, {writer.delayed(key.value, scope, block)})"
+        code = f"_having({code}, {key.field!r}, {writer.delayed(key.value, scope, block)})"
     if in_order or writer.program.has_registers:
         return f"_elements({code})"
     if isinstance(domain, Builtin) and domain.name == "$SetEnumerate" and len(domain.args) < 2:

@@ -225,6 +225,12 @@ def stored(container: Any, value: Value) -> tuple[Value] | None:
     return probe.found if probe in container else None
 
 
+def has_same(container: frozenset[Value], value: Value) -> bool:
+    """Return whether a value is an element of a set: one with ``1`` in it is not one with ``TRUE`` there."""
+    found = stored(container, value) if value in container else None
+    return found is not None and same_kind(found[0], value)
+
+
 def _sample(container: Iterable[Value]) -> list[Value]:
     """Return an element that is not a model value, as a list that is empty if there is none."""
     for element in container:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+from lockstep.tla.values.equality import has_same
 from lockstep.tla.values.field_indexes import FieldIndex
 from lockstep.tla.values.growing_values import GrowingSet
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.quantifier_bounds import elements
 from lockstep.tla.values.remembered_values import MIN_REMEMBERED, Latest, made_of
 
 __all__ = ["having"]
@@ -16,22 +16,22 @@ __all__ = ["having"]
 _indexes = Latest(32)
 
 
-def having(container: Value, field: str, key: Callable[[], Value]) -> Iterable[Value]:
-    """List the elements with a value in a field, and maybe others, which the caller must leave out.
+def having(container: Value, field: str, key: Callable[[], Value]) -> Value:
+    """Return the set of the elements with a value in a field, and maybe others, which the caller must leave out.
 
-    Others are listed where the set is short or unlisted, or only comparing them with the value decides.
+    It is the whole set, whatever that is, where that is short or unlisted, or only comparing each element with the
+    value decides.
 
     Arguments: `key` computes the value; it is not asked where the set is short.
-    Raises TlaError where the set cannot be listed.
     """
     if type(container) is GrowingSet:
         found = container.having(field, key())
     elif type(container) is frozenset and len(container) >= MIN_REMEMBERED:
         found = _index(container, field).having(key())
-        found = None if found is None else [element for element in found if element in container]
+        found = None if found is None else [element for element in found if has_same(container, element)]
     else:
         found = None
-    return elements(container) if found is None else found
+    return container if found is None else frozenset(found)
 
 
 def _index(container: frozenset[Value], field: str) -> FieldIndex:
