@@ -264,3 +264,21 @@ def test_a_number_that_becomes_a_boolean_is_a_change(tmp_path: Path, property_: 
         LiteralEvaluation(spec).violated(state, after)
     with pytest.raises(TlaError):
         IncrementalEvaluation(spec).violated(state, after)
+
+
+@pytest.mark.parametrize("odd", [True, False])
+def test_an_element_with_1_is_affected_where_another_has_true_there(tmp_path: Path, odd: bool) -> None:
+    """Python has one key for both: whichever comes first, the limit falls below 1."""
+    module = (
+        "EXTENDS Naturals\nVARIABLES D, lim\n"
+        'Init == D = {[kind |-> "b", i |-> 1]} /\\ lim = 9\nNext == lim\' = 0 /\\ UNCHANGED D\n'
+        'Inv == \\A x \\in D : x.kind = "b" => x.i <= lim'
+    )
+    spec = spec_of(tmp_path, module, "INVARIANT Inv")
+    first, second = record(kind="a", i=True), record(kind="b", i=1)
+    one, other = (first, second) if odd else (second, first)
+    begin = frozenset({one})
+    states = [spec.state({"D": elements, "lim": lim}) for elements, lim in ((begin, 9), (begin, 8))]
+    states += [spec.state({"D": begin | {other}, "lim": lim}) for lim in (8, 0)]
+    quick = IncrementalEvaluation(spec)
+    assert [quick.violated(now, then) for now, then in itertools.pairwise(states)] == [[], [], ["Inv"]]

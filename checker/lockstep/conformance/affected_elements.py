@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from lockstep.tla.compile.property_parts import EachPart, PathOf
 from lockstep.tla.state import State
-from lockstep.tla.values.equality import same_kind, stored
+from lockstep.tla.values.equality import has_same, same_kind
 from lockstep.tla.values.growing_functions import GrowingFcn, differing
 from lockstep.tla.values.growing_values import GrowingSeq, GrowingSet
 from lockstep.tla.values.integer_intervals import Interval
@@ -210,8 +210,8 @@ class AffectedElements:
                 continue
             index = self._indexes[key]
             numbers = range(first, last + 1) if last - first < len(index) else index
-            for number in numbers:
-                if type(number) is int and first <= number <= last:
+            for number in numbers:  # TRUE stands for 1, too, where it came first: Python has one key for both
+                if type(number) in (int, bool) and first <= number <= last:
                     yield from index.get(number, ())
 
     def _index(self, domain: _Set) -> None:
@@ -257,10 +257,7 @@ def _listed(elements: _Set) -> Iterable[Value]:
 
 
 def _is_among(element: Value, before: _Set) -> bool:
-    if type(before) is not frozenset:
-        return element in before
-    found = stored(before, element) if element in before else None
-    return found is not None and _is_same(element, found[0])
+    return has_same(before, element) if isinstance(before, frozenset) else element in before
 
 
 def _is_same(element: Value, found: Value) -> bool:
