@@ -78,6 +78,9 @@ def notes(found: TraceVerdict) -> str:
     return "\n".join(found.notes)
 
 
+COMMITTED = status("n1", "FOLLOWER", 3, 9, 9)
+
+
 # ---- Beginnings ----
 
 
@@ -101,6 +104,31 @@ def test_json_lines_of_hclog_establish_what_its_text_does(tmp_path: Path) -> Non
     found = checked(tmp_path, a=line.format(4), b=line.format(4))
     assert set(found.violations) == {"OneLeader"}
     assert checked(tmp_path, a=line.format(4), b=line.format(5)).verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("term", ["null", "[4]", "1e400", "4.5", "true", "-4", '"\u0664"', '"4_0"', "9" * 30])
+def test_a_number_that_is_none_establishes_nothing(tmp_path: Path, term: str) -> None:
+    line = f'{{"@level":"info","@message":"election won","@module":"agent.server.raft","@timestamp":"x","term":{term}}}'
+    found = checked(tmp_path, n0=f"{line}\n")
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "note: 1 line not looked at: election won (without its numbers) (1)" in notes(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        status("n1", "LEADER", 10**19, 9, 9),
+        status("n1", "LEADER", 3, 10**19, 9),
+        f"[n1] [ChangeRoleToLeader] from term: {10**19} and currTerm: 3",
+        f"n1_[INCREASE_TERM] from {10**19} to 3",
+        f"[HandleDoTruncate] truncateIndex={10**19} pos=371",
+        f"Recover data to the end entryIndex={10**19}",
+    ],
+)
+def test_a_number_that_no_long_has_establishes_nothing(tmp_path: Path, line: str) -> None:
+    found = checked(tmp_path, n1=logback(COMMITTED, line, COMMITTED))
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, checked(tmp_path, n1=logback(COMMITTED, COMMITTED)).steps)
+    assert "(without its numbers) (1)" in notes(found)
 
 
 def test_a_log_that_establishes_nothing_does_not_pass(tmp_path: Path) -> None:
@@ -231,7 +259,6 @@ def test_two_logs_of_one_node_at_one_time_are_refused(tmp_path: Path) -> None:
 
 # ---- Contradictions: of each property the lines that break it, and the same lines but for one number ----
 
-COMMITTED = status("n1", "FOLLOWER", 3, 9, 9)
 CONTRADICTIONS = {
     "OneLeader": ((logback(*leads("n0", 4, 9, 9)), logback(follows("n1", "n2", 4))), ("n2", "n0")),
     "OneVote": (

@@ -73,7 +73,7 @@ _TEXTS = {
 _OF_0_4 = re.compile(r"\[Push-\S+\]Change state from [A-Z_]+ to [A-Z_]+, matchIndex: ", re.ASCII)
 _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
 #: The words that are numbers.
-_NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
+NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
 _RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII | re.MULTILINE)
 #: The watermarks of a term, as Java prints a map, or as fastjson does.
 _MARKS_OF_TERM = re.compile(r'"?(\d+)"?[=:]\{([^{}]*)\}(?:, ?|$)', re.ASCII)
@@ -132,7 +132,7 @@ def _line(record: Record) -> LogLine:
     if _OF_0_4.match(record.fields["message"]):
         raise record.error("this is a line of DLedger 0.4.0, which replicates in a way that the spec does not model")
     kind, words = kind_and_words(record.fields["message"])
-    numbers = {name: _integer(word, record, f"{kind}: `{name}`") for name, word in words.items() if name in _NUMBERS}
+    numbers = {name: _integer(word, record, f"{kind}: `{name}`") for name, word in words.items() if name in NUMBERS}
     if kind == "handle_compare" and (found := _RANGE.search(record.fields.get("below", ""))):
         numbers["end"] = _integer(found["end"], record, "the exception: the end")
     return LogLine(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lockstep.systems.dledger.log_lines import RECOVERY, kind_and_words
+from lockstep.systems.dledger.log_lines import NUMBERS, RECOVERY, kind_and_words
 from lockstep.systems.logged_facts import Fact, OwnLogs, ReadLine, fact
 
 #: A node and its process, as loggers may write them before the text.
@@ -78,6 +78,8 @@ class BrokerLines:
         if kind in _FACTUAL and _STAMP.search(message):
             return ReadLine("two lines in one", node.begins(), writer=writer)
         numbers = {name: int(word) for name, word in words.items() if re.fullmatch(r"-?\d{1,18}", word, re.ASCII)}
+        if NUMBERS & words.keys() - numbers.keys():
+            return ReadLine(f"{kind} (without its numbers)", writer=writer)
         others = tuple(words[each] for each in ("peer", "leader") if words.get(each, "null") != "null")
         facts = _facts(node, kind, words, numbers)
         return ReadLine(kind, facts, writer=writer, name=words.get("self", ""), others=others)

@@ -51,6 +51,9 @@ _OLD_TEXTS = {
 }
 _OLD = {message: re.compile(text, re.ASCII) for message, text in _OLD_TEXTS.items()}
 
+#: A term or an index, which Go has as uint64.
+_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
+
 _Fields = Mapping[str, Any]
 
 
@@ -82,7 +85,7 @@ class RaftLines:
         try:
             facts = () if reads is None else reads(self, fields)
         except (KeyError, ValueError):
-            return ReadLine(f"{message} (fields are missing)")
+            return ReadLine(f"{message} (without its numbers)")
         named = _SELF.search(text)
         others = tuple(str(fields[each]) for each in _LEADER if fields.get(each))
         name, program = named[1] if named else "", logger.partition(".")[0]
@@ -93,17 +96,17 @@ class RaftLines:
 
     def initial(self, fields: _Fields) -> tuple[Fact, ...]:
         """api.go, NewRaft. A server whose stores are empty has no configuration."""
-        empty = (fact("EndsAt", end=0),) if int(fields["index"]) == 0 else ()
+        empty = (fact("EndsAt", end=0),) if _number(fields, "index") == 0 else ()
         return fact("Starts"), *empty
 
     def restored(self, fields: _Fields) -> tuple[Fact, ...]:
         """api.go, restoreSnapshot."""
-        index = int(fields["last-index"])
-        return fact("StartsFrom", index=index), fact("Chose", index=index, term=int(fields["last-term"]))
+        index = _number(fields, "last-index")
+        return fact("StartsFrom", index=index), fact("Chose", index=index, term=_number(fields, "last-term"))
 
     def candidate(self, fields: _Fields) -> tuple[Fact, ...]:
         """raft.go, runCandidate: the term that it will ask for votes in."""
-        self._term = int(fields["term"])
+        self._term = _number(fields, "term")
         return fact("Resigns"), fact("Reaches", term=self._term - 1)
 
     def follower(self, _fields: _Fields) -> tuple[Fact, ...]:
@@ -112,35 +115,35 @@ class RaftLines:
 
     def won(self, fields: _Fields) -> tuple[Fact, ...]:
         """raft.go, runCandidate. Before v1.6 the line has no term: it is that of the candidacy."""
-        term = fields.get("term", self._term)
-        return () if term is None else (fact("Leads", term=int(term)),)
+        term = _number(fields, "term") if "term" in fields else self._term
+        return () if term is None else (fact("Leads", term=term),)
 
     def granted(self, fields: _Fields) -> tuple[Fact, ...]:
         """raft.go, runCandidate, at level DEBUG."""
-        return (fact("Gets", term=int(fields["term"]), voter=str(fields["from"])),)
+        return (fact("Gets", term=_number(fields, "term"), voter=str(fields["from"])),)
 
     def voted(self, fields: _Fields) -> tuple[Fact, ...]:
         """raft.go, requestVote: a server that has voted in a term is in it."""
-        return (fact("Reaches", term=int(fields["term"])),)
+        return (fact("Reaches", term=_number(fields, "term")),)
 
     # ---- Logs and snapshots ----
 
     def ends(self, fields: _Fields) -> tuple[Fact, ...]:
         """raft.go, appendEntries, requestVote, requestPreVote: the end of the log or of the snapshot."""
-        return (fact("EndsAt", end=int(fields["last-index"])),)
+        return (fact("EndsAt", end=_number(fields, "last-index")),)
 
     def cuts(self, fields: _Fields) -> tuple[Fact, ...]:
         """raft.go, appendEntries."""
-        return (fact("Cuts", **{"from": int(fields["from"])}),)
+        return (fact("Cuts", **{"from": _number(fields, "from")}),)
 
     def snapshot_begins(self, fields: _Fields) -> tuple[Fact, ...]:
         """snapshot.go, takeSnapshot: up to where the FSM has applied."""
-        self._own = int(fields["index"])
+        self._own = _number(fields, "index")
         return (fact("Commits", index=self._own),)
 
     def snapshot_ends(self, fields: _Fields) -> tuple[Fact, ...]:
         """snapshot.go, takeSnapshot."""
-        return (fact("Saves", index=int(fields["index"])),)
+        return (fact("Saves", index=_number(fields, "index")),)
 
     def snapshot_named(self, fields: _Fields) -> tuple[Fact, ...]:
         """file_snapshot.go, Create: of a snapshot of its own, or of one that it receives."""
@@ -175,6 +178,14 @@ _READERS: dict[str, Callable[[RaftLines, _Fields], tuple[Fact, ...]]] = {
     _CREATES: RaftLines.snapshot_named,
     "Installed remote snapshot": RaftLines.installed,
 }
+
+
+def _number(fields: _Fields, name: str) -> int:
+    """Return a term or an index, text or a number of JSON; raises KeyError where it is missing, ValueError if none."""
+    text = str(fields[name])
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError(text)
+    return int(text)
 
 
 def _before_hclog(text: str) -> dict[str, Any] | None:
