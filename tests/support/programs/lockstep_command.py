@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,8 @@ def lockstep(*args: str | Path, cwd: Path, **environ: str) -> subprocess.Complet
         out, err = Path(folder, "out"), Path(folder, "err")
         run = Run(args=words, cwd=str(cwd), environ={**os.environ, **environ}, out=str(out), err=str(err))
         status = _Forks.of_this_process().ran(run)
+        if status == -signal.SIGALRM:
+            raise subprocess.TimeoutExpired(words, SECONDS)
         return subprocess.CompletedProcess(
             words, status, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
         )
@@ -115,7 +118,7 @@ def _import_what_commands_import() -> None:
 
 def _become(run: Run) -> None:
     """Become the command: take its folder, variables and files, and exit with its status."""
-    import signal
+    import traceback
 
     from lockstep.__main__ import main
 
@@ -130,8 +133,11 @@ def _become(run: Run) -> None:
     status = 1
     try:
         main()
+        status = 0
     except SystemExit as ended:
         status = int(ended.code or 0)
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
