@@ -29,6 +29,7 @@ from lockstep.tla.values.integer_intervals import domain_of
 from lockstep.tla.values.itf_values import to_itf
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, format_value
 from lockstep.tla.values.lazy_sets import member
+from lockstep.tla.values.name_order import NameOrder
 from lockstep.tla.values.remembered_values import added_to, made_of
 from lockstep.tla.values.sequence_operators import (
     append,
@@ -95,6 +96,19 @@ def test_two_sets_made_of_the_same_one_do_not_see_each_other_s_elements() -> Non
     assert not member(entry(6000), right)
     assert not eq(left, right)
     assert eq(right, LONG | {entry(5000), entry(7000)})
+
+
+def test_a_growing_set_is_listed_in_the_order_of_names_as_a_plain_one_is() -> None:
+    """The spec names `value` before `index`, and the alphabet does not; the last element has a name it never says."""
+    names = NameOrder({"value": 1, "index": 2, "v": 3, "u": 4})
+    first = cup(grown(5000), frozenset({entry(-2, "u")}))
+    second = cup(first, frozenset({entry(-3), entry(9000)}))
+    third = cup(second, frozenset({entry(-4, "unheard")}))
+    for found in (first, second, first, third, second, third):
+        assert isinstance(found, GrowingSet)
+        assert list(names.elements(found)) == list(names.elements(frozenset(found.items())))
+    assert list(names.elements(second))[-1] == entry(-2, "u")
+    assert list(second)[-1] == entry(9000)
 
 
 def test_a_growing_set_is_equal_to_the_plain_one_and_has_its_hash() -> None:

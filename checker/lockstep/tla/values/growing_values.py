@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from lockstep.tla.values.comparable_records import ComparableRecords, Groups, all_comparable
-from lockstep.tla.values.equality import compare, groups_of, lookup, ordered
+from lockstep.tla.values.equality import compare, groups_of, lookup
 from lockstep.tla.values.field_indexes import FieldIndex
 from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.integer_intervals import interval_of
@@ -20,40 +20,44 @@ from lockstep.tla.values.kinds import Fcn, TlaError, Value, outside, sort_key
 from lockstep.tla.values.lazy_functions import LazyFcn
 from lockstep.tla.values.lazy_sets import LazySet
 
+#: What elements are sorted by.
+SortKey: TypeAlias = Callable[[Value], tuple[Any, ...]]
+
 #: The least number of elements of a set or sequence that shares them with those made of it.
 MIN_SHARED = 1024
 
 
 @dataclass(slots=True)
 class _Elements:
-    """The elements that sets share as they grow: with their numbers, and the first ones in sets' order."""
+    """The elements that sets share as they grow: with their numbers, and the first ones in each order."""
 
     numbers: dict[Value, int]
-    sorted: list[Value] = field(default_factory=list)
+    sorted: dict[SortKey, list[Value]] = field(default_factory=dict)
     indexes: dict[str, FieldIndex] = field(default_factory=dict)
     records: ComparableRecords = field(init=False)
 
     def __post_init__(self) -> None:
         self.records = ComparableRecords(self.numbers)
 
-    def first(self, count: int) -> Iterable[Value]:
-        """List the elements with numbers below a count, in the deterministic order of sets.
+    def first(self, count: int, key: SortKey) -> Iterable[Value]:
+        """List the elements with numbers below a count, sorted by a key.
 
         The order of those before is kept: the keys by which elements are sorted cost more than all else.
         """
-        known, new = len(self.sorted), count - len(self.sorted)
+        before = self.sorted.get(key, [])
+        known, new = len(before), count - len(before)
         if new < 0:
-            return [element for element in self.sorted if self.numbers[element] < count]
+            return [element for element in before if self.numbers[element] < count]
         if new == 0:
-            return self.sorted
-        longer = list(self.sorted)  # iterations over those before go on
+            return before
+        longer = list(before)  # iterations over those before go on
         added = itertools.islice(self.numbers, known, count)
         if new * _COMPARISONS > count:
-            longer = list(ordered([*longer, *added]))
+            longer = sorted([*longer, *added], key=key)
         else:
             for element in added:
-                insort(longer, element, key=sort_key)
-        self.sorted = longer
+                insort(longer, element, key=key)
+        self.sorted[key] = longer
         return longer
 
     def having(self, name: str, value: Value) -> list[Value] | None:
@@ -79,12 +83,12 @@ class GrowingSet(LazySet):
     A set has the elements whose numbers are below its own count.
     """
 
-    __slots__ = ("_count", "_shared")
+    __slots__ = ("_count", "shared")
 
     def __init__(self, shared: _Elements, count: int) -> None:
         """Share some elements, to which only `plus` adds, and have the first of them."""
         super().__init__()
-        self._shared, self._count = shared, count
+        self.shared, self._count = shared, count
 
     @classmethod
     def from_elements(cls, elements: frozenset[Value]) -> GrowingSet:
@@ -93,7 +97,7 @@ class GrowingSet(LazySet):
 
     def plus(self, more: frozenset[Value]) -> GrowingSet | None:
         """Return the union with a few more elements; None where shapes do not show that they can be compared."""
-        records = self._shared.records
+        records = self.shared.records
         new = []
         for element in more:
             if not records.can_compare(element):
@@ -103,39 +107,39 @@ class GrowingSet(LazySet):
                 records.enter((element,))
         if not new:
             return self
-        numbers = self._shared.numbers
+        numbers = self.shared.numbers
         count = self._count + len(new)
         if len(numbers) == self._count:
             numbers.update(zip(new, itertools.count(self._count)))
         elif not all(numbers.get(element, count) < count for element in new):  # another set was made of this one before
             return GrowingSet.from_elements(frozenset([*self.items(), *new]))
-        return GrowingSet(self._shared, count)
+        return GrowingSet(self.shared, count)
 
     def has(self, value: Value) -> bool:
         """Return whether ``value`` is an element."""
-        if self._shared.records.can_compare(value):
-            return self._shared.numbers.get(value, self._count) < self._count
+        if self.shared.records.can_compare(value):
+            return self.shared.numbers.get(value, self._count) < self._count
         return lookup(self.force(), value) is not None
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return itertools.islice(self._shared.numbers, self._count)
+        return itertools.islice(self.shared.numbers, self._count)
 
     def since(self, older: GrowingSet) -> Iterator[Value] | None:
         """List what was added to an older set until this was there; None where this was not made of it."""
-        numbers = self._shared.numbers
-        if self._shared is not older._shared or older._count > self._count:
+        numbers = self.shared.numbers
+        if self.shared is not older.shared or older._count > self._count:
             return None
         return itertools.islice(reversed(numbers), len(numbers) - self._count, len(numbers) - older._count)
 
     def having(self, name: str, value: Value) -> list[Value] | None:
         """List the elements with a value in a field; None where only comparing each of them with it decides."""
-        numbers, found = self._shared.numbers, self._shared.having(name, value)
+        numbers, found = self.shared.numbers, self.shared.having(name, value)
         return None if found is None else [element for element in found if numbers[element] < self._count]
 
     def compared(self, other: GrowingSet) -> bool | None:
         """Decide whether another such set is equal."""
-        if self._shared is other._shared or self._count != other._count:
+        if self.shared is other.shared or self._count != other._count:
             return self._count == other._count
         return compare(self.force(), other.force())
 
@@ -143,9 +147,13 @@ class GrowingSet(LazySet):
         """Return itself, as a state has it."""
         return self
 
+    def sorted_by(self, key: SortKey) -> Iterable[Value]:
+        """List the elements by a key, which must be the same object each time for the same order."""
+        return self.shared.first(self._count, key)
+
     def __iter__(self) -> Iterator[Value]:
         """List the elements in their deterministic order."""
-        return iter(self._shared.first(self._count))
+        return iter(self.sorted_by(sort_key))
 
     def __len__(self) -> int:
         return self._count

@@ -8,10 +8,12 @@ and which of several next states comes first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from lockstep.tla.values.constructed_sets import PowerSet
 from lockstep.tla.values.equality import ordered
+from lockstep.tla.values.growing_values import GrowingSet
 from lockstep.tla.values.integer_intervals import Interval
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, forced, format_value, sort_key
 from lockstep.tla.values.lazy_sets import LazySet
@@ -31,6 +33,8 @@ class NameOrder:
         self._orders: dict[frozenset[Value], list[Value]] = {}
         self._others = Latest(_MAX_OTHERS)
         self._order = self.elements
+        self._key = partial(sort_key, number=self._number)
+        self._unknown = Latest(_MAX_OTHERS)
 
     def sorted(self, elements: Collection[Value]) -> list[Value] | None:
         """List elements in TLC's order; None where a name is not known, and with it the order."""
@@ -43,7 +47,7 @@ class NameOrder:
                 return sorted(elements, key=number)
             if kinds <= {ModelValue}:
                 return sorted(elements, key=lambda value: number(value.name))
-            return sorted(elements, key=lambda value: sort_key(value, number))
+            return sorted(elements, key=self._key)
         except KeyError:
             return None
 
@@ -54,11 +58,23 @@ class NameOrder:
             TlaError: if it cannot be listed, even if no element is wanted.
         """
         if type(container) is not frozenset:
+            if isinstance(container, GrowingSet):
+                return self._of_growing(container)
             if isinstance(container, LazySet):
                 container.list_by(self._order)
             return listed(container)
         found = self._others.get(id(container))
         return self._in_order(container)[0] if found is None else found[1]
+
+    def _of_growing(self, container: GrowingSet) -> Iterable[Value]:
+        """List a set that shares its elements; once a name in one is not known, none of the longer ones is tried."""
+        found = self._unknown.get(id(container.shared))
+        if found is None or len(container) < found[1]:
+            try:
+                return container.sorted_by(self._key)
+            except KeyError:
+                self._unknown.remember(container.shared, len(container))
+        return container
 
     def _in_order(self, container: frozenset[Value]) -> tuple[Collection[Value], bool]:
         """List a set in order; return with it whether that is TLC's."""
