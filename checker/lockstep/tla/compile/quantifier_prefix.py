@@ -1,7 +1,8 @@
 """The quantifiers that a formula begins with, and the tests among them, in any order of the names.
 
 ``\\A x \\in D : A(x) => \\A y \\in E : B(x, y) /\\ C(y) => P(x, y)`` says of each y the same as
-``C(y) => \\A x \\in D : A(x) /\\ B(x, y) => P(x, y)``.
+``C(y) => \\A x \\in D : A(x) /\\ B(x, y) => P(x, y)``. They differ where B has no value for a pair and C is false: the
+first has none there, and the second one holds.
 """
 
 from __future__ import annotations
