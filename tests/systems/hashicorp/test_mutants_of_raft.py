@@ -9,7 +9,7 @@ from tests.support.systems.mutants import planted
 
 #: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
 SAMPLE = (
-    ("set_state", "self.stop_leading()", "pass", "raft_whole_published", "traces"),
+    ("leave_loop", "self.stop_leading()", "pass", "raft_whole_published", "traces"),
     (
         "can_append",
         "0 <= count <= most_entries(server, next_index)",
