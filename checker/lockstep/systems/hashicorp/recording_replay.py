@@ -79,12 +79,12 @@ class RecordingReplay:
             raise NotAStepError
 
     def reach_select(self, node: str) -> None:
-        """Let a main loop that was about to campaign come to where it takes an event.
+        """Let a main loop that was about to campaign, or that was overtaken, come to where it takes an event.
 
         A heartbeat beside it has made the server a follower, or the requests for pre-votes were never sent.
         """
         server = self.server(node)
-        if server["loop"] == "CAMPAIGN" and server["role"] == "Follower":
+        if server["loop"] == "OVERTAKEN" or (server["loop"] == "CAMPAIGN" and server["role"] == "Follower"):
             self.take(node, "RunFollower", hidden=True)
         elif server["loop"] == "CAMPAIGN" and self.trial(node, "PreElectSelf", {}) is not None:
             self.take(node, "PreElectSelf", hidden=True)

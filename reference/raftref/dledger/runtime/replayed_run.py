@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from raftref.action import NotEnabled
-from raftref.dledger.election_rules import heart_beat_code, vote_code
+from raftref.dledger.election_rules import VoteCode, heart_beat_code, vote_code
 from raftref.dledger.messages import (
     CommitRequest,
     ElectionResponse,
     HeartBeatMessage,
     Message,
     Response,
+    Term,
     VoteMessage,
 )
 from raftref.dledger.runtime.unrecorded_step import unrecorded_step
@@ -37,6 +38,10 @@ from raftref.runtime.driver import DISK_FULL, DISK_HAS_SPACE, START, NodeStep
 from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, StepQueue, where
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
+
+#: An answer to a request of an election: its code, and that to a vote with its term. Not every answer to a heartbeat has
+#: one on the wire.
+_ElectionAnswer: TypeAlias = tuple[str, Term | None]
 
 #: What a node shows that depends on what others have given up.
 _NOT_COMPARED = frozenset({"log", "writeRequestMap", "compareOrTruncateRequests", "acknowledged"})
@@ -102,17 +107,21 @@ class _Replay:
             return possible[0]
         given_up = self._comes_again(step, m)
         if isinstance(m, VoteMessage | HeartBeatMessage):
-            taken = self._next_code(m)
-            given_up = taken is not None and taken != self._code(m)
+            taken = self._next_answer(m)
+            given_up = taken is not None and taken != self._answer(m)
         return min(possible, key=lambda each: getattr(each, "awaited", False) is given_up)
 
-    def _code(self, m: VoteMessage | HeartBeatMessage) -> str:
-        """Return the code of the answer to a request, handled now."""
+    def _answer(self, m: VoteMessage | HeartBeatMessage) -> _ElectionAnswer:
+        """Return the answer to a request, handled now."""
         member = self._cluster.servers[m.dst].member()
-        return (vote_code(member, m, to_self=False) if isinstance(m, VoteMessage) else heart_beat_code(member, m)).value
+        if isinstance(m, VoteMessage):
+            code = vote_code(member, m, to_self=False)
+            is_small = code is VoteCode.REJECT_TERM_SMALL_THAN_LEDGER
+            return code.value, member.ledger_end_term if is_small else member.curr_term
+        return heart_beat_code(member, m).value, None
 
-    def _next_code(self, m: VoteMessage | HeartBeatMessage) -> str | None:
-        """Return the code of the next answer of this type that the caller takes from this node, None if it dies."""
+    def _next_answer(self, m: VoteMessage | HeartBeatMessage) -> _ElectionAnswer | None:
+        """Return the next answer of this type that the caller takes from this node, None if it dies."""
         for later in self._steps.upcoming():
             answer = later.args.get("m", {})
             if later.node != m.src:
@@ -120,7 +129,7 @@ class _Replay:
             if later.action in (START, KILLED):
                 return None
             if answer.get("kind") == "response" and (answer["src"], answer["type"]) == (m.dst, m.type):
-                return str(answer["code"])
+                return str(answer["code"]), answer["term"] if isinstance(m, VoteMessage) else None
         return None
 
     def _messages(self, like: Message) -> Iterator[Message]:
