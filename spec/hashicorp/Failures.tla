@@ -17,8 +17,8 @@ Lose(n) ==
     /\ network' = Received(network, m)
     /\ UNCHANGED <<node, history>>
 
-\* A request of a pipeline does not come twice on its connection: of two answers one would be left over, and be
-\* taken for that of a later request without entries.
+\* A request of a pipeline does not come twice on its connection: of two answers one would be left over, and
+\* be taken for that of a later request without entries.
 MayComeTwice(m) == m.kind = "request" /\ ~(Pipeline /\ IsRequest(m, "AppendEntries") /\ m.awaited)
 
 \* ACTION Duplicate: a request to n will be delivered twice.

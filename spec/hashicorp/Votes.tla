@@ -51,8 +51,8 @@ HigherTerm(before, term) ==
 
 Granted(before, m) == IF m.granted THEN [before EXCEPT !.campaign.granted = @ \cup {m.src}] ELSE before
 
-\* Only a higher term ends the count.  A candidate that a heartbeat beside the main loop has brought to a later
-\* term takes the vote for its own all the same, and may win that term by it (HeartbeatRace).
+\* Only a higher term ends the count.  A candidate that a heartbeat beside the main loop has brought to a
+\* later term takes the vote for its own all the same, and may win that term by it (HeartbeatRace).
 VoteAnswered(n, before, m) ==
     LET counted == Granted(before, m)
     IN  IF m.term > before.currentTerm THEN HigherTerm(before, m.term)

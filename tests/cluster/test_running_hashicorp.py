@@ -171,7 +171,7 @@ def test_a_disk_that_forgets_entries_shows(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(DiskStores, "persist", forgets)
     judge = ChaosJudge(SYSTEM, running(), 3)
-    run = chaos(1)
+    run = chaos(3)
     assert run.faults["power"] > 0
     (reason, *_) = judge.judge(run, tmp_path / "chaos.ndjson", with_spec=False).reasons
     assert "in the end" in reason or "log is" in reason

@@ -69,7 +69,7 @@ def judged(system: System, header: Header, events: tuple[Event, ...]) -> Mapping
     [
         ("published", (10,)),
         ("fine_published", (0,)),
-        ("raft_whole_published", (5, 9)),
+        ("raft_whole_published", (8, 19)),
         *(
             pytest.param(name, range(40), marks=pytest.mark.nightly)
             for name in ("published", "fine_published", "batches_published", "votes_published", "late_truncate")

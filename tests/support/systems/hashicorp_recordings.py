@@ -17,7 +17,8 @@ from unittest.mock import patch
 
 from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.simulation import FaultPlan, simulate
+from raftref.hashicorp.simulation import FaultPlan
+from raftref.hashicorp.simulation.schedule import Schedule
 from raftref.records import record
 
 Tree = dict[str, Any]
@@ -77,6 +78,15 @@ class Unrecordable(Exception):  # noqa: N818 - no error: the recording ends
     """The recorder has no line for this."""
 
 
+class _NoticingSchedule(Schedule):
+    """A schedule by which a main loop notices at once that a heartbeat beside it has made its server a follower."""
+
+    def next_event(self) -> Any:
+        overtaken = (node for node, server in self.cluster.servers.items() if server.is_overtaken)
+        node = next(overtaken, None)
+        return super().next_event() if node is None else self.attempt(node, "RunFollower")
+
+
 class Recorder:
     """Makes a recording of a simulated cluster."""
 
@@ -101,7 +111,7 @@ class Recorder:
         """Return the lines."""
         self._bootstrap()
         with patch.object(Server, "respond", noting(Server.respond, self.unheard)):
-            for event in simulate(self.seed, self.plan):
+            for event in _NoticingSchedule(self.seed, self.plan).run():
                 count = len(self.lines)
                 try:
                     self._event(float(event["seq"]), event)
@@ -207,7 +217,7 @@ class Recorder:
             or (result == "FAIL" and (action not in ("RequestVote", "ElectSelf")))
         ):
             raise Unrecordable
-        if action == "RunFollower" and Feature.PRE_VOTE in self.plan.features:
+        if action == "RunFollower" and before["loop"] == "CAMPAIGN" and Feature.PRE_VOTE in self.plan.features:
             raise Unrecordable  # a round that was not asked for looks like one whose requests were never sent
         if action in HANDLERS:
             self._handler(at, event, before, after)

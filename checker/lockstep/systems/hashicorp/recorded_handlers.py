@@ -55,6 +55,7 @@ class Handlers:
             args["outcome"] = self._outcome_by_writes(handler, action, args)
         sent = self._answer(handler, call, action, args)
         self.replay.take(node, action, args, self._shows(handler, server), sent)
+        self.replay.notice(node)
         if any(isinstance(part, FsmRestore) for part in handler.parts):
             self.replay.require_snapshot(node, snapshot_place(handler.recv.body))
 

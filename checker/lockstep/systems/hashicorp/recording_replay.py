@@ -79,15 +79,23 @@ class RecordingReplay:
             raise NotAStepError
 
     def reach_select(self, node: str) -> None:
-        """Let a main loop that was about to campaign, or that was overtaken, come to where it takes an event.
+        """Let a main loop that was about to campaign come to where it takes an event.
 
         A heartbeat beside it has made the server a follower, or the requests for pre-votes were never sent.
         """
         server = self.server(node)
-        if server["loop"] == "OVERTAKEN" or (server["loop"] == "CAMPAIGN" and server["role"] == "Follower"):
+        if server["loop"] == "CAMPAIGN" and server["role"] == "Follower":
             self.take(node, "RunFollower", hidden=True)
         elif server["loop"] == "CAMPAIGN" and self.trial(node, "PreElectSelf", {}) is not None:
             self.take(node, "PreElectSelf", hidden=True)
+
+    def notice(self, node: str) -> None:
+        """Let a main loop notice that a heartbeat beside it has made a candidate or a leader a follower.
+
+        The library has no line for that. A main loop that takes one more event before it notices is refused.
+        """
+        if self.server(node)["loop"] == "OVERTAKEN":
+            self.take(node, "RunFollower", hidden=True)
 
     def observe(self, node: str, shows: Mapping[str, Any]) -> None:
         """A node shows something."""

@@ -39,8 +39,8 @@ from raftref.runtime.replay import ListenedSteps, ReplayError, StepListener, Ste
 from raftref.runtime.virtual import KILLED
 from raftref.simulation.group import Event
 
-#: An answer to a request of an election: its code, and that to a vote with its term. Not every answer to a heartbeat has
-#: one on the wire.
+#: An answer to a request of an election: its code, and that to a vote with its term. On the wire not every answer to a
+#: heartbeat has one.
 _ElectionAnswer: TypeAlias = tuple[str, Term | None]
 
 #: What a node shows that depends on what others have given up.

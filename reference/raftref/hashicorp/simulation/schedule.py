@@ -116,7 +116,7 @@ class Schedule(RandomSchedule[Cluster]):
         if odds < plan.loss:
             return self.cluster.take(m.dst, "Lose", m)
         if odds < plan.loss + plan.duplicate:
-            if isinstance(m, Response) or self.is_full(m.src, m.dst):
+            if self.is_full(m.src, m.dst) or not self.cluster.may_disturb(m.dst, "Duplicate", m):
                 return None
             return self.cluster.take(m.dst, "Duplicate", m)
         if odds < plan.loss + plan.duplicate + plan.delay:
