@@ -4,15 +4,14 @@
 (* reader learns at which lines of the main loop such a heartbeat does     *)
 (* harm, and which of them a repair must look at.                          *)
 (*                                                                         *)
-(* The library reads its role where a loop begins anew, and its term where *)
-(* it uses it; so whatever the main loop does after a heartbeat it does in *)
-(* the term of that heartbeat, which another server leads.  A heartbeat    *)
-(* between two lines that do not read the term changes nothing: the entry  *)
-(* of a leader that has read its term is the one that it would have stored *)
-(* before the heartbeat.                                                   *)
+(* The library reads its role where a loop begins anew, and its term, but  *)
+(* for pre-votes, where it uses it; so what the main loop does after a     *)
+(* heartbeat it does in the term of that heartbeat, which another server   *)
+(* leads.  Once dispatchLogs has read the term, a heartbeat changes        *)
+(* nothing: the entry is the one that the leader would have stored before. *)
 (*                                                                         *)
 (* In all models Ahead is at home in term 3, and Behind leads term 4 with  *)
-(* the vote of Third.                                                      *)
+(* the vote of Third.  Nobody campaigns, and nothing fails.                *)
 (***************************************************************************)
 EXTENDS MCFlaws
 
@@ -41,7 +40,7 @@ OvertakenCandidateInit ==
         /\ committed = {}
         /\ verified = {}
 
-OvertakenInit == OvertakenLeaderInit \/ OvertakenWinnerInit \/ OvertakenCandidateInit
+OvertakenLeadersInit == OvertakenLeaderInit \/ OvertakenWinnerInit
 
 \* A client asks each of the two leaders once.
 EachDispatchesOnce(n) == n \in {Ahead, Behind} /\ MCMayDispatch(n)
@@ -62,6 +61,12 @@ GuardedLeads(n, before) ==
     IF before.role = "Leader" THEN DispatchesNoop(n, before)
     ELSE Quietly([Stopped(IF RoutinesRun(before) THEN before ELSE SetUp(n, before)) EXCEPT !.loop = "SELECT"])
 
+\* The calls of these routines are given up with them.
+GivenUpByGuard(before, after) ==
+    (IF before.campaign.phase # after.campaign.phase THEN OfElections ELSE {})
+    \cup (IF (IsInLeaderLoop(before) \/ RoutinesRun(before)) /\ ~IsInLeaderLoop(after) /\ ~RoutinesRun(after)
+          THEN OfLeaders ELSE {})
+
 StartReplication(n) ==
     /\ Runs(n) /\ node[n].loop = "LEAD" /\ node[n].role # "Leader" /\ ~RoutinesRun(node[n])
     /\ Step(n, [SetUp(n, node[n]) EXCEPT !.loop = "LEAD"])
@@ -69,8 +74,9 @@ StartReplication(n) ==
 GuardedNext == Next \/ \E n \in Node : StartReplication(n)
 
 -----------------------------------------------------------------------------
-(* A repair that is enough: a server that does not lead any more starts no *)
-(* routine either, and one that is no candidate any more counts no vote.   *)
+(* A repair that holds here: a server that does not lead any more starts   *)
+(* no routine either, and a vote counts only in the term that it is for.   *)
+(* It looks, and acts, in one step: what the library needs a lock for.     *)
 
 RepairedLeads(n, before) ==
     IF before.role = "Leader" THEN DispatchesNoop(n, before) ELSE Quietly([before EXCEPT !.loop = "SELECT"])

@@ -92,7 +92,7 @@ class RecordingReplay:
     def notice(self, node: str) -> None:
         """Let a main loop notice that a heartbeat beside it has made a candidate or a leader a follower.
 
-        The library has no line for that. A main loop that takes one more event before it notices is refused.
+        The library has no line for that. A main loop that takes one more event as a candidate or a leader is refused.
         """
         if self.server(node)["loop"] == "OVERTAKEN":
             self.take(node, "RunFollower", hidden=True)
