@@ -294,6 +294,14 @@ def test_nodes_may_have_committed_more_or_less_of_the_same_log() -> None:
     assert list(differences({"n1": {0: "a", 1: "b"}, "n2": {0: "a"}, "n3": {}, "n4": {1: "b"}})) == []
 
 
+def test_a_node_may_have_committed_most_and_begin_after_the_others() -> None:
+    a_log_of_which_much_expired = dict.fromkeys(range(10, 100), "a")
+    assert list(differences({"n1": a_log_of_which_much_expired, "n2": dict.fromkeys(range(50), "a")})) == []
+    assert list(differences({"n1": a_log_of_which_much_expired, "n2": dict.fromkeys(range(50), "b")})) == [
+        "n2 has b committed at index 10, and n1 has a"
+    ]
+
+
 def test_a_node_that_has_committed_something_else_or_lacks_an_entry_between_others_is_named() -> None:
     logs = {"n1": {0: "a", 1: "b", 2: "c"}, "n2": {0: "a", 1: "x"}, "n3": {0: "a", 2: "c"}}
     assert list(differences(logs)) == [

@@ -108,11 +108,13 @@ def objections(
 def differences(logs: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
     """Yield where a node has committed something else than the one that has committed most.
 
-    Arguments: `logs`, by nodes: what each has committed in the end, by the indexes. One may begin later, or end before.
+    Arguments: `logs`, by nodes: what each has committed in the end, by the indexes. Any may begin later, or end before.
     """
     most = max(logs, key=lambda node: len(logs[node]), default="")
     for node, log in logs.items():
-        for index in range(min(log, default=0), max(log, default=-1) + 1):
+        begin = max(min(log, default=0), min(logs[most], default=0))
+        end = min(max(log, default=-1), max(logs[most], default=-1))
+        for index in range(begin, end + 1):
             if log.get(index) != logs[most].get(index):
                 here, there = (found.get(index, "nothing") for found in (log, logs[most]))
                 yield f"{node} has {here} committed at index {index}, and {most} has {there}"
