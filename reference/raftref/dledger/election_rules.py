@@ -144,6 +144,14 @@ def vote_code(voter: Member, m: VoteMessage, *, to_self: bool) -> VoteCode:
     return VoteCode.ACCEPT
 
 
+def answered_term(voter: Member, code: VoteCode) -> Term:
+    """Return the term that the answer to a vote carries: the voter's, or that of its last entry where that is higher.
+
+    Source: DLedgerLeaderElector.handleVote.
+    """
+    return voter.ledger_end_term if code is VoteCode.REJECT_TERM_SMALL_THAN_LEDGER else voter.curr_term
+
+
 def vote_outcome(term: Term, max_term: Term, answers: Mapping[NodeId, str | None]) -> VoteOutcome:
     """Return the outcome of a round of votes.
 

@@ -16,6 +16,7 @@ from raftref.dledger.election_rules import (
     ParseResult,
     VoteCode,
     VoteOutcome,
+    answered_term,
     take_leadership_code,
     vote_code,
     vote_outcome,
@@ -178,10 +179,9 @@ class MessageElections(RoleElections):
 
         Source: DLedgerLeaderElector.handleVote.
         """
-        end_term, term = self.ledger_store.end_term, self.member_state.curr_term
+        voter = self.member()
         code, changes = self._decide(m, to_self=False)
-        answered_term = end_term if code is VoteCode.REJECT_TERM_SMALL_THAN_LEDGER else term
-        return self.with_answer(m, changes, answered_term, code)
+        return self.with_answer(m, changes, answered_term(voter, code), code)
 
     def _decide(self, m: VoteMessage, *, to_self: bool) -> tuple[VoteCode, tuple[ElectionMessage, ...]]:
         """Decide on a vote and do what follows from it; return the code, and the message of a change of role."""

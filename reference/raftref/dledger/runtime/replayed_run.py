@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from raftref.action import NotEnabled
-from raftref.dledger.election_rules import VoteCode, heart_beat_code, vote_code
+from raftref.dledger.election_rules import answered_term, heart_beat_code, vote_code
 from raftref.dledger.messages import (
     CommitRequest,
     ElectionResponse,
@@ -116,8 +116,7 @@ class _Replay:
         member = self._cluster.servers[m.dst].member()
         if isinstance(m, VoteMessage):
             code = vote_code(member, m, to_self=False)
-            is_small = code is VoteCode.REJECT_TERM_SMALL_THAN_LEDGER
-            return code.value, member.ledger_end_term if is_small else member.curr_term
+            return code.value, answered_term(member, code)
         return heart_beat_code(member, m).value, None
 
     def _next_answer(self, m: VoteMessage | HeartBeatMessage) -> _ElectionAnswer | None:
