@@ -80,9 +80,10 @@ SetUp(n, before) ==
 \* term, and ends at once; its routines still send what they were about to send.
 LeaderAgain(before) == IF before.role = "Leader" THEN before ELSE Stopped(before)
 
+DispatchesNoop(n, before) == Dispatched(n, SetUp(n, before), <<EntryOf(before, "Noop", NoNode)>>)
+
 Leads(n, before) ==
-    LET noop    == EntryOf(before, "Noop", NoNode)
-        handled == Dispatched(n, SetUp(n, before), <<noop>>)
+    LET handled == DispatchesNoop(n, before)
     IN  [handled EXCEPT !.node = LeaderAgain(@), !.writes[1].fails.node = LeaderAgain(@)]
 
 \* ACTION DispatchNoop: a new leader sets up its state, starts its routines, and appends a no-op.

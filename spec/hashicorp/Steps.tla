@@ -114,9 +114,11 @@ OfElections == {"RequestVote", "RequestPreVote"}
 OfLeaders   == {"AppendEntries", "Heartbeat", "InstallSnapshot", "TimeoutNow"}
 
 \* The types of the calls that a server gives up: those of a campaign or a leadership that has ended.
-GivenUp(before, after) ==
+GivenUpWith(before, after, leadershipEnds) ==
     (IF before.campaign.phase # after.campaign.phase THEN OfElections ELSE {})
-    \cup (IF IsInLeaderLoop(before) /\ ~IsInLeaderLoop(after) THEN OfLeaders ELSE {})
+    \cup (IF leadershipEnds THEN OfLeaders ELSE {})
+
+GivenUp(before, after) == GivenUpWith(before, after, IsInLeaderLoop(before) /\ ~IsInLeaderLoop(after))
 
 \* n sends the messages of the set `out`.
 SentEach(net, n, out) ==

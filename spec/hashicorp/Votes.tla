@@ -53,11 +53,13 @@ Granted(before, m) == IF m.granted THEN [before EXCEPT !.campaign.granted = @ \c
 
 \* Only a higher term ends the count.  A candidate that a heartbeat beside the main loop has brought to a
 \* later term takes the vote for its own all the same, and may win that term by it (HeartbeatRace).
+VoteCounted(n, before, counted) ==
+    IF HasWon(counted) THEN Wins(n, counted)
+    ELSE IF before.loop = "OVERTAKEN" THEN Noticed(counted) ELSE counted
+
 VoteAnswered(n, before, m) ==
-    LET counted == Granted(before, m)
-    IN  IF m.term > before.currentTerm THEN HigherTerm(before, m.term)
-        ELSE Quietly(IF HasWon(counted) THEN Wins(n, counted)
-                     ELSE IF before.loop = "OVERTAKEN" THEN Noticed(counted) ELSE counted)
+    IF m.term > before.currentTerm THEN HigherTerm(before, m.term)
+    ELSE Quietly(VoteCounted(n, before, Granted(before, m)))
 
 \* ACTION HandleRequestVoteResponse: a candidate counts a vote, and leads if a majority voted for it.
 \* Source: runCandidate, voteCh.

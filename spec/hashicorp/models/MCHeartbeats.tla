@@ -53,8 +53,6 @@ EachDispatchesOnce(n) == n \in {Ahead, Behind} /\ MCMayDispatch(n)
 
 GuardedDispatches(n) == node[n].role = "Leader" /\ EachDispatchesOnce(n)
 
-DispatchesNoop(n, before) == Dispatched(n, SetUp(n, before), <<EntryOf(before, "Noop", NoNode)>>)
-
 RoutinesRun(state) == \E p \in Node : state.replication[p].running
 
 GuardedLeads(n, before) ==
@@ -63,9 +61,8 @@ GuardedLeads(n, before) ==
 
 \* The calls of these routines are given up with them.
 GivenUpByGuard(before, after) ==
-    (IF before.campaign.phase # after.campaign.phase THEN OfElections ELSE {})
-    \cup (IF (IsInLeaderLoop(before) \/ RoutinesRun(before)) /\ ~IsInLeaderLoop(after) /\ ~RoutinesRun(after)
-          THEN OfLeaders ELSE {})
+    GivenUpWith(before, after, /\ IsInLeaderLoop(before) \/ RoutinesRun(before)
+                               /\ ~IsInLeaderLoop(after) /\ ~RoutinesRun(after))
 
 StartReplication(n) ==
     /\ Runs(n) /\ node[n].loop = "LEAD" /\ node[n].role # "Leader" /\ ~RoutinesRun(node[n])
@@ -81,10 +78,8 @@ GuardedNext == Next \/ \E n \in Node : StartReplication(n)
 RepairedLeads(n, before) ==
     IF before.role = "Leader" THEN DispatchesNoop(n, before) ELSE Quietly([before EXCEPT !.loop = "SELECT"])
 
-RepairedVoteAnswered(n, before, m) ==
-    LET counted == Granted(before, m)
-    IN  IF m.term > before.currentTerm THEN HigherTerm(before, m.term)
-        ELSE Quietly(IF before.loop = "OVERTAKEN" THEN Noticed(before)
-                     ELSE IF HasWon(counted) THEN Wins(n, counted) ELSE counted)
+RepairedVoteCounted(n, before, counted) ==
+    IF before.loop = "OVERTAKEN" THEN Noticed(before)
+    ELSE IF HasWon(counted) THEN Wins(n, counted) ELSE counted
 
 =============================================================================
