@@ -82,6 +82,7 @@ def test_a_cluster_without_a_verdict_has_none_in_any_plan(plan: str, verdict: Ve
     assert judge_cluster(plan, TraceVerdict("t", verdict, "why")) == (verdict, "why")
 
 
+@pytest.mark.nightly
 def test_published_clusters_conform_and_some_of_them_violate_a_property(tmp_path: Path) -> None:
     results = []
     for seed in range(1, 6):
@@ -96,7 +97,8 @@ def verified_by(systems: Mapping[str, System]) -> list[str]:
     return [plan for system in systems.values() if system.simulator for plan in system.simulator.verified]
 
 
-@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("stride", [5, 1])
 def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_much_was_compared(
     stride: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +204,7 @@ def test_a_tier_checks_its_own_recordings(tier: str, tmp_path: Path, monkeypatch
         given.extend(recordings)
         yield from ()
 
-    monkeypatch.setattr("lockstep.jobs.verify_job._checked", checked)
+    monkeypatch.setattr("lockstep.jobs.verify_job.check_recordings", checked)
     Job(lambda _: None, lambda _: None, tier=tier)._recordings(cast("SparkSession", None), tmp_path)
     assert given == [each for each in load_recordings(traces_dir() / "manifest.toml") if each.tier == tier]
     assert given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +15,13 @@ from lockstep.base.package_data import traces_dir
 from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.trace_verdict import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.fleet_both_ways import BOTH_WAYS_HEADS, by_plan, check_both_ways_with_spark
 from lockstep.jobs.fleet_coverage import Coverage
 from lockstep.jobs.fleet_floors import FLOOR_HEADS, FloorVerdict, judge_plan
-from lockstep.jobs.recordings_manifest import Recording, found_text, load_recordings, mismatches
+from lockstep.jobs.recordings_check import check_recordings
+from lockstep.jobs.recordings_manifest import found_text, load_recordings, mismatches
 from lockstep.jobs.spark.spark_check import verdicts_with_spark
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.models.pinned_models import run_models
@@ -29,9 +30,8 @@ from lockstep.models.search_result import Engine
 from lockstep.report.text_table import TextColumn, heads, row, table
 from lockstep.report.verdict_text import finding_text
 from lockstep.systems.registry import SYSTEMS, lemmas, models_of_tier
-from lockstep.systems.trace_files import import_trace, raw_format, write_cluster
+from lockstep.systems.trace_files import write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
-from lockstep.trace.imported_trace import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Job:
             "recording", [each.name for each in recordings], "lines", "events", "hidden", "states", "compared"
         )
         self._begin("Recordings of real systems, checked by Spark against the compiled spec", columns)
-        for recording, summary, verdict in _checked(spark, root, folder, recordings):
+        for recording, summary, verdict in check_recordings(spark, root, folder, recordings):
             problems = mismatches(recording, verdict)
             expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
             result = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
@@ -216,24 +216,6 @@ class Job:
             events = (verdict.events, sum(summary.hidden.values()), summary.states, verdict.observed)
             self.say(row(columns, (recording.name, summary.explained, *events, _seconds(verdict.seconds), result)))
         self.say("")
-
-
-def _checked(
-    spark: SparkSession, root: Path, folder: Path, recordings: tuple[Recording, ...]
-) -> Iterator[tuple[Recording, Summary, TraceVerdict]]:
-    """Import each recording once and check it with the switches of each entry, in their order."""
-    imported: dict[str, Path] = {}
-    summaries: dict[str, Summary] = {}
-    for file, import_options in {recording.file: recording.import_options for recording in recordings}.items():
-        imported[file] = folder / f"{Path(file).name}.trace.ndjson"
-        _, summaries[file] = import_trace(root / file, imported[file], import_options)
-    groups: dict[tuple[tuple[str, str], ...], list[Path]] = {}
-    keys = [tuple(sorted(each.switches(raw_format(root / each.file)[0]).items())) for each in recordings]
-    for recording, key in zip(recordings, keys, strict=True):
-        groups.setdefault(key, []).append(imported[recording.file])
-    found = {key: verdicts_with_spark(spark, paths, dict(key)) for key, paths in groups.items()}
-    for recording, key in zip(recordings, keys, strict=True):
-        yield recording, summaries[recording.file], next(found[key])
 
 
 def _columns(name: str, names: Sequence[str], *counts: str) -> list[TextColumn]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean, nearest
 from lockstep.systems.registry import SYSTEMS, constants
@@ -113,6 +115,11 @@ def spec_key(header: Header, source: str, switches: Switches | None = None) -> t
     """
     chosen = _chosen(system_of(header, source), header, source, switches)
     return (header.spec, header.nodes, tuple(sorted(chosen.items())))
+
+
+def with_switches(header: Header, source: str, switches: Switches) -> Header:
+    """Return the header of a trace with constants replaced; arguments and TraceError are those of trace_spec."""
+    return msgspec.structs.replace(header, constants=_chosen(system_of(header, source), header, source, switches))
 
 
 def trace_spec(header: Header, source: str, switches: Switches | None = None, *, covers: bool = False) -> Spec:
