@@ -34,7 +34,6 @@ from lockstep.systems.hunted_group import NODES, Move, Violation
 from lockstep.systems.registry import SYSTEMS
 from raftref.dledger.server import ACTIONS as DLEDGER_ACTIONS
 from raftref.hashicorp.hashicorp_raft import ACTIONS as HASHICORP_ACTIONS
-from tests.support.sampling import sampled
 from tests.support.systems.hunted_examples import examples, hunted, target
 
 #: The seed of the hunts here, whose flaw every seed finds in a few seconds.
@@ -79,6 +78,7 @@ def test_a_flaw_is_found_and_its_trace_is_refused_by_the_property_that_it_violat
     assert test.returncode == 0, test.stdout + test.stderr
 
 
+@pytest.mark.nightly
 def test_no_step_of_what_was_found_can_be_left_out() -> None:
     wanted, (_, found) = target("DLedger", "AsyncFlush"), async_flush()
     short = without_needless_steps(wanted, found)
@@ -96,7 +96,8 @@ def test_the_same_seed_finds_the_same_run_after_the_same_examples() -> None:
     assert again.progress.examples == done.progress.examples
 
 
-@pytest.mark.parametrize(("spec", "floor"), sampled([("DLedger", 50), ("HashicorpRaft", 35)], [("DLedger", 50)]))
+@pytest.mark.nightly
+@pytest.mark.parametrize(("spec", "floor"), [("DLedger", 50), ("HashicorpRaft", 35)])
 def test_in_the_repaired_system_nothing_else_is_found_though_most_actions_are_taken(spec: str, floor: int) -> None:
     wanted = replace(target(spec), properties=target(spec).properties - hunted(spec).may_fail_repaired)
     done = Search(wanted, SEED, SECONDS, clock=time.process_time, max_examples=100)
@@ -186,11 +187,11 @@ def test_a_feature_that_is_named_is_fixed_and_no_other(switches: Sequence[str], 
 @pytest.mark.parametrize(
     ("fixed", "always", "never"),
     [
-        ({}, (), ()),
-        ({"Clients": False}, (), ("Clients",)),
-        ({"Clients": True}, ("Clients",), ()),
-        ({"Batches": True}, ("Batches", "PendingMap"), ()),
         ({"PendingMap": False}, (), ("Batches", "PendingMap")),
+        pytest.param({}, (), (), marks=pytest.mark.nightly),
+        pytest.param({"Clients": False}, (), ("Clients",), marks=pytest.mark.nightly),
+        pytest.param({"Clients": True}, ("Clients",), (), marks=pytest.mark.nightly),
+        pytest.param({"Batches": True}, ("Batches", "PendingMap"), (), marks=pytest.mark.nightly),
     ],
 )
 def test_examples_have_the_features_that_are_fixed_and_draw_the_rest(
@@ -242,6 +243,7 @@ def test_wrong_words_are_refused(words: tuple[str, ...], said: str) -> None:
     assert said in " ".join(done.output.split())
 
 
+@pytest.mark.nightly
 def test_the_repair_of_late_truncate_does_not_hold_for_entries_of_earlier_terms() -> None:
     """Pin what a hunt found with every flaw repaired, as docs/hunt.md has it."""
     verdict = check(Path(__file__).parent / "late_truncate_repaired.trace.ndjson", switches={"repaired": True})

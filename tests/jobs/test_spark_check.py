@@ -340,6 +340,7 @@ def files_of(store: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in store.rglob("part-*")}
 
 
+@pytest.mark.nightly
 def test_the_pipeline_simulates_and_checks_clusters_as_one_process_does_and_does_nothing_twice(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_behaviour_is_written_as_itf(command: str, broken: Path, tmp_path: Pat
     ]
 
 
+@pytest.mark.nightly
 def test_no_itf_is_written_where_nothing_is_violated(tmp_path: Path) -> None:
     path = tmp_path / "none.itf.json"
     done = CliRunner().invoke(cli, ["model", "--spec", str(LOCK_SERVICE), "--itf", str(path)], standalone_mode=False)

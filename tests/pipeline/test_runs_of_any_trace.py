@@ -71,6 +71,7 @@ def test_logs_without_a_gap_are_read_as_those_with_one() -> None:
     assert reached(compacted)["log", "entries cut"] == 1
 
 
+@pytest.mark.nightly
 def test_a_run_of_a_log_and_a_counterexample_has_the_verdict_of_their_checks(
     spark: SparkSession, tmp_path: Path
 ) -> None:

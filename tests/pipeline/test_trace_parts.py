@@ -36,7 +36,7 @@ COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjso
 EVENTS = 32
 
 #: A property of states, one of steps, one that looks at what was committed long before; both systems.
-SAMPLE = {"vote_file", "stale_install"}
+SAMPLE = {"vote_file"}
 
 
 @functools.cache

@@ -27,14 +27,14 @@ def test_a_row_that_was_written_is_read_and_a_damaged_file_is_named(tmp_path: Pa
         file.write_bytes(damaged)
         with pytest.raises(GaveUpError, match=r"batch=00000003/part-0.parquet cannot be read: "):
             list(store.rows())
-    refused = 0
-    for at in range(len(content)):
+    refused, tried = 0, range(0, len(content), 5)
+    for at in tried:
         file.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
         try:
             assert list(store.rows()) == [ROW]  # it is a byte that nothing depends on
         except GaveUpError:
             refused += 1
-    assert refused > len(content) / 2
+    assert refused > len(tried) / 2
     file.unlink()
     with pytest.raises(GaveUpError, match=r"part-0.parquet cannot be read: "):
         list(store.rows())

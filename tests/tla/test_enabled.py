@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from lockstep.models.search_result import Engine, SpecFiles
 from lockstep.models.spec_search import explore_spec
 from lockstep.tla.explore import explore
@@ -112,6 +114,7 @@ def test_enabled_within_an_instance_is_of_the_instance_s_own_variables(tmp_path:
     assert {"TRUE", "FALSE"} <= set(re.findall(r"\w+", dict(ours)["OfOne"]))
 
 
+@pytest.mark.nightly
 def test_fairness_of_an_instance_s_action_is_decided_where_expressions_stand_for_variables(tmp_path: Path) -> None:
     (tmp_path / "Clock.tla").write_text(
         "---- MODULE Clock ----\nEXTENDS Naturals\nVARIABLES h, m\nTick == h' = (h + 1) % 3 /\\ m' = 0\n"

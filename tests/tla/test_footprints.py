@@ -198,6 +198,7 @@ def all_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MIN_SHARED", 1)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("all_are_long")
 def test_a_formula_about_long_sets_that_no_change_affects_has_not_changed(tmp_path: Path) -> None:
     walks(load_spec(MODULES / "Four.tla", MODULES / "Four.cfg", cache_dir=tmp_path), 300, seed=9)

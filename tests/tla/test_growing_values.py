@@ -307,6 +307,7 @@ def verdict_lines(head: Header, events: list[Event], evaluation: type[Evaluation
     return [(each.name, each.line) for each in found.findings]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("all_are_long")
 @pytest.mark.parametrize("model", sampled(["ordered", "late_truncate", "batches"], ["ordered"]))
 def test_a_model_has_the_pinned_counts_where_every_set_and_sequence_is_long(model: str) -> None:

@@ -165,6 +165,7 @@ def compare_all(seeds: range, folder: Path) -> None:
     assert steps > len(seeds)
 
 
+@pytest.mark.nightly
 def test_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
     compare_all(range(IN_EVERY_RUN), tmp_path)
 

@@ -190,6 +190,7 @@ def test_images_of_one_state_that_differ_in_kind_only_end_every_search(tmp_path:
         assert "two images of a state differ in kind only" in explore_spec(SpecFiles(*files), engine).reason
 
 
+@pytest.mark.nightly
 def test_a_lasso_leads_from_a_state_to_one_that_differs_in_kind_only(tmp_path: Path) -> None:
     text = """VARIABLE x
 Init == x = 1

@@ -30,6 +30,7 @@ def ready() -> ReadySany:
     return found
 
 
+@pytest.mark.nightly
 def test_a_spec_is_compiled_to_the_same_text_whichever_sany_parsed_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

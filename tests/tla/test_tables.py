@@ -574,6 +574,7 @@ def compare_richer_models(seed: int, count: int, folder: Path) -> list[str]:
     return outcomes
 
 
+@pytest.mark.nightly
 def test_tables_come_to_the_same_in_made_up_models_of_records_sequences_and_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

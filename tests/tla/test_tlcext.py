@@ -195,6 +195,7 @@ def test_an_operator_whose_text_is_not_its_meaning_is_refused(tmp_path: Path) ->
     assert all(reason for reason in REFUSED.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "where"), [("SequencesExt", "CommunityModules"), ("TLAPS", "tlapm")])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_error_of_a_missing_module_names_where_it_may_be(

@@ -53,7 +53,8 @@ def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
     return times_reached(plan, clusters, events)
 
 
-@pytest.mark.parametrize("plan", sampled(VERIFIED, SAMPLE))
+@pytest.mark.nightly
+@pytest.mark.parametrize("plan", VERIFIED)
 def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
     found = fleet(plan, FEW_CLUSTERS, FEW_EVENTS)
     judged = judge_floor(plan, floors(plan, covering_spec(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
@@ -165,6 +166,7 @@ def test_a_part_that_its_definition_never_yields_is_missing_from_the_floor(tmp_p
     assert judged.missing == (("log", "another leader"), ("log", "leader elected"))
 
 
+@pytest.mark.nightly
 def test_a_definition_without_a_value_is_named_with_its_line_and_its_cluster_is_no_pass(tmp_path: Path) -> None:
     spec = planted(tmp_path, 'action = "RefuseAppend" THEN {args.code}', 'action = "ChangeToLeader" THEN {args.code}')
     found = covered("ordered", 1, 100, spec)

@@ -68,6 +68,7 @@ def test_what_was_recorded_is_explained_where_stamps_are_of_whole_seconds(name: 
     assert checked(explanation, tmp_path).violations.keys() == checked(expected, tmp_path).violations.keys()
 
 
+@pytest.mark.nightly
 def test_clocks_may_differ_by_the_given_skew_and_by_no_more(tmp_path: Path) -> None:
     paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
     late = next(path for path in paths if "n1" in path.name)

@@ -29,7 +29,7 @@ SAMPLE = (
 
 
 @pytest.mark.parametrize(
-    ("function", "before", "after", "plan", "by"), sampled(SAMPLE, SAMPLE[1::2]), ids=lambda each: each
+    ("function", "before", "after", "plan", "by"), sampled(SAMPLE, SAMPLE[1:2]), ids=lambda each: each
 )
 def test_a_mistake_is_noticed(function: str, before: str, after: str, plan: str, by: str) -> None:
     with planted(REFERENCE.the(function, before, after)):

@@ -15,8 +15,8 @@ RESTARTS = lines_of(CAPTURED / "dledger-0.2.7-restarts.ndjson")
     ("kind", "path", "is_noticed"),
     [
         ("handler.take", ("st", "end"), True),
-        ("send_push.APPEND", ("entryTerm",), True),
-        ("watermark.put", ("prev",), True),
+        pytest.param("send_push.APPEND", ("entryTerm",), True, marks=pytest.mark.nightly),
+        pytest.param("watermark.put", ("prev",), True, marks=pytest.mark.nightly),
         ("store.appendAsFollower", ("pos",), False),
     ],
 )

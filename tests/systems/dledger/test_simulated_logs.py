@@ -45,6 +45,7 @@ def test_no_log_is_blamed_for_what_its_cluster_did_not_do_and_most_are_explained
     assert counted[Outcome.HOLDS] >= FLOOR * counted.total()
 
 
+@pytest.mark.nightly
 def test_a_log_that_lacks_its_first_lines_is_refused_or_left_open_or_holds(tmp_path: Path) -> None:
     cut = [seed for seed in range(100) if trial(seed).cut][:3]
     found = {run(trial(seed), tmp_path).outcome for seed in cut}

@@ -24,7 +24,7 @@ from tests.scripts.hashicorp_traces import FIRST, check, checked, claiming_repai
 from tests.support.sampling import sampled
 
 
-@pytest.mark.parametrize("flaw", sampled(FIRST, list(FIRST)[::8]), ids=str)
+@pytest.mark.parametrize("flaw", sampled(FIRST, list(FIRST)[:1]), ids=str)
 def test_a_server_that_has_a_flaw_is_no_repaired_one(flaw: Flaw) -> None:
     """The same events are a behaviour of the spec with the flaw, and none of the spec without it."""
     header, events = cluster_with(flaw, *FIRST[flaw])
@@ -148,6 +148,7 @@ def test_a_snapshot_that_is_saved_late_is_no_repaired_one() -> None:
     assert [(each.name, each.action) for each in without_flaw.findings] == [("lastSnapshot.index", "PersistSnapshot")]
 
 
+@pytest.mark.nightly
 def test_a_snapshot_that_is_reaped_is_no_repaired_one() -> None:
     """n2 keeps two snapshots of index 4, and is sent one of 3; without StaleInstall it would save no such one."""
     play = Script(Flaw.REAPED_INSTALL, Flaw.STALE_INSTALL)
@@ -217,7 +218,7 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", sampled(MISTAKES, list(MISTAKES)[::4]))
+@pytest.mark.parametrize("mistake", sampled(MISTAKES, list(MISTAKES)[:1]))
 def test_a_mistake_in_the_reference_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, wrong = MISTAKES[mistake]
     monkeypatch.setattr(owner, name, wrong)

@@ -110,6 +110,7 @@ def test_with_one_snapshot_of_its_own_the_server_installs_what_it_is_sent() -> N
     assert found.action == "InstallSnapshot"
 
 
+@pytest.mark.nightly
 def test_a_start_from_another_snapshot_than_the_newest_is_refused() -> None:
     """As recorded, n1 starts from the snapshot of 55; edited, from that of 31, which it installed before."""
     path = RECORDING.with_name("raft-1.7.3-snapshots.ndjson")

@@ -112,7 +112,8 @@ def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
     return times_reached(plan, clusters, events)
 
 
-@pytest.mark.parametrize("plan", sampled(VERIFIED, VERIFIED[-1:]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("plan", VERIFIED)
 def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
     found = fleet(plan, FEW_CLUSTERS, FEW_EVENTS)
     judged = judge_floor(plan, floors(plan, covering_spec(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
