@@ -19,6 +19,7 @@ from lockstep.logs.log_rotation import RotatedLog
 from lockstep.logs.mapping import FieldSource, Source
 from lockstep.logs.mapping import Mapping as LogMapping
 from lockstep.logs.stray_lines import MAX_LINES_ABOVE, StrayLines
+from lockstep.logs.telemetry import request_records
 from lockstep.logs.text_formats import Split, line_splitter
 from lockstep.trace.json_lines import (
     STDIN,
@@ -90,7 +91,11 @@ class Record:
     def at(self, path: str) -> Any:
         """Return the value of a field, MISSING where there is none."""
         found: Any = self.fields
-        for name in (path,) if path in self.fields else path.split("."):
+        rest = path
+        while rest:
+            if isinstance(found, dict) and rest in found:  # the name itself may have dots
+                return found[rest]
+            name, _, rest = rest.partition(".")
             if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
                 found = found[int(name)]
             elif isinstance(found, dict) and name in found:
@@ -239,12 +244,35 @@ def records(
     """
     splits, strict = [line_splitter(text) for text in mapping.texts()], mapping.otherwise == "error"
     appended = _Appended(splits, is_appended)
+    if mapping.records == "otlp":
+        yield from _telemetry(log, torn, strays, report)
+        return
     for path in log.paths:
         whole = _whole_lines(path, log, torn, report)
         # A JSON object means something only if there are rules, which find it by its fields.
         lines = whole if mapping.lines else _without_objects(whole, strays)
         yield from _texts(lines, splits, strays, appended, strict) if splits else _objects(whole, strays)
     strays.end(strict=strict or not splits)
+
+
+def _telemetry(
+    log: RotatedLog, torn: Callable[[str], None], strays: StrayLines, report: Callable[[int], None]
+) -> Iterator[Record]:
+    """Yield the records of OpenTelemetry in the order of their times; of equal ones, in that of the files.
+
+    An exporter sends a span once it has ended, and logs in another request, so no order of lines is that of the steps.
+    """
+    found: list[Record] = []
+    for path in log.paths:
+        for source, number, raw in _whole_lines(path, log, torn, report):
+            fields = request_records(raw, source, number)
+            if fields is None:
+                strays.add(source, number, _shown(raw), strict=False)
+                continue
+            strays.know("{")
+            found += [Record(source, number, msgspec.json.encode(each).decode(), each) for each in fields]
+    strays.end(strict=True)
+    yield from sorted(found, key=lambda record: record.fields["time"])
 
 
 @dataclass(slots=True)

@@ -165,7 +165,7 @@ class Mapping(_Table, frozen=True):
 
     `files`: whether several files are the logs of one system, or of one system each; `order`: whether the lines of a
     file happened in its order, or only those of each node; `ends`: whether all logs reach to the last line of all, or
-    each may end before that.
+    each may end before that. `records`: what the lines have, a record each, or those of a request of OpenTelemetry.
     """
 
     lines: dict[str, LineRule | list[LineRule]]
@@ -184,6 +184,7 @@ class Mapping(_Table, frozen=True):
     hidden: dict[str, Annotated[int, msgspec.Meta(ge=1, le=100)]] = {}
     start: str | None = None
     text: Text | list[Text] | None = None
+    records: Literal["lines", "otlp"] = "lines"
 
     def kinds(self) -> list[str]:
         """Return the fields that may have the kind of a line: the first that it has counts."""
@@ -198,7 +199,9 @@ class Mapping(_Table, frozen=True):
         return _listed(self.text)
 
     def form(self) -> str:
-        """Name what the lines are: JSON objects, or text of these formats."""
+        """Name what the lines are: requests of OTLP, JSON objects, or text of these formats."""
+        if self.records == "otlp":
+            return "a request of OTLP in each line"
         named = [text.format if text.pattern is None else f"{text.format} {text.pattern!r}" for text in self.texts()]
         return " or ".join(named) or "a JSON object in each line"
 
@@ -290,6 +293,10 @@ def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
 
 
 def _general_problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
+    if mapping.records == "otlp" and mapping.text is not None:
+        yield "text", "the records of OTLP are no lines of text"
+    if mapping.records == "otlp" and mapping.order == "file":
+        yield "order", 'an exporter does not write records in the order of the steps; give a `node`, and order = "node"'
     if mapping.order == "node" and mapping.node is None:
         yield "order", "the lines have no `node`"
     if mapping.node is not None:
