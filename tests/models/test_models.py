@@ -89,6 +89,8 @@ def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry)
     [
         ("push_term_check_five_bug", "push_term_check_five", "PushTermCheck"),
         ("power_three_bug", "power_three", "AsyncFlush"),
+        ("rewrite_first_leader_bug", "rewrite_first_leader", "StaleCompareIndex"),
+        ("rewrite_stale_compare_bug", "rewrite_stale_compare", "StaleCompareIndex"),
     ],
 )
 def test_a_flaw_shown_a_second_time_differs_from_its_green_model_in_the_switch_alone(
