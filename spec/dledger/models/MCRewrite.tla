@@ -28,8 +28,6 @@ EXTENDS MCDLedger
 
 CONSTANTS Leader, Follower, Third
 
-ASSUME Node = {Leader, Follower, Third} /\ Cardinality(Node) = 3
-
 -----------------------------------------------------------------------------
 (* Where models begin.  The Leader of term 1 and the Follower hold two     *)
 (* entries, which are committed; the Third holds the first.                *)
@@ -59,6 +57,34 @@ BeganEmpty         == LET Zeroth(log) == 0 IN TwoStored(Zeroth)
 
 \* The Third, which got an entry since its process began, does not lead.
 ButTheThird(n) == n # Third /\ MCMayElect(n)
+
+\* The Leader of term 1, with the vote of the Third, has stored a first entry, and the Follower has, too;
+\* only the Leader's machine may die, and nobody leads a later term.
+OneUncommitted ==
+    LET entry     == [term |-> 1, value |-> CHOOSE value \in Value : TRUE]
+        LogOf(n)  == IF n = Third THEN << >> ELSE <<entry>>
+        Begins(n) == [InitNode(n) EXCEPT
+                         !.currTerm = 1, !.leaderId = Leader, !.currVoteFor = Leader,
+                         !.role = IF n = Leader THEN "LEADER" ELSE "FOLLOWER",
+                         !.votes = IF n = Leader THEN {Leader, Third} ELSE {},
+                         !.log = LogOf(n), !.ledgerEndTerm = EndTerm(LogOf(n))]
+    IN  /\ node = [n \in Node |-> Begins(n)]
+        /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+        /\ received = [n \in Node |-> EmptyQueues]
+        /\ acknowledged = {} /\ committed = {}
+        /\ elected = {[term |-> 1, leader |-> Leader]}
+
+\* Two nodes lead in turn, and talk with the Third alone.
+ToTheThird(n, p)        == p = Third /\ MCMaySend(n, p)
+
+TheLeaderMayDie(n)      == n = Leader
+OnlyToTheFollower(n, p) == n = Leader /\ p = Follower /\ MCMaySend(n, p)
+
+\* INV MarkedIsStored: what the Leader marks of the Follower are its own entries.
+MarkedIsStored ==
+    LET state == node[Leader] IN
+    state.role = "LEADER" => \A i \in 0..state.peerWaterMarks[Follower] :
+       HasEntry(node[Follower].log, i) /\ EntryAt(Follower, i) = EntryAt(Leader, i)
 
 -----------------------------------------------------------------------------
 (* The leader.                                                             *)
@@ -97,8 +123,10 @@ RewriteDoCompare(n) ==
         /\ MaySend(n, peer)
         /\ Act(n, [node |-> after, out |-> <<CompareRequest(n, peer, after)>>])
 
-\* A watermark of the entry's term; it counts if that is the leader's.
-Marked(before, peer, term, index) == UpdatePeerWaterMark(before, peer, term, index)
+\* A watermark of the entry's term; it counts if that is the leader's.  Were it of the request's term, as it was
+\* before, it would count for the leader, whatever entry it stands for.
+Marked(before, peer, term, index)        == UpdatePeerWaterMark(before, peer, term, index)
+MarkedAsBefore(before, peer, term, index) == UpdatePeerWaterMark(before, peer, before.currTerm, index)
 
 \* Source: EntryDispatcher.doCompare, from the answer on.
 RewriteCompared(before, m) ==
@@ -143,13 +171,13 @@ RewritePushAgain(n, peer) ==
         /\ node[n].dispatchers[peer].writeIndex # index
         /\ Step(n, [node[n] EXCEPT !.dispatchers[peer].writeIndex = index])
 
-\* Source: EntryDispatcher.sendBatchAppendEntryRequest, the callback.  An entry of the term in which it is
-\* pushed is still in the log when the answer comes, or the answer's term is past.
+\* Source: EntryDispatcher.sendBatchAppendEntryRequest, the callback.  As long as the leader is in the
+\* term of its request, it holds the entry that it pushed.
 RewriteAnswered(before, m) ==
     LET ticked == [before EXCEPT !.dispatchers[m.src].pendings = {p \in @ : p.index # m.index}]
     IN  CASE m.code = "SUCCESS" ->
-                IF TermAt(before.log, m.index) # m.term THEN ticked
-                ELSE Marked(ticked, m.src, m.term, m.index)
+                IF m.term # before.currTerm THEN ticked
+                ELSE Marked(ticked, m.src, TermAt(before.log, m.index), m.index)
           [] m.code = "INCONSISTENT_STATE" -> [before EXCEPT !.dispatchers[m.src] = Leaves(before, @)]
           [] m.code = "REPEATED_PUSH" -> before
 
@@ -228,6 +256,9 @@ RewriteTruncateHandled(n, before, m) ==
 \* WITNESS the Third is brought up.
 ThirdIsBehind == Len(node[Third].log) < 2
 
+\* WITNESS an entry of an earlier term is committed, with one of the leader's own.
+CommitsItsOwnAlone == \A c \in committed : c.entry.term = c.term
+
 -----------------------------------------------------------------------------
 (* The messages.                                                           *)
 
@@ -244,5 +275,16 @@ RewriteResponseMessage ==
      preLogTerm: Index, code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE"}, endIndex: Index]
     \cup [kind: {"response"}, type: {"TRUNCATE", "APPEND"}, src: Node, dst: Node, term: Nat, index: Nat,
           code: {"SUCCESS", "INCONSISTENT_STATE", "REPEATED_PUSH"}, beginIndex: Index, endIndex: Index]
+
+-----------------------------------------------------------------------------
+(* A repair of the old dispatcher that was not taken, #317: a TRUNCATE     *)
+(* takes committedIndex back to the end of the log.                        *)
+
+ClampedTruncateStore(before, index, entry) ==
+    LET file  == before.log \o before.tail
+        cut   == Append(SubSeq(before.log, 1, index), entry)
+    IN  Written([before EXCEPT !.log = cut, !.tail = Behind(SubSeq(file, index + 2, Len(file))),
+                               !.ledgerEndTerm = EndTermOf(before, entry),
+                               !.committedIndex = Min({@, EndIndex(cut)})])
 
 =============================================================================
