@@ -36,10 +36,10 @@ def votes_only(*nodes: str) -> list[Rule]:
 class DLedgerGroup(MixedGroup):
     """Three nodes; a script starts them. Skips where Java cannot be built: a test, or the run of a command."""
 
-    def __init__(self, folder: Path, version: str) -> None:
+    def __init__(self, folder: Path, version: str, is_recorded: bool = True) -> None:
         if NO_MAVEN is not None:
             pytest.skip(NO_MAVEN)
-        super().__init__(folder, GroupSetting(version, is_recorded=True, times=TIMES))
+        super().__init__(folder, GroupSetting(version, is_recorded=is_recorded, times=TIMES))
         self.links = Links(self.addresses, DLedgerStream, folder / "links.ndjson")
         self.story = Story()
 

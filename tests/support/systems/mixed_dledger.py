@@ -136,7 +136,8 @@ class MixedGroup:
         setting = self.setting
         if kind == JAVA:
             fields: dict[str, object] = {**setting.times, **setting.java.get(node, {})}
-            fields["isEnableBatchPush"] = str(setting.batches).lower()
+            if setting.batches:  # 0.4.0 has no such field
+                fields["isEnableBatchPush"] = "true"
             if setting.preferred is not None:
                 fields["preferredLeaderIds"] = setting.preferred
             given = [f"{name}={value}" for name, value in fields.items()]
