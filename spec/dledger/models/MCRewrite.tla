@@ -201,6 +201,10 @@ RewritePassed(before, pass) ==
 RewriteUpdateCommittedIndex(before, term, newIndex) ==
     [before EXCEPT !.committedIndex = Max({@, Min({newIndex, EndIndex(before.log)})})]
 
+\* What the state machine of a follower is to apply is what that made of the index.
+RewriteLearnCommitted(before, term, index) ==
+    LET after == UpdateCommittedIndex(before, term, index) IN LetApply(after, after.committedIndex)
+
 -----------------------------------------------------------------------------
 (* The follower.                                                           *)
 
@@ -259,6 +263,9 @@ ThirdIsBehind == Len(node[Third].log) < 2
 \* WITNESS an entry of an earlier term is committed, with one of the leader's own.
 CommitsItsOwnAlone == \A c \in committed : c.entry.term = c.term
 
+\* WITNESS a follower applies an entry.
+FollowersApplyNothing == \A n \in Node : node[n].role = "FOLLOWER" => node[n].lastAppliedIndex = -1
+
 -----------------------------------------------------------------------------
 (* The messages.                                                           *)
 
@@ -277,8 +284,10 @@ RewriteResponseMessage ==
           code: {"SUCCESS", "INCONSISTENT_STATE", "REPEATED_PUSH"}, beginIndex: Index, endIndex: Index]
 
 -----------------------------------------------------------------------------
-(* A repair of the old dispatcher that was not taken, #317: a TRUNCATE     *)
-(* takes committedIndex back to the end of the log.                        *)
+(* Two repairs of the old dispatcher.  #317, which was not taken: a        *)
+(* TRUNCATE takes committedIndex back to the end of the log.  #279: what   *)
+(* the state machine of a follower is to apply is what the store has       *)
+(* committed; a leader's is still given the quorum index.                  *)
 
 ClampedTruncateStore(before, index, entry) ==
     LET file  == before.log \o before.tail
@@ -286,5 +295,8 @@ ClampedTruncateStore(before, index, entry) ==
     IN  Written([before EXCEPT !.log = cut, !.tail = Behind(SubSeq(file, index + 2, Len(file))),
                                !.ledgerEndTerm = EndTermOf(before, entry),
                                !.committedIndex = Min({@, EndIndex(cut)})])
+
+ClampedLearnt(before, m) ==
+    LET after == UpdateCommittedIndex(before, m.term, m.commitIndex) IN LetApply(after, after.committedIndex)
 
 =============================================================================
