@@ -111,6 +111,13 @@ RoundsAreWhole ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type # "NONE" /\ node'[n].election.round.type = "NONE" => Answerers(round.answers) = Node
 
+\* A weaker one: a leader's round ends 10 ms after a quorum has answered, whoever is still to answer.
+RoundsHaveAQuorum ==
+    \A n \in Node : LET round == node[n].election.round IN
+       round.type # "NONE" /\ node'[n].election.round.type = "NONE"
+         => IF round.type = "HEARTBEAT" THEN IsQuorum(Answerers(round.answers), Node)
+            ELSE Answerers(round.answers) = Node
+
 \* The acts of the StateMaintainer of n, one at a time.
 GoesOn(n) ==
     \/ IncreaseTerm(n)
