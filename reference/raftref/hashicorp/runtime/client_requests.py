@@ -78,7 +78,7 @@ class ClientRequests:
                 self._snapshots.ask(key)
             case LeadershipTransferRequest(to=to) if to == self._node.node_id:
                 self._futures.answer(key, "cannot transfer leadership to itself")
-            case _ if server.role is not Role.LEADER:
+            case _ if not server.is_in_leader_loop:
                 self._futures.answer(key, RaftError.NOT_LEADER)
             case _:
                 self._handle_as_leader(key, request)

@@ -12,7 +12,14 @@ from dataclasses import replace
 from random import Random
 
 from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
-from raftref.hashicorp.messages import AppendEntriesRequest, AppendEntriesResponse, Request, Response, RpcType
+from raftref.hashicorp.messages import (
+    AppendEntriesRequest,
+    AppendEntriesResponse,
+    Request,
+    RequestVoteResponse,
+    Response,
+    RpcType,
+)
 from raftref.hashicorp.runtime.candidate_loop import CandidateLoop
 from raftref.hashicorp.runtime.client_calls import ClientRequest, RaftError
 from raftref.hashicorp.runtime.client_requests import ClientRequests
@@ -151,7 +158,10 @@ class RaftDriver(Driver):
         """Take the answer to a call, unless the server has given the call up."""
         self.now = now
         self._zombies.end_call(number)
-        self._at_a_select(lambda: self._take_answer(number, m))
+        if self.server.is_overtaken and isinstance(m, RequestVoteResponse):
+            self._take_answer(number, m)  # it wakes the main loop, which counts it as the candidate that it was
+        else:
+            self._at_a_select(lambda: self._take_answer(number, m))
         self._settle()
 
     def _take_answer(self, number: int, m: Response) -> None:
@@ -232,9 +242,10 @@ class RaftDriver(Driver):
         """Do what follows from a step: timers, routines, answers to clients and peers, and calls."""
         self._candidate.after_step(step.before)
         self._peers.after_step(step.before)
-        if self.server.role is not step.before.role:
-            if step.before.role is Role.LEADER:
-                self._end_leadership(step)
+        if step.before.is_in_leader_loop and not self.server.is_in_leader_loop:
+            self._end_leadership(step)
+        is_another = self.server.role is not step.before.role or step.before.is_overtaken
+        if is_another and not self.server.is_overtaken:
             self._begin_role()
         self._futures.end_committed_changes(step.committed)
         if not self.server.is_up:
@@ -270,13 +281,25 @@ class RaftDriver(Driver):
         if self.server.loop is Loop.LEAD:
             return self.node.take("DispatchNoop", DONE)
         if self.server.is_overtaken:
-            return self.node.take("RunFollower")
+            return self._run_overtaken()
         match self.server.role:
             case Role.FOLLOWER:
                 return self._follower.work()
             case Role.CANDIDATE:
                 return self._candidate.work()
         return self._leader.work()
+
+    def _run_overtaken(self) -> bool:
+        """Take one more event as a leader or a candidate, if there is one, and follow then (HeartbeatRace).
+
+        A heartbeat beside the main loop does not wake it. What does is a command, which a leader appends, a vote, any
+        request, or its timer.
+        """
+        if self.server.is_in_leader_loop and self._leader.dispatch():
+            return True
+        timer = "lease" if self.server.is_in_leader_loop else "election"
+        wakes = bool(self._waiting) or self.node.timers.is_due(timer, self.now)
+        return wakes and self.node.take("RunFollower")
 
     def _settle(self) -> None:
         """Let every goroutine do what it can do at this moment, until none can do more."""

@@ -55,9 +55,9 @@ class LeaderLoop:
         node = self._node
         if node.take("StepDown") or node.take("ProcessLogs") or self._verification.work() or self._changes.work():
             return True
-        return self._dispatch() or (node.timers.is_due("lease", node.now) and self._check_leader_lease())
+        return self.dispatch() or (node.timers.is_due("lease", node.now) and self._check_leader_lease())
 
-    def _dispatch(self) -> bool:
+    def dispatch(self) -> bool:
         """Append what clients have asked for together. Source: leaderLoop, applyCh."""
         most = self._node.settings.max_append_entries + 1
         asked, self._applies = self._applies[:most], self._applies[most:]
