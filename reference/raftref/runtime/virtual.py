@@ -127,6 +127,8 @@ class VirtualGroup:
         self._hold_ups: dict[str, Callable[[], Seconds]] = {}
         #: Called with each step that a node has taken, before anything leaves that node.
         self.on_step: Callable[[NodeStep], None] | None = None
+        #: Called with sender, receiver and message: how much longer than others this one takes.
+        self.lateness: Callable[[str, str, Any], Seconds] | None = None
         self._cut = Cut()
         #: What waits for the end of the cut.
         self._held: list[Callable[[], None]] = []
@@ -279,9 +281,9 @@ class VirtualGroup:
         """Let a client ask a node; `answered` is called with the answer, and never if there is none."""
         self._deliver(node, lambda driver, now: driver.on_client(now, answered, request))
 
-    def _deliver(self, node: str, event: _Event, stream: _Stream | None = None) -> None:
+    def _deliver(self, node: str, event: _Event, stream: _Stream | None = None, late: Seconds = 0.0) -> None:
         """Let an event come to a node after the delay of the network, and after those before it in its stream."""
-        moment = self.now + self._delay()
+        moment = self.now + self._delay() + late
         if stream is not None:
             moment = stream.ends_at[node] = max(moment, stream.ends_at.get(node, 0.0))
         self._happens_to(node, moment, event)
@@ -367,7 +369,7 @@ class VirtualGroup:
 
     # ---- The network ---------------------------------------------------------------------------------
 
-    def _send(self, src: str, dst: str, event: _Event, stream: _Stream | None) -> None:
+    def _send(self, src: str, dst: str, message: Any, event: _Event, stream: _Stream | None) -> None:
         """Let an event come to a peer, unless it is lost on its way; one that a cut holds comes later.
 
         With a message that is lost its stream ends.
@@ -375,21 +377,22 @@ class VirtualGroup:
         if stream is not None and stream.is_broken:
             return
         is_cut = self._cut.is_between(src, dst)
+        late = 0.0 if self.lateness is None else self.lateness(src, dst, message)
         if is_cut and self._cut.holds:
-            self._held.append(self._later(dst, event, stream))
+            self._held.append(self._later(dst, event, stream, late))
         elif not is_cut and self.random.random() >= self.conditions.loss:
-            self._deliver(dst, event, stream)
+            self._deliver(dst, event, stream, late)
         elif stream is not None:
             stream.is_broken = True
 
-    def _later(self, node: str, event: _Event, stream: _Stream | None) -> Callable[[], None]:
+    def _later(self, node: str, event: _Event, stream: _Stream | None, late: Seconds) -> Callable[[], None]:
         """Return what lets an event come to the process that a node has now, after the delay of the network."""
         process = self._processes[node]
         number = process.number
 
         def goes_on() -> None:
             if process.number == number:
-                self._deliver(node, event, stream)
+                self._deliver(node, event, stream, late)
 
         return goes_on
 
@@ -403,11 +406,13 @@ class VirtualGroup:
             stream = self._streams.setdefault((src, process, call.peer, call.stream), _Stream(receiver))
             stream.is_broken |= stream.receiver != receiver
         key = (src, process, call.number, stream)
-        self._send(src, call.peer, lambda driver, now: driver.on_request(now, key, call.message), stream)
+        message = call.message
+        self._send(src, call.peer, message, lambda driver, now: driver.on_request(now, key, message), stream)
 
     def _reply(self, src: str, reply: PeerReply) -> None:
         key: Hashable = reply.key
         assert isinstance(key, tuple)
         caller, process, number, stream = key
         if self._processes[caller].number == process:
-            self._send(src, caller, lambda driver, now: driver.on_answer(now, number, reply.message), stream)
+            message = reply.message
+            self._send(src, caller, message, lambda driver, now: driver.on_answer(now, number, message), stream)

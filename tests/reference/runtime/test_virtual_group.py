@@ -119,6 +119,21 @@ def test_a_call_is_answered_or_fails_and_then_does_both_if_the_answer_is_late() 
     assert run.heard_by("n1", 0.9) == [("client", 0.91), ("time", 1.0), ("failure", 1.41)]
 
 
+def test_one_message_may_take_longer_than_others() -> None:
+    run, sent = Echoes("n1", "n2"), list[tuple[str, str, Any]]()
+
+    def lateness(src: str, dst: str, message: Any) -> Seconds:
+        sent.append((src, dst, message))
+        return 0.2 if src == "n2" else 0.0
+
+    run.group.lateness = lateness
+    run.group.ask("n1", "n2", lambda answer: None)
+    run.group.run_until(0.9)
+    assert sent == [("n1", "n2", "m"), ("n2", "n1", "m")]
+    assert run.heard_by("n2") == [("start", 0.0), ("request", 0.02)]
+    assert run.heard_by("n1") == [("start", 0.0), ("client", 0.01), ("answer", 0.23), ("failure", 0.51)]
+
+
 def test_a_paused_process_hears_of_nothing_until_it_goes_on_and_then_of_all_that_came() -> None:
     run = Echoes("n1", "n2")
     run.group.partition(["n2"])
