@@ -182,8 +182,8 @@ class _Replay:
 
     def _found(self, m: Message) -> list[Message]:
         """Return the messages under way that a recorded one may be."""
-        channel = self._cluster.network.channels[m.src, m.dst]
-        return [each for each in channel if each == m or (isinstance(m, Request) and _awaited(each) == _awaited(m))]
+        channel, wanted = self._cluster.network.channels[m.src, m.dst], _awaited(m)
+        return [each for each in channel if type(each) is type(m) and _awaited(each) == wanted]
 
     def _under_way(self, step: NodeStep, args: Sequence[Any]) -> Message:
         """Return a message as it is in the group, where its caller may have given it up.
@@ -230,7 +230,7 @@ class _Replay:
 
 def _awaited(m: Message) -> Message:
     """Return a message as if its caller still waited for the answer."""
-    return replace(m, awaited=True) if isinstance(m, Request) else m
+    return replace(m, awaited=True) if isinstance(m, Request) and not m.awaited else m
 
 
 def _durable(server: Server) -> dict[str, Any]:
