@@ -46,13 +46,13 @@ def judged(result: ChaosResult, folder: Path, *, with_spec: bool = False) -> lis
 
 
 def test_a_repaired_group_loses_nothing_and_its_trace_holds(tmp_path: Path) -> None:
-    result = chaos(2, 30.0)
+    result = chaos(3, 30.0)
     assert result.confirmed > 40
     assert sum(result.faults.values()) > 5
     assert judged(result, tmp_path, with_spec=True) == []
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5, 10])
+@pytest.mark.parametrize("seed", [1, 8, 14, 16])
 def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
     result = chaos(seed, 30.0)
     assert result.confirmed > 40
@@ -61,7 +61,7 @@ def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> 
 
 
 def test_clients_that_a_full_disk_refuses_are_counted() -> None:
-    result = chaos(12, 30.0)
+    result = chaos(1, 30.0)
     refused = sum(each.code == ResponseCode.DISK_FULL.name for each in result.appends)
     assert result.faults["full disk"] > 0
     assert result.outcomes["refused by a full disk"] == refused > 0
@@ -85,7 +85,7 @@ def test_what_is_chosen_of_the_nodes_is_not_drawn() -> None:
 
 def test_no_process_dies_within_a_step_where_the_spec_has_no_half_of_one() -> None:
     """A batch of entries is stored whole in the spec."""
-    runs = [ChaosRun(running(), seed, 3, NodeKind(("Batches",))).run(4.0) for seed in range(6)]
+    runs = [ChaosRun(running(), seed, 3, NodeKind(("Batches",))).run(12.0) for seed in (11, 19)]
     assert not any(each.faults["kill within a step"] for each in runs)
     assert sum(each.faults["kill"] for each in runs) > 0
 
@@ -93,13 +93,13 @@ def test_no_process_dies_within_a_step_where_the_spec_has_no_half_of_one() -> No
 @pytest.mark.nightly
 def test_the_published_flaws_show_and_the_spec_agrees(tmp_path: Path) -> None:
     published = running().published
-    result = chaos(4, 60.0, published, power_fails=False)
+    result = chaos(1, 60.0, published, power_fails=False)
     reasons = judged(result, tmp_path)
     assert any(each.startswith("CommittedEntriesStayProp: ") for each in reasons)
-    words = ["--flaw", "published", "--no-power", "--seed", "4", "--runs", "1", "--spec-every", "0", "--format", "json"]
+    words = ["--flaw", "published", "--no-power", "--seed", "1", "--runs", "1", "--spec-every", "0", "--format", "json"]
     done = CliRunner().invoke(command, [*words, "-o", str(tmp_path)], standalone_mode=False)
     assert done.return_value == 1
-    assert json.loads(done.stdout)["wrong"] == {"4": reasons}
+    assert json.loads(done.stdout)["wrong"] == {"1": reasons}
 
 
 def test_a_property_that_the_spec_does_not_see_violated_is_reported(
@@ -137,6 +137,20 @@ def test_a_group_that_confirms_nothing_once_all_faults_are_over_is_wrong(
     assert "seed 1:\n  nothing was confirmed in the 80 s after the last fault" in done.output
 
 
+def test_a_node_that_stays_behind_once_all_faults_are_over_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: n2 commits nothing."""
+    monkeypatch.setattr("lockstep.cluster.chaos_run.MORE_CALM", 3.0)
+
+    def committed(driver: Any) -> Iterator[tuple[int, str]]:
+        yield from (each for each in running().committed(driver) if driver.node_id != "n2")
+
+    objected = ChaosRun(replace(running(), committed=committed), 1, 3, NodeKind()).run(1.0).objections
+    assert len(objected) == 1
+    assert re.fullmatch(
+        r"n2 has not committed index \d+, which was confirmed in the 8 s after the last fault", objected[0]
+    )
+
+
 def test_a_group_that_is_slow_to_agree_again_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that clients ask waits until half a minute after the last fault."""
     ask = VirtualGroup.ask
@@ -161,11 +175,11 @@ def test_a_series_in_which_nothing_was_confirmed_or_shown_is_no_pass() -> None:
 def test_a_series_in_which_no_thread_was_held_up_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake: threads go on whatever the faults are."""
     series = ChaosSeries(("held-up threads",))
-    series.add(ChaosVerdict(chaos(3, 10.0)), checked=False)
+    series.add(ChaosVerdict(chaos(4, 10.0)), checked=False)
     assert "hold-ups of threads" not in series.missing()
     monkeypatch.setattr(VirtualGroup, "hold_up", lambda *_: None)
     series = ChaosSeries(("held-up threads",))
-    series.add(ChaosVerdict(chaos(3, 10.0)), checked=False)
+    series.add(ChaosVerdict(chaos(4, 10.0)), checked=False)
     assert series.faults["held-up threads"] > 0
     assert "hold-ups of threads" in series.missing()
 
@@ -189,12 +203,15 @@ def test_nodes_that_have_committed_different_values_in_the_end_are_named() -> No
 
 
 def test_a_leader_that_confirms_that_it_leads_without_asking_anybody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted mistake is one of the driver: it takes no step, so the properties of the spec say nothing of it."""
-    raft = SYSTEMS["HashicorpRaft"].running
+    """The planted mistake is one of the driver: it takes no step, so the properties of the spec say nothing of it.
+
+    With a long lease a leader that was deposed is one that can be asked.
+    """
+    raft, kind = SYSTEMS["HashicorpRaft"].running, NodeKind((), (), {"leader_lease_timeout": 5.0})
     assert raft is not None
-    assert ChaosRun(raft(), 1, 3, NodeKind()).run(60.0).objections == []
+    assert ChaosRun(raft(), 13, 3, kind).run(60.0).objections == []
     monkeypatch.setattr(LeaderVerification, "ask", lambda routine, key: routine._futures.answer(key, None))
-    objected = ChaosRun(raft(), 1, 3, NodeKind()).run(60.0).objections
+    objected = ChaosRun(raft(), 13, 3, kind).run(60.0).objections
     assert objected
     assert all("confirmed that it leads, and had led no term after" in each for each in objected)
 
@@ -246,9 +263,9 @@ def test_an_option_that_would_change_nothing_is_refused(words: list[str], said: 
 def test_a_series_without_a_trace_that_the_spec_checked_is_no_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run with seed 12 has a full disk, which the spec has not; nothing else is missed here."""
+    """The run with seed 1 has a full disk, which the spec has not; nothing else is missed here."""
     monkeypatch.setattr("lockstep.cluster.chaos_series.ChaosSeries.missing", lambda _: [])
-    words = ["--seed", "12", "--runs", "1", "--seconds", "30", "--spec-every", "1", "-o", str(tmp_path)]
+    words = ["--seed", "1", "--runs", "1", "--seconds", "30", "--spec-every", "1", "-o", str(tmp_path)]
     with pytest.raises(GaveUpError, match="there was no trace checked against the spec"):
         CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
 

@@ -152,7 +152,7 @@ def chaos(seed: int) -> ChaosResult:
     return ChaosRun(running(), seed, 3, NodeKind()).run(20.0)
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [3, 6])
 def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> None:
     result = chaos(seed)
     assert result.confirmed > 20

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(1, 3600),
     default=60.0,
     show_default=True,
-    help="The simulated time of a run under faults; twenty seconds without follow.",
+    help="The simulated time of a run under faults; at least five seconds without follow.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="The first run's seed.")
 @click.option("--flaw", "flaws", multiple=True, help="A flaw that all nodes have (default: none); `published` for all.")

@@ -15,7 +15,7 @@ from raftref.runtime.virtual import VirtualGroup
 #: The time after which a client gives up, in seconds.
 CLIENT_TIMEOUT = 3.0
 #: The most clients of a burst, and how long one lasts, in seconds.
-MAX_BURST, BURST_LASTS = 4, 0.3
+MAX_BURST, BURST_LASTS = 6, 0.3
 
 
 class ChaosClients:

@@ -23,9 +23,9 @@ from raftref.runtime.virtual import NetworkConditions, VirtualGroup
 
 #: The time between two looks at the group, in seconds: nodes that have gone down by themselves are started again.
 LOOK_EVERY = 1.0
-#: The time without faults in the end, and how much more of it a group has that has confirmed nothing by then, in
-#: seconds.
-CALM, MORE_CALM = 20.0, 60.0
+#: The least time without faults in the end, and how much more of it a group has until it has confirmed something, and
+#: all nodes have committed that, in seconds.
+CALM, MORE_CALM = 5.0, 75.0
 #: The share of runs in which no fault is one that the spec has not.
 WITHIN_SPEC = 0.5
 #: The odds that the nodes of a run have a feature that none need have.
@@ -131,10 +131,9 @@ class ChaosRun:
         group.run_until(seconds)
         self._faults.end()
         group.run_until(seconds + CALM)
-        while not self._goes_on() and group.now < seconds + CALM + MORE_CALM:
+        while self._stands_still() and group.now < seconds + CALM + MORE_CALM:
             group.run_until(group.now + LOOK_EVERY)
-        if not self._goes_on():
-            result.objections.append(f"nothing was confirmed in the {CALM + MORE_CALM:g} s after the last fault")
+        result.objections += self._stands_still()
         logs = self._logs()
         result.objections += differences(logs)
         result.conclude(self._running, max(logs.values(), key=len, default={}))
@@ -143,9 +142,15 @@ class ChaosRun:
             result.outcomes[VERIFIED] = len(result.verified)
         return result
 
-    def _goes_on(self) -> bool:
-        """Return whether an append was confirmed that began once there were no faults."""
-        return any(each.index is not None and each.began >= self._faults_until for each in self.result.appends)
+    def _stands_still(self) -> list[str]:
+        """Return what has not gone on since there are no faults: the group, or some of its nodes."""
+        calm = f"in the {self._group.now - self._faults_until:g} s after the last fault"
+        appends = (each for each in self.result.appends if each.began >= self._faults_until)
+        index = next((each.index for each in appends if each.index is not None), None)
+        if index is None:
+            return [f"nothing was confirmed {calm}"]
+        behind = [node for node, log in self._logs().items() if max(log, default=-1) < index]
+        return [f"{node} has not committed index {index}, which was confirmed {calm}" for node in behind]
 
     def _logs(self) -> dict[str, Mapping[int, str]]:
         """Return what each node has committed."""

@@ -6,23 +6,29 @@ faults alone, which then come often enough for what takes several of them in a r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-#: The share of the kinds of faults that a run has not.
-LEFT_OUT = 0.5
+#: The shares of the kinds of faults that a run may not have.
+LEFT_OUT = (0.35, 0.5, 0.75)
 #: The bounds of what is drawn, in seconds: the mean time between two faults, the longest that one lasts, the longest
 #: that a message usually takes.
-FAULT_EVERY, FAULT_LASTS, USUAL_DELAY = (0.4, 3.0), (1.0, 12.0), (0.002, 0.05)
+FAULT_EVERY, FAULT_LASTS, USUAL_DELAY = (0.5, 4.0), (0.5, 6.0), (0.002, 0.05)
 #: The share of faults that may be long, and the shortest that a short one lasts, in seconds.
 LONG, MIN_LASTS = 0.7, 0.05
 #: The most clients, and the bounds of how much all of them ask for in a second.
-MAX_CLIENTS, REQUESTS = 5, (1.0, 5.0)
-#: How much more often than others some faults happen: without cuts a group seldom has two leaders.
-OFTEN = {"cut": 3.0, "kill within a step": 2.0}
+MAX_CLIENTS, REQUESTS = 5, (1.0, 8.0)
+#: How much more often than others some faults and orders happen, and so fewer runs have none: without cuts a group
+#: seldom has two leaders.
+OFTEN = {"cut": 3.0, "kill within a step": 2.0, "transfer": 2.0, "members": 2.0}
+#: Those that may be a leader's alone until another node leads. A run has one of them at least.
+DEPOSING = frozenset({"kill", "pause", "cut"})
 #: The share of the kinds of steps that faults never wait for.
 UNNOTICED = 0.6
+#: How much more often faults concern what is rare: kinds are drawn by this power of how often each was seen.
+RARITIES = (0.0, 0.5, 1.0)
 
 
 def log_uniform(chance: Random, least: float, most: float) -> float:
@@ -42,7 +48,10 @@ class ChaosWeather:
     `rates` are how often each kind of fault happens beside the others; `every` is the mean time between two faults, and
     `lasts` the longest that one lasts. `at_leader`: faults of the leader; `at_once`: faults that strike several nodes;
     `after_step`: faults that wait for a node to take a step of a kind that is drawn; `until_step`: those that last
-    until then.
+    until then. Of both the share `elected` waits for another leader instead. `rarity` is how much more often rare kinds
+    of steps and of messages are drawn than frequent ones. `followed`: faults after which another one comes soon.
+    `deposing`: cuts, pauses and deaths that are the leader's alone, until another node leads; `spared`: faults that do
+    not happen meanwhile.
     `alone`: cuts of a node from all others; `holding`: cuts that hold what is sent; `one_way`: cuts in one direction.
 
     `usual_delay` is the longest that a message takes without faults. `clients` is how many there are, `rest` the
@@ -57,6 +66,11 @@ class ChaosWeather:
     at_once: float
     after_step: float
     until_step: float
+    elected: float
+    rarity: float
+    followed: float
+    deposing: float
+    spared: float
     alone: float
     holding: float
     one_way: float
@@ -71,15 +85,24 @@ class ChaosWeather:
     def drawn(cls, chance: Random, kinds: Sequence[str]) -> ChaosWeather:
         """Draw the weather of a run that may have faults of these kinds."""
         clients = chance.randint(1, MAX_CLIENTS)
-        kept = [each for each in kinds if chance.random() >= LEFT_OUT] or [chance.choice(kinds)]
+        left_out = chance.choice(LEFT_OUT)
+        kept = [each for each in kinds if chance.random() >= left_out ** OFTEN.get(each, 1.0)]
+        deposing = [each for each in kinds if each in DEPOSING]
+        if deposing and DEPOSING.isdisjoint(kept):
+            kept.append(chance.choice(deposing))
         return cls(
             rates={kind: OFTEN.get(kind, 1.0) * log_uniform(chance, 0.1, 1.0) for kind in kept},
             every=log_uniform(chance, *FAULT_EVERY),
             lasts=log_uniform(chance, *FAULT_LASTS),
             at_leader=chance.uniform(0.2, 0.9),
-            at_once=often_none(chance, 0.5),
+            at_once=often_none(chance, 0.8),
             after_step=often_none(chance, 1.0, none=0.3),
             until_step=often_none(chance, 1.0, none=0.3),
+            elected=often_none(chance, 1.0, none=0.3),
+            rarity=chance.choice(RARITIES),
+            followed=often_none(chance, 0.6),
+            deposing=often_none(chance, 1.0, none=0.2),
+            spared=often_none(chance, 1.0, none=0.2),
             alone=chance.random(),
             holding=often_none(chance, 1.0),
             one_way=often_none(chance, 0.5),
@@ -88,7 +111,7 @@ class ChaosWeather:
             rest=2 * clients / log_uniform(chance, *REQUESTS),
             reads=often_none(chance, 0.5, none=0.2),
             verifies=often_none(chance, 0.5),
-            bursts=often_none(chance, 1.0, none=0.3),
+            bursts=often_none(chance, 1.0, none=0.2),
         )
 
     def length(self, chance: Random) -> float:
@@ -100,34 +123,58 @@ class ChaosWeather:
         return chance.choices(list(self.rates), list(self.rates.values()))[0]
 
 
+class SeenKinds:
+    """The kinds of something that were seen so far; most of them never count, and the others are drawn by weights."""
+
+    def __init__(self, chance: Random, rarity: float) -> None:
+        """Begin without a kind; `rarity` is how much more often rare kinds are drawn than frequent ones."""
+        self._chance, self._rarity = chance, rarity
+        self._weights: dict[str, float] = {}
+        self._counts: Counter[str] = Counter()
+
+    def see(self, kind: str) -> None:
+        """Note one of a kind."""
+        self._counts[kind] += 1
+        if kind not in self._weights:
+            unnoticed = self._chance.random() < UNNOTICED
+            self._weights[kind] = 0.0 if unnoticed else log_uniform(self._chance, 0.1, 1.0)
+
+    def draw(self) -> str | None:
+        """Draw a kind; None if there is none that counts."""
+        weights = {kind: weight / self._counts[kind] ** self._rarity for kind, weight in self._weights.items()}
+        if not any(weights.values()):
+            return None
+        return self._chance.choices(list(weights), list(weights.values()))[0]
+
+
 class Moments:
     """The kinds of steps that faults wait for, to begin or to end. Which kinds there are shows as nodes take steps."""
 
-    def __init__(self, chance: Random, often: Mapping[str, float]) -> None:
-        """Begin without a step. Arguments: `chance`; `often`, the weights of kinds for which faults often wait."""
-        self._chance, self._often = chance, often
-        self._weights: dict[str, float] = {}
+    def __init__(self, chance: Random, rarity: float = 0.0) -> None:
+        """Begin without a step; `rarity` is how much more often what waits is for rare kinds."""
+        self._seen = SeenKinds(chance, rarity)
         #: What waits, by the kind of step that it waits for.
         self._waiting: dict[str, list[Callable[[str], None]]] = {}
 
     def take_step(self, node: str, kind: str) -> None:
         """Note a step of a node, and let what waits for one of its kind happen."""
-        if kind not in self._weights:
-            unnoticed = self._chance.random() < UNNOTICED
-            self._weights[kind] = self._often.get(kind, 0.0 if unnoticed else log_uniform(self._chance, 0.1, 1.0))
-        for happens in self._waiting.pop(kind, ()):
+        self._seen.see(kind)
+        self.come(node, kind)
+
+    def come(self, node: str, moment: str) -> None:
+        """Let what waits for a moment, or a step of that kind, happen at a node."""
+        for happens in self._waiting.pop(moment, ()):
             happens(node)
 
-    def wait(self, happens: Callable[[str], None]) -> bool:
-        """Let something happen at the next step of a kind that is drawn, at any node; return whether there are kinds.
+    def wait(self, happens: Callable[[str], None], moment: str | None = None) -> bool:
+        """Let something happen at a moment, None for the next step of a kind that is drawn, at any node.
 
-        `happens` is called with the node.
+        `happens` is called with the node. Returns whether there is what it may wait for.
         """
-        if not any(self._weights.values()):
-            return False
-        kind = self._chance.choices(list(self._weights), list(self._weights.values()))[0]
-        self._waiting.setdefault(kind, []).append(happens)
-        return True
+        awaited = self._seen.draw() if moment is None else moment
+        if awaited is not None:
+            self._waiting.setdefault(awaited, []).append(happens)
+        return awaited is not None
 
 
 class Once:

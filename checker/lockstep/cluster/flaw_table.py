@@ -69,7 +69,8 @@ class FlawSearch:
     def rows(self, flaws: tuple[str, ...], runs: int) -> Iterator[FlawRow]:
         """Yield a row for each flaw, with the seeds from 1 to `runs` tried until one shows it."""
         for flaw in flaws:
-            row = FlawRow(flaw, self._hunted.together.get(flaw, ()), self._hunted.nodes_for(flaw), runs)
+            nodes = self._running.nodes_needed.get(flaw, self._hunted.nodes_for(flaw))
+            row = FlawRow(flaw, self._hunted.together.get(flaw, ()), nodes, runs)
             tried = collected_between(self.shown(row, seed) for seed in range(1, runs + 1))
             yield next((each for each in tried if each.violated), row)
 

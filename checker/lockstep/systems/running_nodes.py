@@ -149,7 +149,8 @@ class RunningNodes:
     given the node and an index; `read_outcome` is what the last answer says. `reads_all`: a read returns all that is
     applied, and not what stands at the index.
 
-    `sizes` are the numbers of nodes that a group may have.
+    `sizes` are the numbers of nodes that a group may have. `nodes_needed` are how many running nodes show a flaw, where
+    those of a hunt are too few or too many.
 
     `operator` is for chaos. `chaos_settings` are those of its nodes in real time; in simulated time each run has
     `drawn_settings`, given the source of chance. `verify` is a client's request to a node whether it still leads, None
@@ -184,5 +185,6 @@ class RunningNodes:
     outside_spec: frozenset[str]
     never_with: Mapping[str, frozenset[str]]
     sizes: range
+    nodes_needed: Mapping[str, int] = field(default_factory=dict)
     removable: tuple[str, ...] = ()
     has_spares: bool = False
