@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lockstep.cluster.chaos_clients import ChaosClients
-from lockstep.cluster.chaos_faults import ChaosFaults, Fault, LateKind, kind_of
+from lockstep.cluster.chaos_faults import ChaosFault, ChaosFaults, LateKind, kind_of
 from lockstep.cluster.chaos_weather import ChaosWeather
 from lockstep.cluster.leaders_by_term import LeadersByTerm
 from lockstep.systems.registry import SYSTEMS
@@ -66,7 +66,7 @@ def test_a_fault_that_deposes_strikes_the_leader_alone_and_ends_once_another_nod
         cut(each)
 
     monkeypatch.setattr(run.group, "cut", cuts_off)
-    run.faults._happen(Fault("cut", follower))
+    run.faults._happen(ChaosFault("cut", follower))
     assert [each.side for each in cuts] == [{old}]
     run.run_until(lambda: run.leaders.newest() not in (None, old))
     run.run_until(lambda: run.leaders.claiming() == [run.leader])
@@ -75,7 +75,7 @@ def test_a_fault_that_deposes_strikes_the_leader_alone_and_ends_once_another_nod
 def test_no_other_cut_takes_the_place_of_one_that_deposes() -> None:
     run = Run(deposing=1.0)
     for _ in range(3):
-        run.faults._happen(Fault("cut", run.leader))
+        run.faults._happen(ChaosFault("cut", run.leader))
     assert run.faults.counts == {"cut": 1}
 
 
@@ -90,12 +90,12 @@ def test_a_thread_that_is_at_work_when_threads_begin_to_be_held_up_is_held_up_in
 
 def test_a_burst_lets_clients_append_at_a_leader_that_fails() -> None:
     run = Run(deposing=1.0, bursts=1.0)
-    run.faults._happen(Fault("cut", run.leader))
+    run.faults._happen(ChaosFault("cut", run.leader))
     run.group.run_until(run.group.now + 0.5)
     assert run.appends
 
 
-def test_messages_of_one_kind_are_told_by_their_records_and_types() -> None:
+def test_the_kind_of_a_message_is_its_record_and_its_type() -> None:
     entry = Entry(Term(1), "x")
     append, truncate = (
         Request(kind, "n1", "n2", Term(1), Index(0), entry, Index(-1)) for kind in (PushType.APPEND, PushType.TRUNCATE)

@@ -73,7 +73,7 @@ def test_most_kinds_of_steps_go_unnoticed() -> None:
 
 @pytest.mark.parametrize(("rarity", "least", "most"), [(0.0, 20, 60), (1.0, 80, 100)])
 def test_rare_kinds_are_drawn_as_often_as_others_or_more_often(rarity: float, least: int, most: int) -> None:
-    """Of twenty kinds ten are rare, and seen once."""
+    """Ten of twenty kinds are rare, and seen once."""
     seen = SeenKinds(Random(3), rarity)
     for number in range(20):
         for _ in range(1 if number < 10 else 100):

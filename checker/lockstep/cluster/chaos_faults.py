@@ -57,7 +57,7 @@ def kind_of(message: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ChaosFault:
     """A fault that is about to happen: its kind, and the node that it strikes, if it strikes one alone.
 
     `amid_a_step`: that node is in the midst of a step. `deposes`: it leads, and fails until another node does.
@@ -71,7 +71,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class LateKind:
-    """A kind of messages of which some are late.
+    """A kind of messages, some of them late.
 
     `src` and `dst` are the only sender and the only receiver, None for any. The share `share` is late, by up to
     `longest` seconds.
@@ -158,7 +158,7 @@ class ChaosFaults:
         if group.now >= self._until:
             return
         self._later()
-        fault = Fault(self._weather.kind(random), self._victim())
+        fault = ChaosFault(self._weather.kind(random), self._victim())
         if random.random() < self._weather.after_step:
             once = Once(lambda at: self._react(fault, at))
             if self._wait(once):
@@ -183,7 +183,7 @@ class ChaosFaults:
         self._messages.see(kind)
         return late.lateness(self._random) if late is not None and late.covers(kind, src, dst) else 0.0
 
-    def _react(self, fault: Fault, at: str | None) -> None:
+    def _react(self, fault: ChaosFault, at: str | None) -> None:
         """Let a fault happen that waited for a step: mostly at the node that took it; `at` is None if none did."""
         random = self._random
         if at is not None and random.random() < AT_THAT_NODE:
@@ -197,7 +197,7 @@ class ChaosFaults:
     def _follow(self, node: str) -> None:
         """Let another fault come soon, at the same node or at any."""
         random = self._random
-        fault = Fault(self._weather.kind(random), random.choice((node, self._victim())))
+        fault = ChaosFault(self._weather.kind(random), random.choice((node, self._victim())))
         self._group.at(self._group.now + log_uniform(random, *FOLLOWS_AFTER), lambda: self._happen(fault))
 
     def _mend(self, mends: Callable[[], None], *, until_elected: bool = False) -> None:
@@ -228,7 +228,7 @@ class ChaosFaults:
             return leader
         return self._random.choice(self._group.nodes)
 
-    def _victims(self, fault: Fault) -> list[str]:
+    def _victims(self, fault: ChaosFault) -> list[str]:
         nodes, random = self._group.nodes, self._random
         if fault.kind in AT_ONCE and not fault.deposes and random.random() < self._weather.at_once:
             return random.sample(nodes, random.randint(1, len(nodes)))
@@ -236,7 +236,7 @@ class ChaosFaults:
 
     # ---- What ----------------------------------------------------------------------------------------
 
-    def _happen(self, fault: Fault) -> None:
+    def _happen(self, fault: ChaosFault) -> None:
         """Let something fail, and end after a while."""
         leader = self._leaders.newest()
         if self._group.now >= self._until or (self._deposing and self._is_spared(fault)):
@@ -258,11 +258,11 @@ class ChaosFaults:
                 if fault.kind not in OF_A_PROCESS or self._group.driver(each) is not None:
                     self._fail(replace(fault, node=each, amid_a_step=fault.amid_a_step and each == fault.node))
 
-    def _is_spared(self, fault: Fault) -> bool:
+    def _is_spared(self, fault: ChaosFault) -> bool:
         """Return whether a fault does not happen while another one lasts until another node leads."""
         return fault.kind == "cut" or self._random.random() < self._weather.spared
 
-    def _fail(self, fault: Fault) -> None:
+    def _fail(self, fault: ChaosFault) -> None:
         """Let a fault happen to a node."""
         group, random, node = self._group, self._random, fault.node
         self.counts[fault.kind] += fault.kind != WITHIN  # which is one once the process has died
@@ -313,7 +313,7 @@ class ChaosFaults:
 
     # ---- The network ---------------------------------------------------------------------------------
 
-    def _fail_network(self, fault: Fault) -> None:
+    def _fail_network(self, fault: ChaosFault) -> None:
         random = self._random
         match fault.kind:
             case "cut":

@@ -27,7 +27,7 @@ OFTEN = {"cut": 3.0, "kill within a step": 2.0, "transfer": 2.0, "members": 2.0}
 DEPOSING = frozenset({"kill", "pause", "cut"})
 #: The share of the kinds of steps that faults never wait for.
 UNNOTICED = 0.6
-#: How much more often faults concern what is rare: kinds are drawn by this power of how often each was seen.
+#: The powers of how often each kind of steps or messages was seen; kinds are drawn by the inverse.
 RARITIES = (0.0, 0.5, 1.0)
 
 

@@ -26,7 +26,7 @@ def started(node: str, flaws: frozenset[Flaw]) -> RaftDriver:
 
 
 def answered(candidate: RaftDriver, now: float) -> tuple[int, Response]:
-    """What n2 answers to the call that the candidate has made."""
+    """Return the answer of n2 to the call that the candidate has made, with the number of that call."""
     voter = started("n2", RACE)
     (call,) = (each for each in candidate.take_outputs() if isinstance(each, PeerCall) and each.peer == "n2")
     voter.on_request(now, "asked", call.message)
