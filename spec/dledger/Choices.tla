@@ -24,7 +24,7 @@ CONSTANTS Features, Flaws, Environment
 (* Features.                                                               *)
 
 FeatureNames == {"StepwiseElections", "VoteMessages", "RequestQueues", "SplitQuorumCheck",
-                 "PendingMap", "Batches", "NotFollower", "Clients", "Applies"}
+                 "PendingMap", "LateResend", "Batches", "NotFollower", "Clients", "Applies"}
 
 \* An election takes a step for each raised term, vote and change of role; without it, ElectLeader is one
 \* step.
@@ -42,6 +42,10 @@ SplitQuorumCheck  == "SplitQuorumCheck" \in Features
 
 \* A dispatcher remembers what it has pushed and has no answer to.
 PendingMap        == "PendingMap" \in Features
+
+\* A dispatcher has looked whether it may push more before it pushes again, and by then it may;
+\* needs PendingMap.
+LateResend        == "LateResend" \in Features
 
 \* A client may append, and an APPEND push, several entries at once; needs PendingMap.
 Batches           == "Batches" \in Features
@@ -128,6 +132,7 @@ CheckPoints    == "CheckPoints" \in Environment     \* committedIndex is written
 
 ASSUME /\ Features \subseteq FeatureNames
        /\ VoteMessages => StepwiseElections
+       /\ LateResend => PendingMap
        /\ Batches => PendingMap
        /\ Flaws \subseteq FlawNames
        /\ Environment \subseteq EventNames

@@ -66,6 +66,10 @@ DoBatchAppend(n) ==
 -----------------------------------------------------------------------------
 (* Push again: the first push that has no answer, when all is pushed, or   *)
 (* no more may be.  It begins behind the watermark of the peer.            *)
+(*                                                                         *)
+(* The code looks at the end of the log and at its map first, then at the  *)
+(* watermark, and pushes last.  In between clients append, and answers     *)
+(* come.  So with LateResend it may push again whatever is left.           *)
 
 PushAgain(n, peer) ==
     LET dispatcher == node[n].dispatchers[peer]
@@ -74,7 +78,7 @@ PushAgain(n, peer) ==
         count      == IF PendingMap THEN (CHOOSE p \in pending : TRUE).count ELSE 1
     IN  /\ Appending(n, peer)
         /\ MaySend(n, peer)
-        /\ dispatcher.writeIndex > EndIndex(node[n].log) \/ IsFull(dispatcher)
+        /\ LateResend \/ dispatcher.writeIndex > EndIndex(node[n].log) \/ IsFull(dispatcher)
         /\ PendingMap => pending # {}
         /\ \A i \in index..index + count - 1 : HasEntry(node[n].log, i)
         /\ Act(n, [node |-> node[n], out |-> <<AppendRequest(n, peer, node[n], index, count)>>])

@@ -14,6 +14,7 @@ class Feature(StrEnum):
     REQUEST_QUEUES: a request waits in a queue of the follower until it is handled.
     SPLIT_QUORUM_CHECK: a pass of the quorum checker reads in one step and acts in another.
     PENDING_MAP: a dispatcher remembers what it has pushed and has no answer to.
+    LATE_RESEND: a dispatcher has looked whether it may push more before it pushes again; needs PENDING_MAP.
     BATCHES: a client may append, and an APPEND push, several entries at once; needs PENDING_MAP.
     NOT_FOLLOWER: a node that does not follow refuses COMPARE, TRUNCATE and COMMIT, as from 0.3.0 on.
     CLIENTS: clients wait for the entries they appended, and are answered.
@@ -24,6 +25,7 @@ class Feature(StrEnum):
     REQUEST_QUEUES = "RequestQueues"
     SPLIT_QUORUM_CHECK = "SplitQuorumCheck"
     PENDING_MAP = "PendingMap"
+    LATE_RESEND = "LateResend"
     BATCHES = "Batches"
     NOT_FOLLOWER = "NotFollower"
     CLIENTS = "Clients"

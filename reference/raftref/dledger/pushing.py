@@ -115,8 +115,9 @@ class PushingDispatcher(EntryDispatcher):
         return self._waits(peer) and self._has_entries(self._behind_water_mark(peer), count)
 
     def _waits(self, peer: NodeId) -> bool:
-        """Return whether the dispatcher pushes nothing new: all is pushed, or all that may be."""
-        return self._appending(peer) and (self._all_is_pushed(peer) or self._is_full(peer))
+        """Return whether the dispatcher pushes nothing new: all that may be is pushed, or was when it looked."""
+        looked_before = self.has(Feature.LATE_RESEND)
+        return self._appending(peer) and (looked_before or self._all_is_pushed(peer) or self._is_full(peer))
 
     def _unanswered_is_gone(self, peer: NodeId) -> bool:
         """Return whether the entry behind the peer's watermark lies before the log's begin: its file was deleted."""

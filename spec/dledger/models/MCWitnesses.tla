@@ -76,6 +76,12 @@ NoTermChangedProp ==
 NoBatchStored    == ~\E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
                         IsResponse(m, "APPEND") /\ m.code = "SUCCESS" /\ m.count > 1
 
+\* What has no answer is pushed again though more may be pushed.
+NoEarlyResendProp ==
+    [][\A n \in Node : \A p \in Peers(n) :
+         node' = node /\ node[n].dispatchers[p].writeIndex <= EndIndex(node[n].log)
+            => \A m \in MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) : ~IsRequest(m, "APPEND")]_vars
+
 \* A batch begins before the end of the follower's log and ends behind it.
 NoBatchAcrossEnd == \A n \in Node : \A m \in Inbox(n) :
                        IsRequest(m, "APPEND") /\ node[n].role = "FOLLOWER"

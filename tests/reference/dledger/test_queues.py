@@ -196,6 +196,19 @@ class TestPendings:
         assert not node.can_do_append("n2")
         assert node.can_do_check_append_response("n2")
 
+    @pytest.mark.parametrize("late", [True, False])
+    def test_a_dispatcher_that_looked_before_pushes_again_though_more_is_left(self, *, late: bool) -> None:
+        node = leader(features=FINE | ({Feature.LATE_RESEND} if late else set()))
+        for entry in (A, B):
+            node.ledger_store.append(entry)
+        node.dispatchers["n2"] = replace(
+            node.dispatchers["n2"], type=PushType.APPEND, term=TERM, write_index=Index(0), pendings=frozenset()
+        )
+        assert not node.can_do_check_append_response("n2")  # nothing is without an answer
+        node.do_append("n2")
+        assert node.can_do_append("n2")
+        assert node.can_do_check_append_response("n2") is late
+
     def test_the_leak_check_forgets_what_is_below_the_watermark(self) -> None:
         node = self.appending()
         node.do_append("n2")

@@ -116,6 +116,7 @@ def test_the_header_names_the_system_its_features_and_the_published_flaws(figure
         "Fifo": False,
         "SplitQuorumCheck": True,
         "PendingMap": True,
+        "LateResend": True,
     }
     assert "figure8" in header.origin
 

@@ -174,16 +174,14 @@ def _reads_of_a_push(
     if line.type != "COMPARE":
         kind = "APPEND" if line.type == "COMMIT" else line.type
         dispatcher.type.read(step, lambda now: now == kind)
-    if repeats and dispatcher.pendings.last_full > node.end.last_held(lambda end: end < write_index):
-        dispatcher.pendings.repeat_while_full(step)  # no more may be pushed
-        group.pending_map = True
-    elif index is None or repeats:
+    if index is None:
         node.end.read(step, lambda end: end < write_index)  # nothing to push
     if index is not None and last is not None:
         node.end.read(step, lambda end: end >= last, ends=False)
         if line.type == "COMPARE" and dispatcher.starts_at_end:
             node.end.read(step, lambda end: end == index)
         if repeats:
+            group.pending_map = True
             node.marks.read(step, lambda now: now.term == line.term and now.marks[line.remoteId] == index - 1)
 
 

@@ -1,14 +1,12 @@
 """The pendingMap of a dispatcher, as its lines show it: the pushes that have no answer.
 
-The code pushes the next entry only while fewer than MAX_PENDING_SIZE pushes are in the map. When the map is full, it
-pushes the first one again though more is left to push. So the n-th push stands after the (n - MAX_PENDING_SIZE)-th
-removal, and a push that is repeated because the map is full stands before the next removal. An answer removes its push
-a little before the line that raises the watermark.
+The code pushes the next entry only while fewer than MAX_PENDING_SIZE pushes are in the map. So the n-th push stands
+after the (n - MAX_PENDING_SIZE)-th removal. An answer removes its push a little before the line that raises the
+watermark.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import inf
 
 from lockstep.systems.dledger.step_placement import PlacedStep
 from raftref.dledger.pushing import MAX_PENDING_SIZE
@@ -19,24 +17,13 @@ class Removal:
     """The removal of a push from the map; its `step` is None until the line that shows its effect."""
 
     step: PlacedStep | None = None
-    _earlier: list[PlacedStep] = field(default_factory=list)
     _later: list[PlacedStep] = field(default_factory=list)
-
-    @property
-    def line(self) -> float:
-        """The line of its step, of one to come infinity."""
-        return inf if self.step is None else self.step.line
 
     def happens_in(self, step: PlacedStep) -> None:
         """Take `step` as the one in which it happens."""
         self.step = step
-        step.after += self._earlier
         for later in self._later:
             later.after.append(step)
-
-    def follows(self, earlier: PlacedStep) -> None:
-        """Let it stand after `earlier`."""
-        (self._earlier if self.step is None else self.step.after).append(earlier)
 
     def precedes(self, later: PlacedStep) -> None:
         """Let `later` stand after it."""
@@ -59,20 +46,11 @@ class PendingMap:
         self._last_index: dict[int, int] = {}
         self._pushed = 0
         self._removals: list[Removal] = []
-        self._repeated: dict[int, list[PlacedStep]] = {}
 
     @property
     def excess(self) -> int:
         """The number of pushes that must leave before one more may be pushed, if it is positive."""
         return len(self._last_index) - MAX_PENDING_SIZE + 1
-
-    @property
-    def last_full(self) -> float:
-        """The line at which the map ceased to be full: infinity if it is, -1 if it never was."""
-        removed_when_full = self._pushed - MAX_PENDING_SIZE
-        if removed_when_full < 0:
-            return -1
-        return inf if len(self._removals) <= removed_when_full else self._removals[removed_when_full].line
 
     def __contains__(self, index: int) -> bool:
         """Return whether a push that begins at `index` is in the map."""
@@ -86,20 +64,10 @@ class PendingMap:
         self._pushed += index not in self._last_index
         self._last_index[index] = last_index
 
-    def repeat_while_full(self, step: PlacedStep) -> None:
-        """Let `step` push again since the map is full: it stands before the next removal."""
-        removed_when_full = self._pushed - MAX_PENDING_SIZE
-        if removed_when_full < len(self._removals):
-            self._removals[removed_when_full].follows(step)
-        else:
-            self._repeated.setdefault(removed_when_full, []).append(step)
-
     def remove(self, index: int, step: PlacedStep | None = None) -> Removal:
         """Remove the push that begins at `index`, in `step` if that is known yet."""
         del self._last_index[index]
         removal = Removal(step)
-        for repeated in self._repeated.pop(len(self._removals), ()):
-            removal.follows(repeated)
         self._removals.append(removal)
         return removal
 

@@ -66,6 +66,10 @@ CONSTANTS: dict[str, bool | str | int] = {
     Feature.SPLIT_QUORUM_CHECK: True,
 }
 
+#: The features that go with a map of what has no answer: a dispatcher reads the end of the log and the map, then the
+#: watermark, and pushes last, so that more may be left when it pushes again.
+_MAP = (Feature.PENDING_MAP, Feature.LATE_RESEND)
+
 #: The constants that differ in a version.
 VERSIONS: dict[str, dict[str, bool | str | int]] = {
     "0.2.7": {},
@@ -107,7 +111,7 @@ def _imported(
     labels[last + 1] = "end"
     for removal in group.early:
         removal.mark_unshown()
-    constants["PendingMap"] = group.batches or group.pending_map
+    constants |= dict.fromkeys(_MAP, group.batches or group.pending_map)
     say(f"{source}: placing {len(group.steps):,} steps")
     placement = place(group.steps, group.histories())
     events = tuple(_events(placement, placement.steps, 0))
@@ -161,7 +165,7 @@ class GrowingRecording:
         header = self._parser.header
         if self._group is None:
             assert header is not None
-            self._constants = _constants(header, self._source) | {"PendingMap": True}
+            self._constants = _constants(header, self._source) | dict.fromkeys(_MAP, True)
             self._group = _group(header, self._source, self._constants)
             self._group.pending_map = True
         if line is not None:
@@ -217,7 +221,7 @@ def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | i
         problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
         raise TraceError(source, header.number, problem)
     batches = header.config.get("enableBatchPush") is True
-    return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
+    return {**CONSTANTS, **VERSIONS[header.version], **dict.fromkeys(_MAP, batches), "Batches": batches}
 
 
 def _event(seq: int, step: PlacedStep, *, forced: bool, disputed: bool) -> Event:

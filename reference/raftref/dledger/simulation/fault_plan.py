@@ -62,6 +62,8 @@ class FaultPlan(GroupPlan):
         GroupPlan.__post_init__(self)
         if self.has(Feature.BATCHES) and not self.has(Feature.PENDING_MAP):
             raise PlanError("features", "Batches needs PendingMap: a batch is pushed again as it was pushed")
+        if self.has(Feature.LATE_RESEND) and not self.has(Feature.PENDING_MAP):
+            raise PlanError("features", "LateResend needs PendingMap: only what has no answer is pushed again")
 
     @property
     def config(self) -> Config:
