@@ -147,6 +147,8 @@ def test_a_push_that_no_recorded_answer_makes_room_for_is_forced() -> None:
     recorded.arrive(recorded.store(recorded.pushes[0]))
     recorded.push(FIRST + MAX_PENDING_SIZE)
     assert recorded.imported.summary.forced == (len(recorded.lines),)
+    fault = "DoAppend of n0 has read a value that no line gave"
+    assert recorded.imported.summary.notes == (f"recorded:{len(recorded.lines)}: {fault}",)
 
 
 def test_a_recording_in_which_nothing_is_ever_pending_does_not_say_that_there_is_a_map() -> None:

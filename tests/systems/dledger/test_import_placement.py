@@ -81,6 +81,9 @@ def test_demands_that_contradict_each_other_leave_the_line_where_it_is_and_are_r
     placement = place([writer, middle, reader, step(4)], [committed])
     assert lines(placement) == [1, 2, 3, 4]
     assert placement.forced == [reader]
+    ((line, fault),) = placement.faults()
+    assert line == 3
+    assert "A3 of n1 should stand before A1 of n1 (line 1)" in fault
 
 
 def test_a_ring_loses_only_the_edge_that_demands_the_longest_move() -> None:
@@ -97,6 +100,7 @@ def test_a_ring_loses_only_the_edge_that_demands_the_longest_move() -> None:
     end.read(last, lambda value: value == 0)
     placement = place([replaced, raised, reader, last], [committed, marks, end])
     assert placement.forced == [last]
+    assert placement.dropped == [(last, replaced)]
     assert lines(placement) == [1, 3, 2, 9]
 
 
@@ -131,6 +135,7 @@ def test_the_order_is_disputed_from_where_a_step_that_read_what_no_line_gave_may
     committed.read(reader, lambda value: value == 9)
     placement = place([before, unrelated, reader], [committed])
     assert (placement.forced, placement.disputed) == ([reader], [unrelated])
+    assert list(placement.faults()) == [(3, "A3 of n1 has read a value that no line gave")]
 
 
 def test_a_recording_without_rings_is_disputed_nowhere() -> None:

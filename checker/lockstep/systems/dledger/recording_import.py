@@ -70,6 +70,9 @@ CONSTANTS: dict[str, bool | str | int] = {
 #: watermark, and pushes last, so that more may be left when it pushes again.
 _MAP = (Feature.PENDING_MAP, Feature.LATE_RESEND)
 
+#: The most steps that notes name one by one.
+_FAULTS_NAMED = 10
+
 #: The constants that differ in a version.
 VERSIONS: dict[str, dict[str, bool | str | int]] = {
     "0.2.7": {},
@@ -114,6 +117,7 @@ def _imported(
     constants |= dict.fromkeys(_MAP, group.batches or group.pending_map)
     say(f"{source}: placing {len(group.steps):,} steps")
     placement = place(group.steps, group.histories())
+    notes += _notes_on_faults(placement, source)
     events = tuple(_events(placement, placement.steps, 0))
     return Imported(_trace_header(header, constants), events, _summary(placement, labels, group.observed, notes))
 
@@ -241,6 +245,14 @@ def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int
         origin=f"recorded from OpenMessaging DLedger {header.version}, scenario {header.scenario}",
         scenario=f"{header.scenario}, seed {header.seed}",
     )
+
+
+def _notes_on_faults(placement: Placement, source: str) -> Iterator[str]:
+    """Yield what is wrong with the steps that no order explains, for the first few."""
+    faults = [f"{source}:{line}: {fault}" for line, fault in placement.faults()]
+    yield from faults[:_FAULTS_NAMED]
+    if len(faults) > _FAULTS_NAMED:
+        yield f"{len(faults) - _FAULTS_NAMED} more such steps; `forced` in the trace marks them"
 
 
 def _summary(placement: Placement, labels: dict[int, str], observed: set[int], notes: Sequence[str]) -> Summary:

@@ -22,7 +22,7 @@ any does not hold, and what is wrong in it from where its order is disputed is n
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
@@ -155,13 +155,25 @@ class History(Generic[Value]):
 class Placement:
     """Steps in the order of their effects; those moved up, and those that no order explains.
 
-    From each step of `disputed` on, the recording contradicts each order in part.
+    From each step of `disputed` on, the recording contradicts each order in part. `dropped` are the edges at fault:
+    pairs of steps of which the first stands behind the second, though it should not.
     """
 
     steps: list[PlacedStep]
     moved: list[PlacedStep]
     forced: list[PlacedStep]
     disputed: list[PlacedStep]
+    dropped: list[tuple[PlacedStep, PlacedStep]]
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Yield the line and the fault of each step that is forced: of an edge that was dropped, once for each."""
+        for earlier, later in self.dropped:
+            other = f"{later.action} of {later.node} (line {later.line})"
+            fault = f"should stand before {other}, and all else that is recorded puts it behind; this demand is dropped"
+            yield earlier.line, f"{earlier.action} of {earlier.node} {fault}"
+        for step in self.forced:
+            if step.unread:
+                yield step.line, f"{step.action} of {step.node} has read a value that no line gave"
 
 
 def place(steps: list[PlacedStep], histories: Iterable[History[Any]]) -> Placement:
@@ -178,26 +190,28 @@ def place(steps: list[PlacedStep], histories: Iterable[History[Any]]) -> Placeme
                 raise ContradictedError(f"line {earlier.line} stands before line {later.line}, which has its place")
             if earlier in position:
                 before[later].add(earlier)
-    at_fault, rings = _break_rings(position, before)
+    dropped, rings = _break_rings(position, before)
+    at_fault = {earlier for earlier, _ in dropped}
     forced = [step for step in recorded if step in at_fault or step.unread]
     order = _latest_order(recorded, position, before)
     places = [position[step] for step in order]
     overtaken = _lowest_from(places)
     moved = [i for i, place_of in enumerate(places) if place_of > overtaken[i + 1]]
     _hide_what_became_untrue(order, recorded)
-    return Placement(order, [order[i] for i in moved], forced, _disputed(order, before, forced, rings))
+    disputed = _disputed(order, before, forced, rings)
+    return Placement(order, [order[i] for i in moved], forced, disputed, dropped)
 
 
 def _break_rings(
     position: dict[PlacedStep, int], before: dict[PlacedStep, set[PlacedStep]]
-) -> tuple[set[PlacedStep], list[set[PlacedStep]]]:
-    """Remove from each ring the edges at fault; return the steps that they would move, and the rings' steps.
+) -> tuple[list[tuple[PlacedStep, PlacedStep]], list[set[PlacedStep]]]:
+    """Remove from each ring the edges at fault; return these, and the rings' steps.
 
     An edge along the order of lines is never at fault, since these alone make no ring. The others are taken by how far
     they demand a move, the shortest first, and one that closes a ring with those taken before is at fault.
     """
     graph = nx.DiGraph((earlier, later) for later, all_before in before.items() for earlier in all_before)
-    forced: set[PlacedStep] = set()
+    dropped: list[tuple[PlacedStep, PlacedStep]] = []
     rings = [ring for ring in nx.strongly_connected_components(graph) if len(ring) > 1]
     for ring in rings:
         within = sorted(ring, key=position.__getitem__)
@@ -208,8 +222,8 @@ def _break_rings(
         for earlier, later in against:
             if not order.takes(earlier, later):
                 before[within[later]].discard(within[earlier])
-                forced.add(within[earlier])
-    return forced, rings
+                dropped.append((within[earlier], within[later]))
+    return dropped, rings
 
 
 class _GrowingOrder:
