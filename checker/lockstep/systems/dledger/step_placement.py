@@ -156,7 +156,7 @@ class Placement:
     """Steps in the order of their effects; those moved up, and those that no order explains.
 
     From each step of `disputed` on, the recording contradicts each order in part. `dropped` are the edges at fault:
-    pairs of steps of which the first stands behind the second, though it should not.
+    pairs of an earlier step and a later one, whose order is the other way round in `steps`.
     """
 
     steps: list[PlacedStep]
