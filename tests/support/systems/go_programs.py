@@ -34,6 +34,12 @@ def _digest(release: str) -> str:
     return found.hexdigest()[:20]
 
 
+def skip_unless_fetched(done: subprocess.CompletedProcess[str]) -> None:
+    """Skip the test if a command of Go failed since it reached nobody who has a module."""
+    if done.returncode and "go: " in done.stderr and any(word in done.stderr for word in _NOT_FETCHED):
+        pytest.skip(f"Go cannot fetch a module: {done.stderr[-300:]}")
+
+
 def go_programs(release: str = "1.8.0") -> Path:
     """Return the folder with `server` and `client`, built if their sources have changed; skip the test without Go."""
     go = shutil.which("go")
@@ -55,8 +61,7 @@ def go_programs(release: str = "1.8.0") -> Path:
             "./client",
         ]
         done = subprocess.run(words, cwd=SOURCES, capture_output=True, text=True, timeout=BUILD_TIMEOUT, check=False)
-        if done.returncode and "go: " in done.stderr and any(word in done.stderr for word in _NOT_FETCHED):
-            pytest.skip(f"Go cannot fetch a module: {done.stderr[-300:]}")
+        skip_unless_fetched(done)
         assert done.returncode == 0, done.stderr
         finished = Path(tempfile.mkdtemp(dir=built.parent))
         for program in Path(aside).iterdir():

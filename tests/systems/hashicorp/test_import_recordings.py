@@ -285,3 +285,21 @@ def test_a_call_of_an_earlier_leadership_that_fails_leaves_the_pipeline_of_the_p
     found = check(CAPTURED / "raft-1.8.0-transfer_flag_left.ndjson")
     assert found.deviation is None, found.deviation
     assert found.violations.keys() == {"TransferIsOwn"}
+
+
+def test_a_follower_on_which_shutdown_is_called_may_write_its_term_once_more() -> None:
+    """Source: appendEntries, whose `getState() != Follower` holds once Shutdown was called."""
+    lines = quiet()
+    place = next(k for k, line in enumerate(lines) if line["kind"] == "recv" and line["body"].get("prev_index"))
+    term = lines[place]["body"]["term"]
+    asked, follows, writes = (
+        {**{name: lines[place][name] for name in ("t_ms", "node", "inc", "obs")}, **fields}
+        for fields in (
+            {"kind": "state", "state": "Shutdown", "by": "Shutdown"},
+            {"kind": "state", "state": "Follower", "by": "appendEntries<processRPC"},
+            {"kind": "stable_set", "key": "CurrentTerm", "value": term, "by": "appendEntries<processRPC"},
+        )
+    )
+    for lead, holds in (([asked, follows, writes], True), ([follows, writes], False)):
+        changed = renumbered([*lines[: place + 1], *lead, *lines[place + 1 :]])
+        assert (checked(changed).deviation is None) == holds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Tree, entry, request, snapshot_place
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, entries_shown
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
-from lockstep.systems.hashicorp.recording_lines import FsmRestore, StableFail, StoreLogs
-from lockstep.systems.hashicorp.recording_lookahead import WRITES, HandledRequest
+from lockstep.systems.hashicorp.recording_lines import FsmRestore, StableFail, StableSet, StoreLogs
+from lockstep.systems.hashicorp.recording_lookahead import WRITES, HandledRequest, Part
 from lockstep.systems.hashicorp.recording_messages import Body, Respond
 from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay
 
@@ -35,6 +35,8 @@ class Handlers:
         """Take the step of a handler."""
         recv = handler.recv
         node, server = recv.node, self.servers[recv.node]
+        if handler.shuts_down and server.role == "Follower":
+            handler.parts = [part for part in handler.parts if not _enters_again(part, server)]
         if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
             return  # the process went down before it had written anything: its step is unknown
         call = self.calls.find(recv) or RecordedCall(recv.source, node, recv.msg, recv.body, recv.rpc)
@@ -119,6 +121,11 @@ class Handlers:
                 place = snapshot_place(handler.recv.body)
                 shows |= {"lastSnapshot": place, "fsm": place}
         return shows
+
+
+def _enters_again(part: Part, server: RecordedServer) -> bool:
+    """Return whether a follower writes the term that it has; after Shutdown it takes itself for none."""
+    return isinstance(part, StableSet) and part.key == "CurrentTerm" and part.value == server.keys["CurrentTerm"]
 
 
 def outcome(handler: HandledRequest) -> Tree:

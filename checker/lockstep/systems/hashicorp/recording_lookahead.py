@@ -55,11 +55,15 @@ WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
 
 @dataclass(slots=True)
 class HandledRequest:
-    """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one."""
+    """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one.
+
+    `shuts_down`: Shutdown is called on its server before that has answered.
+    """
 
     recv: Recv
     parts: list[Part] = field(default_factory=list)
     respond: Respond | None = None
+    shuts_down: bool = False
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
@@ -137,6 +141,7 @@ class LookaheadReader:
         self.won: dict[str, StateLine] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
         self.last_saved: dict[str, SnapshotSaved] = {}
+        self.shut_down: set[str] = set()
 
     def add(self, line: RecordingLine) -> None:
         """Read the next line; raises TraceError where it belongs to nothing."""
@@ -151,6 +156,8 @@ class LookaheadReader:
                 self._send(line)
             case Duplicate():
                 self.lookahead.duplicates[line.rpc] = line
+            case StateLine() if line.state == "Shutdown":
+                self._shuts_down(line)
             case StartLine() | StoppedLine():
                 self._ends(line.node)
             case LibLog() if line.text == COMPLETE:
@@ -180,6 +187,14 @@ class LookaheadReader:
             self._place(handler)
         for table in (self.open, self.beside, self.campaign, self.won, self.read_for, self.last_saved):
             table.pop(node, None)
+        self.shut_down.discard(node)
+
+    def _shuts_down(self, line: StateLine) -> None:
+        self.shut_down.add(line.node)
+        for handler in (self.open.get(line.node), *self.beside.get(line.node, ())):
+            if handler is not None:
+                handler.shuts_down = True
+        self._written(line)
 
     def _completed(self, node: str) -> None:
         """The routine of snapshots has come to the end of one, or would not begin the next."""
@@ -188,13 +203,13 @@ class LookaheadReader:
             self.lookahead.completed.add(saved.seq)
 
     def _recv(self, line: Recv) -> None:
+        handler = self.lookahead.handlers[line.seq] = HandledRequest(line, shuts_down=line.node in self.shut_down)
         if line.beside:
-            handler = self.lookahead.handlers[line.seq] = HandledRequest(line)
             self.beside.setdefault(line.node, []).append(handler)
             return
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
-        self.open[line.node] = self.lookahead.handlers[line.seq] = HandledRequest(line)
+        self.open[line.node] = handler
 
     def _respond(self, line: Respond) -> None:
         handler = self._of_beside(line) if line.beside else self.open.pop(line.node, None)

@@ -12,7 +12,7 @@ var errClosed = errors.New("the pipeline was closed")
 // pipeline records the calls of a pipeline. An answer has its line before the library's decoder takes it.
 type pipeline struct {
 	raft.AppendPipeline
-	r       *Recorder
+	r       *recorder
 	to      raft.ServerID
 	answers chan raft.AppendFuture
 	closed  chan struct{}

@@ -11,13 +11,16 @@ import (
 
 type logStore struct {
 	raft.LogStore
-	r *Recorder
+	r *recorder
 }
 
-// LogStore records each write of a store, after the store has returned.
-func (r *Recorder) LogStore(store raft.LogStore) raft.LogStore {
-	r.logs = store
-	return &logStore{store, r}
+// logStore records each write of a store, after the store has returned.
+func (r *recorder) logStore(store raft.LogStore) raft.LogStore { return &logStore{store, r} }
+
+// IsMonotonic is for the library what it is for the store: no if that does not say.
+func (s *logStore) IsMonotonic() bool {
+	store, says := s.LogStore.(raft.MonotonicLogStore)
+	return says && store.IsMonotonic()
 }
 
 func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
@@ -25,7 +28,7 @@ func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Lo
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	err := s.LogStore.StoreLogs(logs)
 	if err == nil {
-		s.r.written("store_logs", fields{"entries": entries(logs)})
+		s.r.written("store_logs", fields{"entries": s.r.entries(logs)})
 	}
 	return err
 }
@@ -49,18 +52,18 @@ func (s *logStore) DeleteRange(min, max uint64) error {
 	return err
 }
 
+// stableStore records each write of one of the library's keys, after the store has returned.
 type stableStore struct {
 	raft.StableStore
-	r *Recorder
+	r *recorder
 }
 
-// StableStore records each write of a store, after the store has returned.
-func (r *Recorder) StableStore(store raft.StableStore) raft.StableStore {
-	r.stable = store
-	return &stableStore{store, r}
-}
+var keys = map[string]bool{"CurrentTerm": true, "LastVoteTerm": true, "LastVoteCand": true}
 
 func (s *stableStore) wrote(key []byte, value any, err error) error {
+	if !keys[string(key)] {
+		return err // the application has put something of its own there
+	}
 	if err == nil {
 		s.r.written("stable_set", fields{"key": string(key), "value": value})
 	} else {
@@ -81,19 +84,15 @@ func (s *stableStore) SetUint64(key []byte, value uint64) error {
 
 type place struct{ index, term uint64 }
 
+// snapshotStore records each snapshot once it is durable.
 type snapshotStore struct {
 	raft.SnapshotStore
-	r *Recorder
-}
-
-// SnapshotStore records each snapshot once it is durable.
-func (r *Recorder) SnapshotStore(store raft.SnapshotStore) raft.SnapshotStore {
-	r.snapshots = store
-	return &snapshotStore{store, r}
+	r *recorder
 }
 
 func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
+	s.r.learnMembers(configuration)
 	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, transport)
 	if err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 
 type snapshotSink struct {
 	raft.SnapshotSink
-	r        *Recorder
+	r        *recorder
 	place    place
 	isClosed bool
 }
@@ -126,71 +125,4 @@ func (s *snapshotSink) Close() error {
 		s.r.written("snapshot_saved", fields{"last_index": s.place.index, "last_term": s.place.term})
 	}
 	return err
-}
-
-// ---- The state machine ----
-
-// Counting is what a state machine may be as well: it knows how many commands its state has, those of a snapshot
-// included. Without it a recording has no counts.
-type Counting interface {
-	Count() int
-}
-
-type fsmState struct {
-	count any
-	last  place
-}
-
-func (s fsmState) shown() fields {
-	return fields{"count": s.count, "last_index": s.last.index, "last_term": s.last.term, "digest": 0}
-}
-
-type recordedFSM struct {
-	raft.FSM
-	r *Recorder
-}
-
-// FSM records what a state machine applies, and where it is read or begins anew.
-func (r *Recorder) FSM(machine raft.FSM) raft.FSM {
-	f := &recordedFSM{machine, r}
-	r.fsm.count = f.count()
-	return f
-}
-
-func (f *recordedFSM) count() any {
-	if counting, isCounting := f.FSM.(Counting); isCounting {
-		return counting.Count()
-	}
-	return nil
-}
-
-func (f *recordedFSM) Apply(log *raft.Log) any {
-	answer := f.FSM.Apply(log)
-	f.r.mutex.Lock()
-	defer f.r.mutex.Unlock()
-	f.r.fsm = fsmState{f.count(), place{log.Index, log.Term}}
-	f.r.write("fsm_apply", fields{"i": log.Index, "t": log.Term, "v": string(log.Data), "count": f.r.fsm.count, "digest": 0})
-	return answer
-}
-
-func (f *recordedFSM) Snapshot() (raft.FSMSnapshot, error) {
-	snapshot, err := f.FSM.Snapshot()
-	if err == nil {
-		f.r.mutex.Lock()
-		f.r.write("fsm_snapshot", fields{"state": f.r.fsm.shown()})
-		f.r.mutex.Unlock()
-	}
-	return snapshot, err
-}
-
-func (f *recordedFSM) Restore(reader io.ReadCloser) error {
-	if err := f.FSM.Restore(reader); err != nil {
-		return err
-	}
-	f.r.mutex.Lock()
-	defer f.r.mutex.Unlock()
-	before := f.r.fsm
-	f.r.fsm = fsmState{f.count(), f.r.opened}
-	f.r.write("fsm_restore", fields{"before": before.shown(), "state": f.r.fsm.shown()})
-	return nil
 }

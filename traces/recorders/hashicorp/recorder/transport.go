@@ -13,14 +13,14 @@ const offerRest = 20 * time.Microsecond
 
 type transport struct {
 	*raft.NetworkTransport
-	r        *Recorder
+	r        *recorder
 	requests chan raft.RPC
 	// heartbeats is how many were handled beside the main loop.
 	heartbeats atomic.Uint64
 }
 
-// Transport records the calls of a server and those to it.
-func (r *Recorder) Transport(inner *raft.NetworkTransport) raft.Transport {
+// transport records the calls of a server and those to it.
+func (r *recorder) transport(inner *raft.NetworkTransport) raft.Transport {
 	t := &transport{NetworkTransport: inner, r: r, requests: make(chan raft.RPC)}
 	go t.forward()
 	return t
@@ -28,6 +28,12 @@ func (r *Recorder) Transport(inner *raft.NetworkTransport) raft.Transport {
 
 // Consumer returns the channel of requests.
 func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
+
+// Close is called once the library has shut down.
+func (t *transport) Close() error {
+	t.r.end()
+	return t.NetworkTransport.Close()
+}
 
 // SetHeartbeatHandler records the heartbeats that the library handles beside its main loop.
 func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
@@ -43,11 +49,11 @@ func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 // lines have the heartbeat's own number; a request that the main loop handles has 0.
 func (t *transport) handleBeside(rpc raft.RPC, handle func(raft.RPC)) {
 	caller := rpc.RespChan
-	message, from, body := request(rpc.Command)
+	message, from, body := t.r.request(rpc.Command)
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers
 	number := t.heartbeats.Add(1)
-	t.r.Line("recv", fields{"copy": 0, "rpc": number, "msg": message, "from": from, "body": body, "beside": true})
+	t.r.line("recv", fields{"copy": 0, "rpc": number, "msg": message, "from": from, "body": body, "beside": true})
 	handle(rpc)
 	var answered raft.RPCResponse
 	select {
@@ -59,7 +65,7 @@ func (t *transport) handleBeside(rpc raft.RPC, handle func(raft.RPC)) {
 	if answered.Error != nil {
 		line["err"] = answered.Error.Error()
 	}
-	t.r.Line("respond", line)
+	t.r.line("respond", line)
 	caller <- answered
 }
 
@@ -81,7 +87,7 @@ func (t *transport) forward() {
 
 func (t *transport) handle(rpc raft.RPC) bool {
 	r, caller := t.r, rpc.RespChan
-	message, from, body := request(rpc.Command)
+	message, from, body := r.request(rpc.Command)
 	answers := make(chan raft.RPCResponse)
 	rpc.RespChan = answers
 	for !t.offer(rpc, fields{"copy": 0, "rpc": 0, "msg": message, "from": from, "body": body}) {
@@ -98,9 +104,7 @@ func (t *transport) handle(rpc raft.RPC) bool {
 			line["err"] = answered.Error.Error()
 		}
 		r.mutex.Lock()
-		if !r.isStopping {
-			r.write("respond", line)
-		}
+		r.write("respond", line)
 		r.isHandling = false
 		r.answered.Broadcast()
 		r.mutex.Unlock()
@@ -135,8 +139,8 @@ func (t *transport) call(to raft.ServerID, command any, do func() error, respons
 }
 
 // sends writes the line of a request, and returns its number.
-func (r *Recorder) sends(to raft.ServerID, command any, isPipelined bool) int {
-	message, _, body := request(command)
+func (r *recorder) sends(to raft.ServerID, command any, isPipelined bool) int {
+	message, _, body := r.request(command)
 	line := fields{"msg": message, "to": string(to), "body": body}
 	if isPipelined {
 		line["pipelined"] = true
@@ -145,19 +149,17 @@ func (r *Recorder) sends(to raft.ServerID, command any, isPipelined bool) int {
 	defer r.mutex.Unlock()
 	r.calls++
 	line["rpc"] = r.calls
-	if !r.isStopping {
-		r.write("send", line)
-	}
+	r.write("send", line)
 	return r.calls
 }
 
 // ended writes the line of the answer to a request, or of its failure.
-func (r *Recorder) ended(number int, to raft.ServerID, command, response any, err error) {
-	message, _, _ := request(command)
+func (r *recorder) ended(number int, to raft.ServerID, command, response any, err error) {
+	message, _, _ := r.request(command)
 	if err != nil {
-		r.Line("rpc_error", fields{"rpc": number, "msg": message, "peer": string(to), "err": err.Error()})
+		r.line("rpc_error", fields{"rpc": number, "msg": message, "peer": string(to), "err": err.Error()})
 	} else {
-		r.Line("reply_recv", fields{"rpc": number, "msg": message, "from": string(to), "body": answer(response)})
+		r.line("reply_recv", fields{"rpc": number, "msg": message, "from": string(to), "body": answer(response)})
 	}
 }
 
@@ -183,12 +185,16 @@ func (t *transport) TimeoutNow(id raft.ServerID, at raft.ServerAddress, q *raft.
 
 // ---- Messages ----
 
-func request(command any) (message, from string, body fields) {
+func (r *recorder) request(command any) (message, from string, body fields) {
+	if call, hasHeader := command.(raft.WithRPCHeader); hasHeader {
+		header := call.GetRPCHeader()
+		r.learn(raft.ServerAddress(header.Addr), raft.ServerID(header.ID))
+	}
 	switch q := command.(type) {
 	case *raft.AppendEntriesRequest:
 		from = string(q.ID)
 		return "AppendEntries", from, fields{"term": q.Term, "leader": from, "prev_index": q.PrevLogEntry,
-			"prev_term": q.PrevLogTerm, "commit": q.LeaderCommitIndex, "entries": entries(q.Entries)}
+			"prev_term": q.PrevLogTerm, "commit": q.LeaderCommitIndex, "entries": r.entries(q.Entries)}
 	case *raft.RequestVoteRequest:
 		from = string(q.ID)
 		return "RequestVote", from, fields{"term": q.Term, "cand": from, "last_index": q.LastLogIndex,

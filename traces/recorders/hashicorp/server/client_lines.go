@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/hashicorp/recorder"
 )
 
 const (
@@ -138,25 +140,10 @@ func (s *server) apply(value string) (answer, error) {
 }
 
 func (s *server) transfer(to string) error {
-	if s.recorded == nil {
-		return s.handOver(to)
-	}
-	number := s.transfers.Add(1)
-	s.recorded.Line("transfer_req", map[string]any{"to": to, "k": number})
-	err := s.handOver(to)
-	line := map[string]any{"to": to, "k": number, "ok": err == nil}
-	if err != nil {
-		line["err"] = err.Error()
-	}
-	s.recorded.Line("transfer_resp", line)
-	return err
-}
-
-func (s *server) handOver(to string) error {
 	if to == "" {
-		return s.raft.LeadershipTransfer().Error()
+		return s.asked.LeadershipTransfer().Error()
 	}
-	return s.raft.LeadershipTransferToServer(raft.ServerID(to), s.addresses[to]).Error()
+	return s.asked.LeadershipTransferToServer(raft.ServerID(to), s.addresses[to]).Error()
 }
 
 func (s *server) change(command, name string) (raft.IndexFuture, error) {
@@ -208,6 +195,6 @@ func (s *server) status() answer {
 		"state": stats["state"], "term": number("term"),
 		"lastLog": place("last_log_index", "last_log_term"), "lastSnapshot": place("last_snapshot_index", "last_snapshot_term"),
 		"commitIndex": number("commit_index"), "appliedIndex": number("applied_index"),
-		"voters": voters, "nonvoters": nonvoters, "library": s.version,
+		"voters": voters, "nonvoters": nonvoters, "library": recorder.LibraryVersion(),
 	}
 }

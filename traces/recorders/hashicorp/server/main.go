@@ -8,9 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,13 +21,17 @@ import (
 
 type server struct {
 	raft      *raft.Raft
+	asked     asked
 	machine   *stateMachine
 	addresses map[string]raft.ServerAddress
-	version   string
-	recorded  *recorder.Recorder
-	transfers atomic.Int64
 	stops     *stops
 	ready     chan struct{}
+}
+
+// asked is what the recorder records of what clients ask: of the library, or of its recorded twin.
+type asked interface {
+	LeadershipTransfer() raft.Future
+	LeadershipTransferToServer(raft.ServerID, raft.ServerAddress) raft.Future
 }
 
 type options struct {
@@ -106,18 +108,6 @@ func (o options) firstConfiguration(addresses map[string]raft.ServerAddress, nam
 	return first, isMember
 }
 
-// libraryVersion returns the version of hashicorp/raft that this program was built with.
-func libraryVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, each := range info.Deps {
-			if each.Path == "github.com/hashicorp/raft" {
-				return each.Version
-			}
-		}
-	}
-	return "unknown"
-}
-
 func run(o options) error {
 	addresses, names, err := readAddresses(o.peers)
 	if err != nil {
@@ -129,7 +119,7 @@ func run(o options) error {
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return err
 	}
-	s := &server{machine: &stateMachine{}, addresses: addresses, version: libraryVersion(), ready: make(chan struct{})}
+	s := &server{machine: &stateMachine{}, addresses: addresses, ready: make(chan struct{})}
 	if o.hasStops {
 		s.stops = &stops{places: map[string]*stop{}}
 		s.machine.stops = s.stops
@@ -137,22 +127,9 @@ func run(o options) error {
 	return s.run(o, names)
 }
 
-// run starts the library on its stores, recorded if that was asked for, and waits until it is to stop.
+// run starts the library on its stores, and waits until it is to stop.
 func (s *server) run(o options, names []string) error {
-	logOptions := &hclog.LoggerOptions{Name: o.id, Level: hclog.Debug, Output: os.Stderr}
-	var recorded *recorder.Recorder
-	logger := hclog.New(logOptions)
-	if o.record != "" {
-		ids := map[raft.ServerAddress]string{}
-		for id, address := range s.addresses {
-			ids[address] = id
-		}
-		var err error
-		if recorded, err = recorder.Open(o.record, o.id, ids); err != nil {
-			return err
-		}
-		logger = recorded.Logger(logOptions)
-	}
+	logger := hclog.New(&hclog.LoggerOptions{Name: o.id, Level: hclog.Debug, Output: os.Stderr})
 	layer, err := listen(string(s.addresses[o.id]), s.serveClient)
 	if err != nil {
 		return err
@@ -180,32 +157,30 @@ func (s *server) run(o options, names []string) error {
 	if err := s.bootstrap(o, names, config, store, files, network); err != nil {
 		return err
 	}
-	var (
-		logs      raft.LogStore      = logStore{store, s.stops}
-		stable    raft.StableStore   = stableStore{store, s.stops}
-		snapshots raft.SnapshotStore = files
-		transport raft.Transport     = network
-		machine   raft.FSM           = s.machine
-	)
-	stop := func() error { return s.raft.Shutdown().Error() }
-	if recorded != nil {
-		logs, stable, snapshots = recorded.LogStore(logs), recorded.StableStore(stable), recorded.SnapshotStore(files)
-		transport, machine = recorded.Transport(network), recorded.FSM(s.machine)
-		s.recorded, stop = recorded, recorded.Stop
-		recorded.Starting(config, s.version, o.inFlight != 1)
-	}
-	if s.raft, err = raft.NewRaft(config, machine, logs, stable, snapshots, transport); err != nil {
+	if err := s.start(o, config, logStore{store, s.stops}, stableStore{store, s.stops}, files, network); err != nil {
 		return err
 	}
-	if recorded != nil {
-		recorded.Started(s.raft)
-	}
 	close(s.ready)
-	fmt.Printf("%s listens on %s; hashicorp/raft %s\n", o.id, s.addresses[o.id], s.version)
+	fmt.Printf("%s listens on %s; hashicorp/raft %s\n", o.id, s.addresses[o.id], recorder.LibraryVersion())
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
 	<-asked
-	return stop()
+	return s.raft.Shutdown().Error()
+}
+
+// start starts the library, recorded if that was asked for.
+func (s *server) start(o options, config *raft.Config, logs raft.LogStore, stable raft.StableStore,
+	snapshots raft.SnapshotStore, network *raft.NetworkTransport) (err error) {
+	if o.record == "" {
+		s.raft, err = raft.NewRaft(config, s.machine, logs, stable, snapshots, network)
+		s.asked = s.raft
+		return err
+	}
+	recorded, err := recorder.NewRaft(o.record, config, s.machine, logs, stable, snapshots, network)
+	if err == nil {
+		s.raft, s.asked = recorded.Raft, recorded
+	}
+	return err
 }
 
 // bootstrap gives the stores of a server of the first configuration that configuration, if they are empty.
