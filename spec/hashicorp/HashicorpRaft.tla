@@ -81,6 +81,7 @@ Observe(n) ==
      lastSnapshot   |-> state.lastSnapshot,
      lastIndex      |-> LastIndex(state),
      commitIndex    |-> state.commitIndex,
+     storedCommit   |-> state.storedCommit,
      lastApplied    |-> state.lastApplied,
      fsm            |-> state.fsm,
      fsmQueue       |-> state.fsmQueue,

@@ -6,6 +6,8 @@ The Go servers are of v1.7.3, the release that the spec is of, or of the newest 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,6 +24,7 @@ from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.systems.file_check import check
 from lockstep.systems.node_recorder import MergeOptions
 from raftref.hashicorp.membership import ChangeCommand
+from tests.support.systems.go_programs import SOURCES, skip_unless_fetched
 from tests.support.systems.mixed_raft import GO, PYTHON, Appender, MixedGroup, Shape
 
 pytestmark = pytest.mark.nightly
@@ -285,3 +288,36 @@ def test_batches_of_a_group_of_go_servers_hold_in_the_spec(tmp_path: Path) -> No
         received, answered = ([line["rpc"] for line in beside if line["kind"] == kind] for kind in ("recv", "respond"))
         assert received == list(range(1, len(received) + 1)), record
         assert set(answered) <= set(received), record
+
+
+def test_questions_and_the_commit_index_that_a_log_store_keeps_hold_in_the_spec(tmp_path: Path) -> None:
+    """Source: v1.8.0, VerifyLeader and RestoreCommittedLogs, in a test of Go (recorder/group_test.go)."""
+    if shutil.which("go") is None:
+        pytest.skip("Go is missing")
+    words = ["go", "test", "-mod=readonly", "-count=1", "./recorder"]
+    given = {**os.environ, "RECORDED": str(tmp_path)}
+    done = subprocess.run(words, cwd=SOURCES, env=given, capture_output=True, text=True, timeout=600, check=False)
+    skip_unless_fetched(done)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = tmp_path / "group.recording"
+    merged = merge(sorted(tmp_path.glob("n?.ndjson")), path)
+    assert merged.returncode == 0, merged.stderr
+    found = verdict(path)
+    assert found.verdict is Verdict.HOLDS, found
+    whole = lines(path)
+    answers = [line["ok"] for line in whole if line["kind"] == "verify_resp"]
+    assert answers == [True, False, True]
+    (start,) = [k for k, line in enumerate(whole) if line["kind"] == "start" and line["inc"] == 2]
+    refused = next(k for k, line in enumerate(whole) if line["kind"] == "verify_resp" and not line["ok"])
+    for place, name, change in ((start, "storedCommit", None), (refused, None, {"ok": True, "err": None})):
+        changed = json.loads(json.dumps(whole))
+        if change is None:
+            changed[place]["persisted"]["commit"] -= 1
+        else:
+            changed[place] |= change
+        other = tmp_path / "other.recording"
+        other.write_text("".join(json.dumps(line) + "\n" for line in changed))
+        lied = verdict(other)
+        assert lied.verdict is Verdict.VIOLATED
+        assert lied.deviation is not None
+        assert name is None or lied.deviation.name == name

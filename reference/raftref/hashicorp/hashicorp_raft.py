@@ -74,6 +74,7 @@ SHOWN: Mapping[str, Callable[[Server], Any]] = {
     "lastSnapshot": lambda server: record(server.last_snapshot),
     "lastIndex": lambda server: server.last_index,
     "commitIndex": lambda server: server.commit_index,
+    "storedCommit": lambda server: server.stores.commit_index,
     "lastApplied": lambda server: server.last_applied,
     "fsm": lambda server: {**record(server.fsm.last), "applied": record(server.fsm.applied)},
     "fsmQueue": lambda server: record(server.fsm.queue),

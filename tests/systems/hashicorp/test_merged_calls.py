@@ -288,10 +288,10 @@ def steps() -> list[Line]:
     return found
 
 
-def mixed(folder: Path, steps: list[Line]) -> list[Path]:
+def mixed(folder: Path, steps: list[Line], first: Line = HEADER) -> list[Path]:
     """Write the steps of n2 and n3, and what the recorder would have written of n1 in the same run."""
     own = [step for step in steps if step["node"] == "n1"]
-    header = {**HEADER, "node": "n1", "at": own[0]["at"]}
+    header = {**first, "node": "n1", "at": own[0]["at"]}
     record = FileRecord("header", 1, header)
     reader = StepLines("n1", ("n1", "n2", "n3"), 3, record, NodeClock(is_wall=False, field="at", unit=10**9))
     lines = [each for number, step in enumerate(own) for each in reader.lines(FileRecord("n1", number, step))]
@@ -319,10 +319,10 @@ def test_steps_of_servers_of_the_reference_stand_for_lines_that_hold_in_the_spec
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"action": "VerifyLeader"}, "VerifyLeader: recordings do not have this step of n2"),
+        ({"action": "VerifyLeader"}, "VerifyLeader: the step cannot be taken"),
         ({"action": "Sleep"}, "Sleep: the step cannot be taken"),
         ({"action": 7}, "this is no step: field `action`: expected `str`, got `int`"),
-        ({"node": "n3"}, "recordings do not have this step of n3"),
+        ({"node": "n3"}, "this is a step of n3"),
         ({"shows": {"lastIndex": 99}}, "lastIndex is 99, not 1"),
     ],
     ids=lambda each: str(each)[:20],

@@ -75,8 +75,14 @@ class GrowingRecording:
         return found
 
     def _is_handled(self, line: RecordingLine, until_ms: float) -> bool:
-        """Return whether a server has yet to answer the request of a line, and may do so: the step depends on that."""
-        handler = self._lookahead.lookahead.handlers.get(line.seq)
+        """Return whether a server has yet to answer the request or client of a line, and may do so.
+
+        The step depends on the answer.
+        """
+        lookahead = self._lookahead.lookahead
+        if isinstance(line, s.VerifyReq):
+            return (line.life, line.k) not in lookahead.verified and until_ms - line.t_ms <= PATIENCE_MS
+        handler = lookahead.handlers.get(line.seq)
         if handler is None or not self._lookahead.handles(handler):
             return False
         if until_ms - line.t_ms <= PATIENCE_MS:

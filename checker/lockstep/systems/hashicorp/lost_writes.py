@@ -81,7 +81,8 @@ class FollowedStores:
         if stored:
             leads = f"dispatchLogs<{DISPATCHERS[stored[0]['type']]}"
             by = leads if handler is None else f"{handler}<processRPC"
-            yield {"kind": "store_logs", "by": by, "entries": stored}
+            kept = {"commit": found["commit"]} if "commit" in found else {}
+            yield {"kind": "store_logs", "by": by, "entries": stored, **kept}
         if found.get("snapshot") not in (None, self._snapshot):
             by = "installSnapshot<processRPC" if handler == "installSnapshot" else "takeSnapshot<runSnapshots"
             yield {"kind": "snapshot_saved", "by": by, **found["snapshot"]}

@@ -34,9 +34,12 @@ NO_FAULTS = dict.fromkeys(("drop_req", "drop_resp", "dup_req", "delay_prob", "de
 #: The fields of the first line of a life, as the Go recorder writes it.
 HEADER = "header"
 
+#: The fields of a header that say yes or no; one that is missing says no.
+OPTIONAL = ("pipeline", "fast_path", "restore_committed_logs")
+
 #: The fields of a header that all servers have in common.
 SHARED = (
-    *("library_version", "prevote", "pipeline", "fast_path"),
+    *("library_version", "prevote", *OPTIONAL),
     *("config.max_append_entries", "config.trailing_logs"),
 )
 
@@ -53,6 +56,7 @@ class RecorderHeader(Struct, forbid_unknown_fields=True, frozen=True):
     config: RecordedConfig
     pipeline: bool = False
     fast_path: bool = False
+    restore_committed_logs: bool = False
     wall_ms: int | None = None
 
 
@@ -92,7 +96,7 @@ def _checked_header(record: FileRecord, first: FileRecord) -> None:
     except msgspec.ValidationError as error:
         raise record.error(rephrase_error(error, record.fields)) from error
     for field in SHARED:
-        here, there = (_field(each, field) for each in (record, first))
+        here, there = (_field(each, field) or False for each in (record, first))
         if here != there:
             raise record.error(f"field `{field}`: {here!r}, and {there!r} at {first.source}:{first.number}")
 
@@ -163,7 +167,7 @@ class HashicorpRecording:
         fixed = {"schema": CAPTURE_FORMAT, "impl": "hashicorp/raft (Go)", "capture": "recorded", "note": ""}
         return {
             "kind": "header", **kept, **fixed, "nodes": self._nodes, "seed": 0,
-            **{name: self._header.fields.get(name, False) for name in ("pipeline", "fast_path")}, "faults": NO_FAULTS,
+            **{name: self._header.fields.get(name, False) for name in OPTIONAL}, "faults": NO_FAULTS,
         }  # fmt: skip
 
     def end(self, counts: Counter[str]) -> Fields:

@@ -14,6 +14,7 @@ from functools import partial
 
 from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, members, request, type_of
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
+from lockstep.systems.hashicorp.recorded_verifications import Verifications
 from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
 from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests
 from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
@@ -47,6 +48,7 @@ class Leaders:
         self.noops: dict[str, StoreLogs | None] = {}
         self.sent: set[int] = set()
         self.asked: defaultdict[Life, list[TransferReq]] = defaultdict(list)
+        self.verifications = Verifications(replay, calls, lookahead, self.act_on)
 
     # ---- Answers ----
 
@@ -59,6 +61,8 @@ class Leaders:
         """
         for earlier in self.calls.decoded(reply.call.src, reply.call.dst, reply)[:-1] if reply.call.pipelined else ():
             self.act_on(earlier)
+        if not reply.tree.get("success", True):
+            self.verifications.before_denial(reply.call.src)
         self.calls.end(reply.call)
         if self.replay.message(reply.tree) is None:
             return False
@@ -289,7 +293,10 @@ class Leaders:
             self._find_committed(node, to)
             self.build_before_step(node, "ProcessLogs", {})
             # A leader that commits its own removal goes down in this step, and with it the index.
-            shows = None if self._goes_down(node) else {"commitIndex": to}
+            goes_down = self._goes_down(node)
+            if goes_down:
+                self.verifications.ends(node)
+            shows = None if goes_down else {"commitIndex": to}
             self.replay.take(node, "ProcessLogs", shows=shows, hidden=True)
 
     def _goes_down(self, node: str) -> bool:
@@ -421,6 +428,12 @@ class Leaders:
         lines = [line for table in tables for line in table.get(key, ()) if line.rpc not in self.sent]
         return len(lines) - any(self._could_build(line) for line in lines[:1])
 
+    def denied(self, node: str) -> None:
+        """A leader that was asked whether it leads has learnt from a peer that it does not, and follows."""
+        self.verifications.refuted(node)
+        self.lose(node)
+        self.replay.take(node, "HandleVerify", shows=self.servers[node].shown())
+
     def lease(self, node: str) -> None:
         """A leader has not heard from a quorum, and follows."""
         self.lose(node)
@@ -434,6 +447,7 @@ class Leaders:
         """
         if self.replay.server(node)["role"] != "Leader":
             return
+        self.verifications.ends(node)
         self._hand_over_if_asked(node)
         self.asked.pop(self.lives[node], None)
         self._build_earlier(node, lambda line: not self._must_close(line))
@@ -527,10 +541,11 @@ def _knows_less(index: int, line: Send) -> bool:
 def entries_shown(line: StoreLogs) -> Tree:
     """Return what a server shows that has stored entries."""
     last = line.entries[-1]
-    return {
+    shown: Tree = {
         "lastLog": {"index": last.i, "term": last.t},
         "log": {str(each.i): entry(each) for each in line.entries},
     }
+    return shown if line.commit is None else shown | {"storedCommit": line.commit}
 
 
 def latest_voters(replay: RecordingReplay, node: str) -> set[str]:

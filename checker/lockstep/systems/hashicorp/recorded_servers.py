@@ -92,4 +92,5 @@ def log_shown(entries: dict[int, LogEntry]) -> Tree:
 def persisted_shown(persisted: Persisted) -> Tree:
     """Return what is in the stores as the spec has it, but for the snapshots."""
     keys = {name: getattr(persisted, name) for name in ("CurrentTerm", "LastVoteTerm", "LastVoteCand")}
-    return {**keys_shown(keys), **log_shown({each.i: each for each in persisted.log})}
+    kept = {} if persisted.commit is None else {"storedCommit": persisted.commit}
+    return {**keys_shown(keys), **log_shown({each.i: each for each in persisted.log}), **kept}

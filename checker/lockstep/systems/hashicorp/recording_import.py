@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.recorded_handlers import Handlers
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, latest_voters
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
-from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, ServerLine
+from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, DENIED, ServerLine
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead, read_lookahead
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import NotAStepError, RecordingReplay
@@ -99,6 +99,8 @@ def trace_header(header: s.RecordingHeader, voters: int | None = None) -> trace.
     }
     if header.pipeline:
         constants[str(Feature.PIPELINE)] = True
+    if header.restore_committed_logs:
+        constants[str(Feature.RESTORE_COMMITTED_LOGS)] = True
     if voters not in (None, len(header.nodes)):
         constants["Voters"] = voters
     return trace.Header(
@@ -130,6 +132,7 @@ class Reader:
         self.snapshots = Snapshots(self.replay, lookahead, self.leaders, self.servers, source)
         self.roles = ObservedRoles(self.replay)
         self.observed: set[int] = set()
+        self.denied: set[str] = set()
 
     def read(self, lines: list[RecordingLine], say: Say = silent) -> RecordingLine | None:
         """Read all lines; return the one at which the spec has no step, if there is one."""
@@ -157,6 +160,7 @@ class Reader:
         reader = _READERS.get(type(line))
         if reader is not None:
             reader(self, line)
+        self.leaders.verifications.take_up(line.node)
 
     # ---- The network ----
 
@@ -318,6 +322,8 @@ class Reader:
     def _liblog(self, line: s.LibLog) -> None:
         if line.text == BEGINS_ANEW and self.replay.server(line.node)["role"] == "Candidate":
             self.elections.restart_process(line.life)
+        elif line.text == DENIED:
+            self.denied.add(line.node)
 
     # ---- Clients ----
 
@@ -328,6 +334,22 @@ class Reader:
     def _transfer_resp(self, line: s.TransferResp) -> None:
         self.leaders.answered_transfer(line)
         self.observed.add(line.number)
+
+    def _verify_req(self, line: s.VerifyReq) -> None:
+        self.observed.add(line.number)
+        self.leaders.verifications.asks(line)
+
+    def _verify_resp(self, line: s.VerifyResp) -> None:
+        self.observed.add(line.number)
+        self.leaders.verifications.answers(line)
+
+    def _follows(self, line: s.StateLine) -> None:
+        """A leader follows: a peer has denied that it leads, or an answer had a higher term."""
+        if line.node in self.denied:
+            self.denied.remove(line.node)
+            self.leaders.denied(line.node)
+        else:
+            self.leaders.step_down(line.node)
 
     # ---- Lives ----
 
@@ -350,6 +372,7 @@ class Reader:
         self.calls.forget(node)
         self.snapshots.waiting.pop(node, None)
         self.leaders.noops.pop(node, None)
+        self.leaders.verifications.forget(node)
         self._compare_stores(line)
         if self.replay.server(node)["role"] == "Shutdown":
             self.replay.observe(node, persisted_shown(line.persisted))
@@ -382,7 +405,7 @@ _CHANGES: dict[tuple[str, str], Callable[[Reader, s.StateLine], None]] = {
     ("Candidate", "runFollower"): lambda self, line: self.elections.campaign_on_timeout(line),
     ("Leader", "runCandidate"): lambda self, line: self.elections.wins(line),
     ("Follower", "runCandidate"): lambda self, line: self._part(line),
-    ("Follower", "leaderLoop"): lambda self, line: self.leaders.step_down(line.node),
+    ("Follower", "leaderLoop"): Reader._follows,
     ("Follower", "checkLeaderLease"): lambda self, line: self.leaders.lease(line.node),
 }
 
@@ -408,6 +431,8 @@ _READERS: dict[type[RecordingLine], Callable[[Reader, Any], None]] = {
     s.LibLog: Reader._liblog,
     s.TransferReq: Reader._transfer_req,
     s.TransferResp: Reader._transfer_resp,
+    s.VerifyReq: Reader._verify_req,
+    s.VerifyResp: Reader._verify_resp,
     s.StartLine: Reader._start,
     s.StoppedLine: Reader._stopped,
     s.FinalLine: Reader._final,

@@ -15,6 +15,9 @@ Role = Literal["Follower", "Candidate", "Leader", "Shutdown"]
 #: The line of the library's own log with which a candidate begins anew.
 BEGINS_ANEW = "Election timeout reached, restarting election"
 
+#: The line of the library's own log with which a leader follows whom a peer has denied.
+DENIED = "new leader elected, stepping down"
+
 #: The line of the library's own log with which a snapshot is complete.
 COMPLETE = "snapshot complete up to"
 
@@ -59,7 +62,10 @@ class SnapshotPlace(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Persisted(Struct, forbid_unknown_fields=True, frozen=True):
-    """The content of the stores: the three keys, the log with its ends, the newest snapshot."""
+    """The content of the stores: the three keys, the log with its ends, the newest snapshot.
+
+    `commit` is the commit index that the log store keeps, if the library restores from that.
+    """
 
     CurrentTerm: Index
     LastVoteTerm: Index
@@ -68,6 +74,7 @@ class Persisted(Struct, forbid_unknown_fields=True, frozen=True):
     last: Index
     log: tuple[LogEntry, ...]
     snapshot: SnapshotPlace | None = None
+    commit: Index | None = None
 
 
 class FsmState(Struct, forbid_unknown_fields=True, frozen=True):
@@ -131,9 +138,10 @@ class StableFail(Written, tag="stable_fail", kw_only=True):
 
 
 class StoreLogs(Written, tag="store_logs", kw_only=True):
-    """Entries are stored."""
+    """Entries are stored, and with them the commit index that the log store was given before, if it keeps one."""
 
     entries: tuple[LogEntry, ...]
+    commit: Index | None = None
 
 
 class DeleteRange(Written, tag="delete_range", kw_only=True):
@@ -249,6 +257,7 @@ class RecordingHeader(RecordingLine, tag="header", kw_only=True):
     prevote: bool
     pipeline: bool
     fast_path: bool = False
+    restore_committed_logs: bool = False
     faults: RecordedFaults
     config: RecordedConfig
     note: str
@@ -316,6 +325,20 @@ class TransferResp(ServerLine, tag="transfer_resp", kw_only=True):
     """It has its answer."""
 
     to: str
+    k: Count
+    ok: bool
+    err: str | None = None
+
+
+class VerifyReq(ServerLine, tag="verify_req", kw_only=True):
+    """A client calls VerifyLeader."""
+
+    k: Count
+
+
+class VerifyResp(ServerLine, tag="verify_resp", kw_only=True):
+    """It has its answer: `ok` if the server has confirmed that it leads."""
+
     k: Count
     ok: bool
     err: str | None = None

@@ -27,6 +27,7 @@ from lockstep.systems.hashicorp.recording_lines import (
     StateLine,
     StoppedLine,
     StoreLogs,
+    VerifyResp,
     Written,
 )
 from lockstep.systems.hashicorp.recording_messages import (
@@ -101,7 +102,8 @@ class Lookahead:
     peer sends, `heartbeats` what the routine beside it sends; `transfers` the TimeoutNow requests of a life in order;
     `saved` the line of the snapshot that was begun at a line, `compacted` the line at which the log was compacted after
     it, `completed` the lines of the snapshots whose routine came to its end; `duplicates` the line at which a request
-    is copied, by its number: that of the loss of the first copy may stand above it.
+    is copied, by its number: that of the loss of the first copy may stand above it; `verified` the answer to a client
+    that asks whether a server leads, by the life and the number of the question.
     """
 
     handlers: dict[int, HandledRequest] = field(default_factory=dict)
@@ -118,6 +120,7 @@ class Lookahead:
     compacted: dict[int, DeleteRange] = field(default_factory=dict)
     completed: set[int] = field(default_factory=set)
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
+    verified: dict[tuple[Life, int], VerifyResp] = field(default_factory=dict)
 
 
 def read_lookahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
@@ -156,6 +159,8 @@ class LookaheadReader:
                 self._send(line)
             case Duplicate():
                 self.lookahead.duplicates[line.rpc] = line
+            case VerifyResp():
+                self.lookahead.verified[line.life, line.k] = line
             case StateLine() if line.state == "Shutdown":
                 self._shuts_down(line)
             case StartLine() | StoppedLine():

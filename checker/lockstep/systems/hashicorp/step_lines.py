@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lockstep.systems.hashicorp.lost_writes import COMPACTION
-from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, COMPLETE
+from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, COMPLETE, DENIED
 from lockstep.systems.merged_order import NodeClock, TimedLine
 from lockstep.systems.node_files import FileRecord
 from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature
@@ -53,6 +53,7 @@ FUNCTIONS = {
     "AppendConfigurationEntry": "dispatchLogs<appendConfigurationEntry",
     "StepDown": "leaderLoop<runLeader",
     "CheckLeaderLease": "checkLeaderLease<leaderLoop",
+    "HandleVerify": "leaderLoop<runLeader",
     "AppendEntries": "appendEntries<processRPC",
     "InstallSnapshot": "installSnapshot<processRPC",
     "RequestVote": "requestVote<processRPC",
@@ -60,16 +61,12 @@ FUNCTIONS = {
     "PersistSnapshot": "takeSnapshot<runSnapshots",
 }
 
-
-#: Steps whose lines no importer of recordings reads.
-NOT_RECORDED = frozenset({"VerifyLeader", "HandleVerify"})
-
 #: What a server shows of its stores.
 DURABLE = ("currentTerm", "lastVoteTerm", "lastVoteCand", "log", "snapshots")
 
 
 class _NotTakenError(Exception):
-    """A step that cannot be lines: one that recordings do not have, or that the core does not take."""
+    """A step that cannot be lines: one of another server, or that the core does not take."""
 
 
 # ---- Values ----------------------------------------------------------------------------------------------
@@ -91,7 +88,7 @@ def _members(configuration: Configuration) -> str:
     return ",".join([*sorted(configuration.voters), *(f"~{each}" for each in sorted(configuration.nonvoters))])
 
 
-def _persisted(stores: Stores) -> Line:
+def _persisted(stores: Stores, *, has_commit: bool) -> Line:
     logs = [Log(index, entry) for index, entry in sorted(stores.logs.items())]
     found: Line = {
         "CurrentTerm": stores.current_term,
@@ -101,6 +98,8 @@ def _persisted(stores: Stores) -> Line:
         "last": stores.last_index(),
         "log": [entry_line(each) for each in logs],
     }
+    if has_commit:
+        found["commit"] = stores.commit_index
     for newest in stores.snapshots[:1]:
         found["snapshot"] = {"last_index": newest.index, "last_term": newest.term}
     return found
@@ -150,7 +149,8 @@ def _message(m: Message) -> str:
 
 def _features(header: Mapping[str, Any]) -> frozenset[Feature]:
     without = frozenset() if header["prevote"] else {Feature.PRE_VOTE}
-    return (DEFAULT_FEATURES | ({Feature.PIPELINE} if header.get("pipeline") else frozenset())) - without
+    optional = {"pipeline": Feature.PIPELINE, "restore_committed_logs": Feature.RESTORE_COMMITTED_LOGS}
+    return (DEFAULT_FEATURES | {feature for name, feature in optional.items() if header.get(name)}) - without
 
 
 class _WritingServer(Server):
@@ -180,7 +180,8 @@ class _WritingServer(Server):
 
     def store_logs(self, logs: Sequence[Log]) -> None:
         super().store_logs(logs)
-        self.add("store_logs", self.function, entries=[entry_line(each) for each in logs])
+        kept = {"commit": self.stores.commit_index} if self.has(Feature.RESTORE_COMMITTED_LOGS) else {}
+        self.add("store_logs", self.function, entries=[entry_line(each) for each in logs], **kept)
 
     def delete_range(self, least: Index, greatest: Index) -> None:
         gone = [{"i": at, "t": self.log[at].term} for at in sorted(self.log) if least <= at <= greatest]
@@ -242,15 +243,15 @@ class StepLines:
         #: The calls of the pipeline to a peer that have no answer, in their order.
         self._pipelines: dict[NodeId, list[int]] = {}
         self._call_count = 0
-        self._transfer_count = 0
+        self._transfer_count = self._question_count = 0
 
     def lines(self, record: FileRecord) -> Iterator[TimedLine]:
         """Yield the lines of the step before; raises TraceError where this is none, or not one of the core."""
         step = record.step()
         at = self._clock.read(record)
         try:
-            if step.node != self._server.node_id or step.action in NOT_RECORDED:
-                raise _NotTakenError(f"recordings do not have this step of {step.node}")
+            if step.node != self._server.node_id:
+                raise _NotTakenError(f"this is a step of {step.node}")
             if step.action == START:
                 self._start(step)
                 yield from self._last
@@ -286,8 +287,9 @@ class StepLines:
         if self._durable() != found:
             raise _NotTakenError("its stores are not those that its steps led to")
         self._calls, self._pipelines = {}, {}
+        found_there = _persisted(server.stores, has_commit=server.has(Feature.RESTORE_COMMITTED_LOGS))
         timeout = {"heartbeat_timeout_ms": self._heartbeat_timeout_ms}
-        server.lines.append({"kind": "start", "persisted": _persisted(server.stores), **timeout})
+        server.lines.append({"kind": "start", "persisted": found_there, **timeout})
         server.lines.append({"kind": "started"})
         if server.fsm.applied:
             none = {"count": 0, "last_index": 0, "last_term": 0, "digest": 0}
@@ -331,6 +333,11 @@ class StepLines:
             case "LeadershipTransfer":
                 self._transfer_count += 1
                 server.add("transfer_req", to=m, k=self._transfer_count)
+            case "VerifyLeader":
+                self._question_count += 1
+                server.add("verify_req", k=self._question_count)
+            case "HandleVerify" if not server.verification.is_verified:
+                server.add("liblog", level="warn", text=DENIED, args={})
             case "ElectionTimeout":
                 server.add("liblog", level="warn", text=BEGINS_ANEW, args={})
             case "TakeSnapshot":
@@ -369,6 +376,8 @@ class StepLines:
             case "EndTransfer":
                 to = before.transfer.to or ""
                 server.add("transfer_resp", to=to, k=self._transfer_count, ok=True)
+            case "HandleVerify":
+                server.add("verify_resp", k=self._question_count, ok=before.verification.is_verified)
             case "CompactLogs":
                 server.add("liblog", level="info", text=COMPLETE, args={})
             case "InstallSnapshot" if server.fsm is not before.fsm:

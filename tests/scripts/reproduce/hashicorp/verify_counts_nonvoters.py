@@ -35,8 +35,8 @@ REPRODUCTION = Reproduction(
     "VerifyCountsNonvoters",
     ("1.8.0",),
     # n1 is the slow one, so that its lease lasts while n3 is elected.
-    partial(RaftGroup, others=("n4",), is_recorded=False, times={"n1": 10.0}),
+    partial(RaftGroup, others=("n4",), times={"n1": 10.0}),
     play,
-    violates=None,
-    refused=None,
+    violates="VerifiedLeads",
+    refused="HandleVerify",
 )

@@ -51,8 +51,8 @@ REPRODUCTION = Reproduction(
     "VerifyCountsOldAcks",
     ("1.8.0",),
     # n1 is the slow one, so that its lease lasts while n3 is elected.
-    partial(RaftGroup, is_recorded=False, times={"n1": 6.0, "n3": 0.5, "n2": 1.0}, rpc_timeout=10.0),
+    partial(RaftGroup, times={"n1": 6.0, "n3": 0.5, "n2": 1.0}, rpc_timeout=10.0),
     play,
-    violates=None,
-    refused=None,
+    violates="VerifiedLeads",
+    refused="HandleVerify",
 )

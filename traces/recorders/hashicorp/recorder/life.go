@@ -27,6 +27,7 @@ func NewRaft(path string, config *raft.Config, machine raft.FSM, logs raft.LogSt
 	}
 	r.logs, r.stable, r.snapshots = logs, stable, snapshots
 	r.learn(raft.ServerAddress(network.EncodePeer(config.LocalID, network.LocalAddr())), config.LocalID)
+	r.restores = restoresCommittedLogs(config)
 	recorded := *config
 	recorded.Logger = &logger{loggerOf(config), r}
 	r.starting(config, network)
@@ -45,7 +46,7 @@ func NewRaft(path string, config *raft.Config, machine raft.FSM, logs raft.LogSt
 func (r *recorder) starting(config *raft.Config, network *raft.NetworkTransport) {
 	found := r.persisted()
 	r.line("header", fields{"library_version": LibraryVersion(), "go": runtime.Version(), "prevote": !config.PreVoteDisabled,
-		"pipeline": hasPipeline(network), "fast_path": true, "wall_ms": time.Now().UnixMilli(), "config": fields{
+		"pipeline": hasPipeline(network), "fast_path": true, "restore_committed_logs": r.restores, "wall_ms": time.Now().UnixMilli(), "config": fields{
 			"heartbeat_timeout_ms": config.HeartbeatTimeout.Milliseconds(), "election_timeout_ms": config.ElectionTimeout.Milliseconds(),
 			"leader_lease_ms": config.LeaderLeaseTimeout.Milliseconds(), "commit_timeout_ms": config.CommitTimeout.Milliseconds(),
 			"max_append_entries": config.MaxAppendEntries, "snapshot_interval_ms": config.SnapshotInterval.Milliseconds(),
@@ -104,12 +105,21 @@ func (r *recorder) persisted() fields {
 		}
 	}
 	found := fields{"CurrentTerm": term, "LastVoteTerm": voteTerm, "first": first, "last": last, "log": stored}
+	if store, keeps := r.logs.(commitTracking); keeps && r.restores {
+		found["commit"], _ = store.GetCommitIndex()
+	}
 	if all, err := r.snapshots.List(); err == nil && len(all) > 0 {
 		r.learnMembers(all[0].Configuration)
 		found["snapshot"] = fields{"last_index": all[0].Index, "last_term": all[0].Term}
 	}
 	found["LastVoteCand"] = r.nameOf(candidate) // known from the configurations above
 	return found
+}
+
+// restoresCommittedLogs returns RestoreCommittedLogs, which the library has since v1.8.0.
+func restoresCommittedLogs(config *raft.Config) bool {
+	field := reflect.ValueOf(config).Elem().FieldByName("RestoreCommittedLogs")
+	return field.IsValid() && field.Bool()
 }
 
 // hasPipeline returns whether a transport has a pipeline, which it has unless MaxRPCsInFlight is 1. It tells nobody.
@@ -138,6 +148,9 @@ func LibraryVersion() string {
 }
 
 // ---- What clients ask ----
+
+// VerifyLeader is recorded with its answer.
+func (r *Raft) VerifyLeader() raft.Future { return r.r.asks("verify", fields{}, r.Raft.VerifyLeader) }
 
 // LeadershipTransfer is recorded with its answer.
 func (r *Raft) LeadershipTransfer() raft.Future {

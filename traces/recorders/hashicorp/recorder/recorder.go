@@ -44,6 +44,8 @@ type recorder struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	fsm       fsmState
+	// restores is whether the library keeps its commit index in the log store, and starts from that.
+	restores bool
 	// opened is the snapshot that was opened last: the one that the state machine is restored from.
 	opened place
 }

@@ -12,10 +12,41 @@ import (
 type logStore struct {
 	raft.LogStore
 	r *recorder
+	// staged is the commit index that the store keeps with the next entries. The main loop alone uses it.
+	staged uint64
 }
 
 // logStore records each write of a store, after the store has returned.
-func (r *recorder) logStore(store raft.LogStore) raft.LogStore { return &logStore{store, r} }
+func (r *recorder) logStore(store raft.LogStore) raft.LogStore {
+	recorded := &logStore{LogStore: store, r: r}
+	if tracking, tracks := store.(commitTracking); tracks {
+		return &trackingStore{recorded, tracking}
+	}
+	return recorded
+}
+
+// commitTracking is what the library's CommitTrackingLogStore has beside a LogStore; v1.7.3 does not have that.
+type commitTracking interface {
+	StageCommitIndex(uint64) error
+	GetCommitIndex() (uint64, error)
+}
+
+type trackingStore struct {
+	*logStore
+	tracking commitTracking
+}
+
+// StageCommitIndex gives the store a commit index, to be kept with the next entries.
+func (s *trackingStore) StageCommitIndex(index uint64) error {
+	err := s.tracking.StageCommitIndex(index)
+	if err == nil {
+		s.staged = index
+	}
+	return err
+}
+
+// GetCommitIndex returns the commit index that the store keeps.
+func (s *trackingStore) GetCommitIndex() (uint64, error) { return s.tracking.GetCommitIndex() }
 
 // IsMonotonic is for the library what it is for the store: no if that does not say.
 func (s *logStore) IsMonotonic() bool {
@@ -28,7 +59,11 @@ func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Lo
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	err := s.LogStore.StoreLogs(logs)
 	if err == nil {
-		s.r.written("store_logs", fields{"entries": s.r.entries(logs)})
+		line := fields{"entries": s.r.entries(logs)}
+		if s.r.restores {
+			line["commit"] = s.staged
+		}
+		s.r.written("store_logs", line)
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func (s *server) carryOut(q clientRequest) (answer, error) {
 	case "barrier":
 		return nil, s.raft.Barrier(enqueueTimeout).Error()
 	case "verify":
-		return nil, s.raft.VerifyLeader().Error()
+		return nil, s.asked.VerifyLeader().Error()
 	case "read":
 		log, found := s.machine.at(q.Index)
 		if !found {

@@ -30,6 +30,7 @@ type server struct {
 
 // asked is what the recorder records of what clients ask: of the library, or of its recorded twin.
 type asked interface {
+	VerifyLeader() raft.Future
 	LeadershipTransfer() raft.Future
 	LeadershipTransferToServer(raft.ServerID, raft.ServerAddress) raft.Future
 }

@@ -1,0 +1,137 @@
+package recorder_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockstep/hashicorp/recorder"
+)
+
+// counter is a state machine that counts commands.
+type counter struct{ count atomic.Int64 }
+
+func (c *counter) Apply(*raft.Log) any                 { return c.count.Add(1) }
+func (c *counter) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("no snapshots here") }
+func (c *counter) Restore(io.ReadCloser) error         { return errors.New("no snapshots here") }
+func (c *counter) Count() int                          { return int(c.count.Load()) }
+
+type node struct {
+	*recorder.Raft
+	machine *counter
+	disk    *raft.InmemCommitTrackingStore
+	address raft.ServerAddress
+}
+
+// start starts a server on what is on its disk, with the commit index that it finds there.
+func (n *node) start(t *testing.T, id raft.ServerID, group *raft.Configuration) {
+	t.Helper()
+	network, err := raft.NewTCPTransport(string(n.address), nil, 3, time.Second, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, snapshots := raft.DefaultConfig(), raft.NewInmemSnapshotStore()
+	config.LocalID, config.RestoreCommittedLogs, config.LogOutput = id, true, io.Discard
+	if group != nil {
+		if err := raft.BootstrapCluster(config, n.disk, n.disk, snapshots, network, *group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.machine = &counter{}
+	path := filepath.Join(folder(t), string(id)+".ndjson")
+	if n.Raft, err = recorder.NewRaft(path, config, n.machine, n.disk, n.disk, snapshots, network); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder is where the servers are recorded: RECORDED if that is set.
+func folder(t *testing.T) string {
+	if given := os.Getenv("RECORDED"); given != "" {
+		return given
+	}
+	return t.TempDir()
+}
+
+// freeAddress returns an address that a server can have again when it comes back.
+func freeAddress(t *testing.T) raft.ServerAddress {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return raft.ServerAddress(listener.Addr().String())
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not in time: " + what)
+		}
+	}
+}
+
+func apply(t *testing.T, leader *node, count int) {
+	t.Helper()
+	for k := range count {
+		if err := leader.Apply(fmt.Appendf(nil, "%d", k), 5*time.Second).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A server starts with the commit index that its log store keeps, and a leader is asked whether it leads.
+func TestAGroupWithACommitTrackingLogStore(t *testing.T) {
+	nodes, group := map[raft.ServerID]*node{}, raft.Configuration{}
+	for _, id := range []raft.ServerID{"n1", "n2", "n3"} {
+		address := freeAddress(t)
+		nodes[id] = &node{disk: raft.NewInmemCommitTrackingStore(), address: address}
+		group.Servers = append(group.Servers, raft.Server{ID: id, Address: address})
+	}
+	for id, each := range nodes {
+		each.start(t, id, &group)
+	}
+	var leader, follower *node
+	var name raft.ServerID
+	eventually(t, "a leader", func() bool {
+		for id, each := range nodes {
+			if each.State() == raft.Leader {
+				leader = each
+			} else {
+				name, follower = id, each
+			}
+		}
+		return leader != nil
+	})
+	apply(t, leader, 5)
+	if err := leader.VerifyLeader().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.VerifyLeader().Error(); !errors.Is(err, raft.ErrNotLeader) {
+		t.Fatal("a follower says that it leads: ", err)
+	}
+	eventually(t, "the follower has applied all", func() bool { return follower.machine.Count() == 5 })
+	follower.Shutdown().Error()
+	apply(t, leader, 3)
+	kept, _ := follower.disk.GetCommitIndex()
+	follower.start(t, name, nil)
+	if commit := follower.CommitIndex(); kept < 2 || commit < kept {
+		t.Fatalf("it starts with commit index %d, its log store keeps %d", commit, kept)
+	}
+	eventually(t, "the follower has applied all again", func() bool { return follower.machine.Count() == 8 })
+	if err := leader.VerifyLeader().Error(); err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range nodes {
+		each.Shutdown().Error()
+	}
+}
