@@ -15,7 +15,9 @@ type pipeline struct {
 	r       *recorder
 	to      raft.ServerID
 	answers chan raft.AppendFuture
-	closed  chan struct{}
+	// slots bounds the calls that the library has not taken the answer of, as without the routine that passes them on.
+	slots  chan struct{}
+	closed chan struct{}
 	// mutex guards the calls that have no answer, in their order.
 	mutex   sync.Mutex
 	waiting []pipelinedCall
@@ -32,18 +34,32 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, at raft.ServerAddres
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{AppendPipeline: inner, r: t.r, to: id, answers: make(chan raft.AppendFuture, cap(inner.Consumer())),
-		closed: make(chan struct{})}
+	p := &pipeline{AppendPipeline: inner, r: t.r, to: id, answers: make(chan raft.AppendFuture),
+		slots: make(chan struct{}, capacity(inner)), closed: make(chan struct{})}
 	go p.forward()
 	return p, nil
 }
 
+// capacity returns how many calls a pipeline of the library takes before AppendEntries waits, if nobody takes an answer:
+// as many as there is room for before and behind its decoder, and the one that this holds.
+func capacity(inner raft.AppendPipeline) int { return 2*cap(inner.Consumer()) + 1 }
+
+// AppendEntries sends a request, and waits where the library's own pipeline would.
 func (p *pipeline) AppendEntries(q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.mutex.Lock()
 	number := p.r.sends(p.to, q, true)
 	p.waiting = append(p.waiting, pipelinedCall{number, q})
 	p.mutex.Unlock()
-	return p.AppendPipeline.AppendEntries(q, a)
+	future, err := p.AppendPipeline.AppendEntries(q, a)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case p.slots <- struct{}{}:
+		return future, nil
+	case <-p.closed:
+		return nil, raft.ErrPipelineShutdown
+	}
 }
 
 // Consumer returns the channel of answers.
@@ -74,6 +90,11 @@ func (p *pipeline) forward() {
 			p.written(future)
 			select {
 			case p.answers <- future:
+			case <-p.closed:
+				return
+			}
+			select {
+			case <-p.slots:
 			case <-p.closed:
 				return
 			}
