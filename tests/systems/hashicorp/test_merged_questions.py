@@ -70,6 +70,7 @@ def test_a_confirmation_before_any_peer_has_answered_is_refused(tmp_path: Path, 
     assert found.deviation.action == "HandleVerify"
 
 
+@pytest.mark.nightly
 def test_questions_that_overlap_or_that_nobody_answers_are_left_out(tmp_path: Path, verified: Lines) -> None:
     lines = [dict(each) for each in verified]
     for place in reversed(places(lines, lambda each: each["kind"] == "verify_req")):

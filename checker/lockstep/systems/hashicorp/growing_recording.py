@@ -10,7 +10,7 @@ from collections import deque
 from math import inf
 
 from lockstep.systems.hashicorp import recording_lines as s
-from lockstep.systems.hashicorp.recording_import import Reader, first_voters, trace_header
+from lockstep.systems.hashicorp.recording_import import Reader, bootstrap, first_voters, trace_header
 from lockstep.systems.hashicorp.recording_lookahead import LookaheadReader
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import NotAStepError
@@ -48,6 +48,8 @@ class GrowingRecording:
             return
         self._lookahead.add(line)
         self._waiting.append(line)
+        if isinstance(line, s.StoreLogs) and line.function == "BootstrapCluster":
+            bootstrap(self._waiting)
         if self._header is None and isinstance(line, s.StartLine):
             recorded = self._parser.header
             assert recorded is not None
@@ -75,11 +77,13 @@ class GrowingRecording:
         return found
 
     def _is_handled(self, line: RecordingLine, until_ms: float) -> bool:
-        """Return whether a server has yet to answer the request or client of a line, and may do so.
+        """Return whether a server has yet to answer the request or client of a line, and may do so; or be bootstrapped.
 
-        The step depends on the answer.
+        The step depends on that.
         """
         lookahead = self._lookahead.lookahead
+        if isinstance(line, s.StartLine) and line.inc == 1 and not line.persisted.log:
+            return until_ms - line.t_ms <= PATIENCE_MS
         if isinstance(line, s.VerifyReq):
             return (line.life, line.k) not in lookahead.verified and until_ms - line.t_ms <= PATIENCE_MS
         handler = lookahead.handlers.get(line.seq)

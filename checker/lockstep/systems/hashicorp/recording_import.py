@@ -7,9 +7,11 @@ action, an observation within one, or noise; spec/hashicorp/README.md has the ta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.hashicorp import recording_lines as s
@@ -64,10 +66,27 @@ def _imported(
     notes: list[str],
     say: Say = silent,
 ) -> Imported:
+    bootstrap(lines)
     trace_of = trace_header(header, first_voters(header, lines, source))
     reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last, notes))
+
+
+def bootstrap(lines: Collection[RecordingLine]) -> None:
+    """Let a server that is bootstrapped once it runs start with that configuration, as the spec's servers do.
+
+    Until then it has none, and does nothing by itself. Source: Raft.BootstrapCluster, liveBootstrap.
+    """
+    lives = {each.life: each for each in lines if isinstance(each, s.StartLine) and each.inc == 1}
+    empty = {life for life, start in lives.items() if not start.persisted.log}
+    for line in lines:
+        if isinstance(line, s.StoreLogs) and line.function == "BootstrapCluster" and line.life in empty:
+            first, start = line.entries[0], lives[line.life]
+            start.persisted = structs.replace(start.persisted, CurrentTerm=first.t, first=1, last=1, log=(first,))
+    for line in lines:
+        if isinstance(line, s.StableSet) and line.function == "NewRaft" and line.life in empty:
+            line.value = lives[line.life].persisted.CurrentTerm  # what it has read
 
 
 def first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: str) -> int:
@@ -253,7 +272,7 @@ class Reader:
             self._part(line)
         elif line.function == "runCandidate" and isinstance(line, s.StableSet):
             self.elections.follow_higher_term(line)
-        elif line.function in ("BootstrapCluster", "NewRaft") and isinstance(line, s.StableSet):
+        elif line.function in ("BootstrapCluster", "liveBootstrap", "NewRaft") and isinstance(line, s.StableSet):
             server = self.servers[line.node]
             is_other = server.keys[line.key] != line.value
             server.write(line)

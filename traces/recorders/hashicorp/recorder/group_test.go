@@ -89,6 +89,49 @@ func apply(t *testing.T, leader *node, count int) {
 	}
 }
 
+// A group that is bootstrapped as it runs, on a transport in memory.
+func TestAGroupThatIsBootstrappedAsItRuns(t *testing.T) {
+	group, networks := raft.Configuration{}, map[raft.ServerID]*raft.InmemTransport{}
+	for _, id := range []raft.ServerID{"n1", "n2", "n3"} {
+		_, networks[id] = raft.NewInmemTransport(raft.ServerAddress("at-" + id))
+		group.Servers = append(group.Servers, raft.Server{ID: id, Address: networks[id].LocalAddr()})
+	}
+	nodes := []*recorder.Raft{}
+	for id, network := range networks {
+		for _, peer := range networks {
+			network.Connect(peer.LocalAddr(), peer)
+		}
+		config, disk, snapshots := raft.DefaultConfig(), raft.NewInmemStore(), raft.NewInmemSnapshotStore()
+		config.LocalID, config.LogOutput = id, io.Discard
+		path := filepath.Join(folder(t), "live-"+string(id)+".ndjson")
+		server, err := recorder.NewRaft(path, config, &counter{}, disk, disk, snapshots, network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.BootstrapCluster(group).Error(); err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, server)
+	}
+	var leader *recorder.Raft
+	eventually(t, "a leader", func() bool {
+		for _, each := range nodes {
+			if each.State() == raft.Leader {
+				leader = each
+			}
+		}
+		return leader != nil
+	})
+	for k := range 5 {
+		if err := leader.Apply([]byte{0xff, byte(k)}, 5*time.Second).Error(); err != nil { // no text
+			t.Fatal(err)
+		}
+	}
+	for _, each := range nodes {
+		each.Shutdown().Error()
+	}
+}
+
 // A server starts with the commit index that its log store keeps, and a leader is asked whether it leads.
 func TestAGroupWithACommitTrackingLogStore(t *testing.T) {
 	nodes, group := map[raft.ServerID]*node{}, raft.Configuration{}

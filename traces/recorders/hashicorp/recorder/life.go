@@ -20,7 +20,7 @@ type Raft struct {
 // NewRaft starts a server as raft.NewRaft does, and adds what it does to the file at `path`, which has all lives of this
 // server and of no other. The last line of a life is written as the future of Shutdown is waited for.
 func NewRaft(path string, config *raft.Config, machine raft.FSM, logs raft.LogStore, stable raft.StableStore,
-	snapshots raft.SnapshotStore, network *raft.NetworkTransport) (*Raft, error) {
+	snapshots raft.SnapshotStore, network raft.Transport) (*Raft, error) {
 	r, err := open(path, string(config.LocalID))
 	if err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func NewRaft(path string, config *raft.Config, machine raft.FSM, logs raft.LogSt
 
 // starting writes the library's configuration and the content of the stores. The first line has its moment by the wall
 // clock, too: the hosts of a group have no other clock in common.
-func (r *recorder) starting(config *raft.Config, network *raft.NetworkTransport) {
+func (r *recorder) starting(config *raft.Config, network raft.Transport) {
 	found := r.persisted()
-	r.line("header", fields{"library_version": LibraryVersion(), "go": runtime.Version(), "prevote": !config.PreVoteDisabled,
+	r.line("header", fields{"library_version": LibraryVersion(), "go": runtime.Version(), "prevote": asksForPreVotes(config, network),
 		"pipeline": hasPipeline(network), "fast_path": true, "restore_committed_logs": r.restores, "wall_ms": time.Now().UnixMilli(), "config": fields{
 			"heartbeat_timeout_ms": config.HeartbeatTimeout.Milliseconds(), "election_timeout_ms": config.ElectionTimeout.Milliseconds(),
 			"leader_lease_ms": config.LeaderLeaseTimeout.Milliseconds(), "commit_timeout_ms": config.CommitTimeout.Milliseconds(),
@@ -122,9 +122,20 @@ func restoresCommittedLogs(config *raft.Config) bool {
 	return field.IsValid() && field.Bool()
 }
 
-// hasPipeline returns whether a transport has a pipeline, which it has unless MaxRPCsInFlight is 1. It tells nobody.
-func hasPipeline(network *raft.NetworkTransport) bool {
-	field := reflect.ValueOf(network).Elem().FieldByName("maxInFlight")
+// asksForPreVotes returns whether the library does: the transport must have them.
+func asksForPreVotes(config *raft.Config, network raft.Transport) bool {
+	_, has := network.(raft.WithPreVote)
+	return has && !config.PreVoteDisabled
+}
+
+// hasPipeline returns whether a transport may have a pipeline. That of the library has one unless MaxRPCsInFlight is 1,
+// which it shows nobody.
+func hasPipeline(network raft.Transport) bool {
+	librarys, isLibrarys := network.(*raft.NetworkTransport)
+	if !isLibrarys {
+		return true
+	}
+	field := reflect.ValueOf(librarys).Elem().FieldByName("maxInFlight")
 	return !field.IsValid() || field.Int() > 1
 }
 

@@ -30,7 +30,7 @@ type pipelinedCall struct {
 
 // AppendEntriesPipeline opens a pipeline, if the transport has one.
 func (t *transport) AppendEntriesPipeline(id raft.ServerID, at raft.ServerAddress) (raft.AppendPipeline, error) {
-	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, at)
+	inner, err := t.Transport.AppendEntriesPipeline(id, at)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, at raft.ServerAddres
 	return p, nil
 }
 
-// capacity returns how many calls a pipeline of the library takes before AppendEntries waits, if nobody takes an answer:
+// capacity returns how many calls a pipeline of NetworkTransport takes before AppendEntries waits, if nobody takes an answer:
 // as many as there is room for before and behind its decoder, and the one that this holds.
 func capacity(inner raft.AppendPipeline) int { return 2*cap(inner.Consumer()) + 1 }
 

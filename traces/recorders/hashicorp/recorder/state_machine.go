@@ -104,7 +104,7 @@ func (f *recordedFSM) Apply(log *raft.Log) any {
 // applied writes the line of a command; the mutex is held.
 func (f *recordedFSM) applied(log *raft.Log, count any) {
 	f.r.fsm = fsmState{count, place{log.Index, log.Term}}
-	f.r.write("fsm_apply", fields{"i": log.Index, "t": log.Term, "v": string(log.Data), "count": count, "digest": 0})
+	f.r.write("fsm_apply", fields{"i": log.Index, "t": log.Term, "v": shown(log.Data), "count": count, "digest": 0})
 }
 
 func (f *recordedFSM) Snapshot() (raft.FSMSnapshot, error) {

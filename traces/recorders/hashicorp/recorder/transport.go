@@ -12,18 +12,26 @@ import (
 const offerRest = 20 * time.Microsecond
 
 type transport struct {
-	*raft.NetworkTransport
+	raft.Transport
 	r        *recorder
 	requests chan raft.RPC
 	// heartbeats is how many were handled beside the main loop.
 	heartbeats atomic.Uint64
 }
 
-// transport records the calls of a server and those to it.
-func (r *recorder) transport(inner *raft.NetworkTransport) raft.Transport {
-	t := &transport{NetworkTransport: inner, r: r, requests: make(chan raft.RPC)}
+// transport records the calls of a server and those to it. The library asks for pre-votes if the transport has them.
+func (r *recorder) transport(inner raft.Transport) raft.Transport {
+	t := &transport{Transport: inner, r: r, requests: make(chan raft.RPC)}
 	go t.forward()
+	if asking, asks := inner.(raft.WithPreVote); asks {
+		return &preVoteTransport{t, asking}
+	}
 	return t
+}
+
+type preVoteTransport struct {
+	*transport
+	asking raft.WithPreVote
 }
 
 // Consumer returns the channel of requests.
@@ -32,16 +40,19 @@ func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
 // Close is called once the library has shut down.
 func (t *transport) Close() error {
 	t.r.end()
-	return t.NetworkTransport.Close()
+	if closing, closes := t.Transport.(raft.WithClose); closes {
+		return closing.Close()
+	}
+	return nil
 }
 
 // SetHeartbeatHandler records the heartbeats that the library handles beside its main loop.
 func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 	if handle == nil {
-		t.NetworkTransport.SetHeartbeatHandler(nil)
+		t.Transport.SetHeartbeatHandler(nil)
 		return
 	}
-	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) { t.handleBeside(rpc, handle) })
+	t.Transport.SetHeartbeatHandler(func(rpc raft.RPC) { t.handleBeside(rpc, handle) })
 }
 
 // handleBeside lets a heartbeat be handled in the routine of its connection. The lines of the handler stand between
@@ -75,7 +86,7 @@ func (t *transport) handleBeside(rpc raft.RPC, handle func(raft.RPC)) {
 func (t *transport) forward() {
 	for {
 		select {
-		case rpc := <-t.NetworkTransport.Consumer():
+		case rpc := <-t.Transport.Consumer():
 			if !t.handle(rpc) {
 				return
 			}
@@ -164,23 +175,23 @@ func (r *recorder) ended(number int, to raft.ServerID, command, response any, er
 }
 
 func (t *transport) AppendEntries(id raft.ServerID, at raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
-	return t.call(id, q, func() error { return t.NetworkTransport.AppendEntries(id, at, q, p) }, p)
+	return t.call(id, q, func() error { return t.Transport.AppendEntries(id, at, q, p) }, p)
 }
 
 func (t *transport) RequestVote(id raft.ServerID, at raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
-	return t.call(id, q, func() error { return t.NetworkTransport.RequestVote(id, at, q, p) }, p)
+	return t.call(id, q, func() error { return t.Transport.RequestVote(id, at, q, p) }, p)
 }
 
-func (t *transport) RequestPreVote(id raft.ServerID, at raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
-	return t.call(id, q, func() error { return t.NetworkTransport.RequestPreVote(id, at, q, p) }, p)
+func (t *preVoteTransport) RequestPreVote(id raft.ServerID, at raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
+	return t.call(id, q, func() error { return t.asking.RequestPreVote(id, at, q, p) }, p)
 }
 
 func (t *transport) InstallSnapshot(id raft.ServerID, at raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, data io.Reader) error {
-	return t.call(id, q, func() error { return t.NetworkTransport.InstallSnapshot(id, at, q, p, data) }, p)
+	return t.call(id, q, func() error { return t.Transport.InstallSnapshot(id, at, q, p, data) }, p)
 }
 
 func (t *transport) TimeoutNow(id raft.ServerID, at raft.ServerAddress, q *raft.TimeoutNowRequest, p *raft.TimeoutNowResponse) error {
-	return t.call(id, q, func() error { return t.NetworkTransport.TimeoutNow(id, at, q, p) }, p)
+	return t.call(id, q, func() error { return t.Transport.TimeoutNow(id, at, q, p) }, p)
 }
 
 // ---- Messages ----

@@ -1,8 +1,11 @@
 package recorder
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/raft"
 )
@@ -29,11 +32,20 @@ func (r *recorder) nameOf(address []byte) string {
 	return string(address)
 }
 
+// shown returns a command as text, or the digest of one that is none: JSON has no other bytes.
+func shown(command []byte) string {
+	if utf8.Valid(command) {
+		return string(command)
+	}
+	digest := sha256.Sum256(command)
+	return fmt.Sprintf("sha256:%x", digest[:16])
+}
+
 func (r *recorder) entry(log *raft.Log) fields {
 	line := fields{"i": log.Index, "t": log.Term, "type": strings.TrimPrefix(log.Type.String(), "Log")}
 	switch log.Type {
 	case raft.LogCommand:
-		line["v"] = string(log.Data)
+		line["v"] = shown(log.Data)
 	case raft.LogConfiguration:
 		configuration := raft.DecodeConfiguration(log.Data)
 		r.learnMembers(configuration)
