@@ -39,6 +39,7 @@ OF_HASHICORP = frozenset(
         *("start", "started", "stable_set", "stable_fail", "store_logs", "delete_range", "state", "leader_obs"),
         *("send", "recv", "respond", "reply_recv", "rpc_error", "fsm_apply", "fsm_snapshot", "fsm_restore"),
         *("snapshot_saved", "liblog", "transfer_req", "transfer_resp", "stop_begin", "stopped"),
+        *("verify_req", "verify_resp"),
     }
 )
 
@@ -114,7 +115,8 @@ def _cut_hashicorp(lines: list[Line], skew: _Clock, uptime: _Clock) -> dict[str,
         now = line["t_ms"] + skew(node)
         if kind == "start":
             shared = ("library_version", "go", "prevote", "pipeline", "config")
-            kept = {name: first[name] for name in shared} | {"fast_path": first.get("fast_path", False)}
+            optional = ("fast_path", "restore_committed_logs")
+            kept = {name: first[name] for name in shared} | {name: first.get(name, False) for name in optional}
             header = {"kind": "header", "node": node, **kept, "wall_ms": WALL_MS + round(now)}
             files[node].append({**header, "at": (now + uptime(node)) / 1000})
         if kind == "send":
