@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import CHOICES as DLEDGER_CHOICES
@@ -38,7 +38,7 @@ class Vocabulary:
     `whole` is a plan with all features, `examples` are plans whose clusters show what the fields are like. `features`
     are those of the spec. `arguments` says what an
     argument is, where its name says it of every action that has it. `messages` introduces what each message has, where
-    the page says that.
+    the page says that. `unplanned` has examples of fields that no plan's clusters show.
     """
 
     system: System
@@ -50,6 +50,7 @@ class Vocabulary:
     preface: str
     shown: str
     messages: str = ""
+    unplanned: Mapping[str, str] = field(default_factory=dict)
 
     def cluster(self, plan: str, seed: int, events: int) -> tuple[Header, list[Event]]:
         assert self.system.simulator is not None
@@ -99,7 +100,8 @@ class Vocabulary:
             re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", self.texts[self.system.spec], re.MULTILINE)
         ]
         for name in re.findall(r"^[\s\[]*(\w+) *\|->", observed, re.MULTILINE):
-            by_length = sorted(shown[name], key=lambda example: (example not in NONE, len(example), example))
+            examples = shown.get(name) or {self.unplanned[name]}
+            by_length = sorted(examples, key=lambda example: (example not in NONE, len(example), example))
             short = [example for example in by_length if len(example) <= LONG]
             yield f"`{name}`", f"`{short[-1] if short else by_length[0]}`"
 
@@ -197,6 +199,7 @@ differences, and [these tables](../../spec/hashicorp/README.md#from-the-code-to-
 """,
     shown=f"{_SHOWN} `null` means no server, and 0 no index. A map has its pairs: "
     '`{"#map": [[1, ENTRY], [2, ENTRY]]}` is a log with the indexes 1 and 2.',
+    unplanned={"storedCommit": "28"},
     messages="Each also has `kind` (request or response), `type`, `src`, `dst`. `awaited` is `true` until the caller "
     "gives up (`RPCError`), has its answer, no longer leads or campaigns, or is down. After an error, such as a "
     "snapshot that cannot be saved, there is no answer. With `Pipeline` the answer to an AppendEntries has `sentIndex` "

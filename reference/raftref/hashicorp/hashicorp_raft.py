@@ -20,6 +20,7 @@ from raftref.hashicorp import (
     votes,
     zombies,
 )
+from raftref.hashicorp.choices import Feature
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.values import NO_INDEX
 from raftref.records import record
@@ -90,5 +91,9 @@ SHOWN: Mapping[str, Callable[[Server], Any]] = {
 
 
 def observe(server: Server, omitted: Container[str] = ()) -> dict[str, Any]:
-    """Return what a trace may show of a server: the spec's Observe, as JSON, but for what is omitted."""
-    return {name: show(server) for name, show in SHOWN.items() if name not in omitted}
+    """Return what a trace may show of a server: the spec's Observe, as JSON, but for what is omitted.
+
+    The commit index that a log store keeps is shown only if it keeps one.
+    """
+    hidden = () if server.has(Feature.RESTORE_COMMITTED_LOGS) else ("storedCommit",)
+    return {name: show(server) for name, show in SHOWN.items() if name not in omitted and name not in hidden}
