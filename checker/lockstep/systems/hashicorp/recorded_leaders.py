@@ -166,6 +166,12 @@ class Leaders:
         ends = [("PipelineAbort", {"peer": peer}), ("RPCError", {"peer": peer, "type": "AppendEntries"})]
         return [*steps, next(each for each in ends if self.replay.trial_of(node, [*steps, each]) is not None)]
 
+    def sends_on(self, node: str, peer: str) -> bool:
+        """Return whether a routine sends more on its pipeline before it makes a single call."""
+        lines = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]), ())
+        following = next((each for each in lines if each.rpc not in self.sent), None)
+        return following is not None and following.pipelined
+
     def _next_single(self, node: str, peer: str) -> int | None:
         """Return where the next single call of a routine starts, None if it makes none or sends a snapshot."""
         lines = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]), ())

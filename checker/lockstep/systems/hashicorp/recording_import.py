@@ -250,7 +250,9 @@ class Reader:
         """A call fails at its caller; if that has something else to do by now, the spec has given it up before."""
         current = self.calls.is_current(call)
         if call.pipelined:
-            if current:  # it may be of a leadership that is over, and the present one has a pipeline of its own
+            # It may be of a leadership that is over, and the present one has a pipeline of its own. And the routine
+            # that sends may learn of it later.
+            if current and not self.leaders.sends_on(call.src, call.dst):
                 self.leaders.close_pipeline(call.src, call.dst)
             return
         self.calls.give_up(call)
