@@ -16,7 +16,7 @@ from lockstep.cli.options import EVENTS, FORMAT, LOCAL_MASTER, PARALLEL, TLA_TOO
     "--tier",
     type=click.Choice(["quick", "deep"]),
     default="quick",
-    help="The models and recordings to check; the deep models take about an hour.",
+    help="The models and recordings to check; the deep models take an hour or two.",
 )
 @click.option(
     "--engine",
