@@ -72,6 +72,31 @@ def test_lines_of_other_signals_are_noise(primary_backup: OwnTraceCheck, tmp_pat
     assert any("1 line" in note for note in found.notes), found.notes
 
 
+def test_records_of_a_node_with_the_same_time_refute_nothing(primary_backup: OwnTraceCheck, tmp_path: Path) -> None:
+    """Two entries that the primary writes in one nanosecond, in two requests; no backup ever has them."""
+    spans = [span for line in RIGHT.read_text().splitlines() for span in spans_of(json.loads(line))]
+    first, second = (dict(span, startTimeUnixNano="1000", endTimeUnixNano="9000") for span in spans[:2])
+    requests = [primary_request(span) for span in (first, second)]
+    for lines in (requests, requests[::-1]):
+        found = primary_backup.check_logs(written(tmp_path, lines))
+        assert found.verdict is Verdict.INCONCLUSIVE, found.reason
+        assert "in one order of several: two records of " in found.reason
+
+
+def spans_of(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        span
+        for resource in request.get("resourceSpans", [])
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    ]
+
+
+def primary_request(span: dict[str, Any]) -> str:
+    resource = {"attributes": [{"key": "service.instance.id", "value": {"stringValue": "p"}}]}
+    return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [span]}]}]})
+
+
 # ---- What a record has ----
 
 
@@ -134,15 +159,22 @@ def spanned(**fields: Any) -> dict[str, Any]:
     ("line", "said"),
     [
         ({"entry": 1}, "it is no OTLP: it has neither `resourceLogs` nor `resourceSpans`"),
-        (logged(timeUnixNano="0"), "a log record has neither this nor `observedTimeUnixNano`"),
-        (logged(timeUnixNano="1e9"), "'1e9' is no 64-bit integer"),
+        (logged(timeUnixNano="0"), "field `observedTimeUnixNano`: there is no time"),
+        (logged(timeUnixNano="1e9"), "field `timeUnixNano`: '1e9' is no 64-bit integer"),
         (logged(timeUnixNano="9" * 5000), "is no 64-bit integer"),
-        (logged(body={"intValue": "many"}), "'many' is no 64-bit integer"),
-        (logged(attributes=[{"key": "k"}, {"key": "k"}]), "attribute `k`: it is there twice"),
+        (logged(body={"intValue": "many"}), "field `intValue`: 'many' is no 64-bit integer"),
+        (logged(attributes=[{"key": "k"}, {"key": "k"}]), "field `attributes`: `k` is there twice"),
         (
             logged(attributes=[{"value": {}}]),
             r"field `resourceLogs\[0\].scopeLogs\[0\].logRecords\[0\].attributes\[0\].key`",
         ),
+        (logged(timeUnixNano="--5"), "field `timeUnixNano`: '--5' is no 64-bit integer"),
+        (logged(timeUnixNano=str(2**64)), "field `timeUnixNano`: '18446744073709551616' is no 64-bit integer"),
+        (logged(body={"stringValue": "a", "intValue": "1"}), "a value has string_value and int_value"),
+        ({"resourceLogs": [{"scope_logs": []}]}, r"field `resourceLogs\[0\].scopeLogs`: missing"),
+        ({"resourceSpans": [{"instrumentationLibrarySpans": []}]}, r"field `resourceSpans\[0\].scopeSpans`: missing"),
+        (spanned(endTimeUnixNano="0"), "field `endTimeUnixNano`: there is no time"),
+        (spanned(endTimeUnixNano="5"), "field `endTimeUnixNano`: span 'put' ends before it starts"),
         (spanned(endTimeUnixNano=[]), r"field `resourceSpans\[0\].scopeSpans\[0\].spans\[0\].endTimeUnixNano`"),
         ({"resourceSpans": {}}, "field `resourceSpans`: expected `array`, got `object`"),
     ],

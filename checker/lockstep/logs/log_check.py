@@ -118,6 +118,9 @@ def explain_logs(
 
     found = explain(order, steps, start_states(subject, steps), on_line=report, deadline=deadline)
     _conclude(verdict, found, subject, steps, strict)
+    if verdict.verdict is Verdict.VIOLATED and logs.tied is not None:
+        verdict.verdict, verdict.findings = Verdict.INCONCLUSIVE, []
+        verdict.reason = f"{verdict.reason}, in one order of several: {logs.tied}"
     _count(verdict, found)
     if covers:
         _cover(verdict, best_explanation(found), subject.spec)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -78,12 +79,16 @@ def shown_values(step: StepPattern, record: Record) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MappedLogs:
-    """The lines of the logs of one system, each log's own, and notes on what was left out."""
+    """The lines of the logs of one system, each log's own, and notes on what was left out.
+
+    `tied` names two lines of a thread that is in the order of its times, and in which these are equal.
+    """
 
     threads: tuple[Thread, ...]
     skew: int
     resolution: int
     notes: tuple[str, ...]
+    tied: str | None = None
 
     @property
     def lines(self) -> int:
@@ -144,7 +149,19 @@ def read_logs(
     )
     if ended or mapping.start is not None:
         found = _without_unsent(found, notes)
-    return MappedLogs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
+    tied = _tied(found) if mapping.records == "otlp" else None
+    return MappedLogs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes), tied)
+
+
+def _tied(threads: Sequence[Thread]) -> str | None:
+    """Name two neighbours in a thread with the same time, None where there are none."""
+    for thread in threads:
+        for one, other in pairwise(thread.lines):
+            if one.time == other.time:
+                return (
+                    f"two records of {thread.source} have the same time, {thread.place(one)} and {thread.place(other)}"
+                )
+    return None
 
 
 def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread, ...]:

@@ -9,6 +9,7 @@ Source: OpenTelemetry Protocol, JSON Protobuf Encoding; OpenTelemetry Protocol F
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -50,8 +51,11 @@ class _Value(_Message, frozen=True):
 
     def json(self) -> Any:
         """Return the value as JSON: a number as a number, a list of keys and values as an object."""
+        given = [name for name in self.__struct_fields__ if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"a value has {' and '.join(given)}")
         if self.int_value is not None:
-            return _integer(self.int_value)
+            return _integer(self.int_value, "intValue")
         if self.array_value is not None:
             return [each.json() for each in self.array_value.values]
         if self.kvlist_value is not None:
@@ -80,9 +84,12 @@ class _LogRecord(_Message, frozen=True):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the fields of the record; one without a time has that at which it was collected."""
-        time = _integer(self.time_unix_nano) or _integer(self.observed_time_unix_nano)
-        if not time:
-            raise ValueError("field `timeUnixNano`: a log record has neither this nor `observedTimeUnixNano`")
+        is_stamped = _integer(self.time_unix_nano, "timeUnixNano") != 0
+        time = (
+            _time(self.time_unix_nano, "timeUnixNano")
+            if is_stamped
+            else _time(self.observed_time_unix_nano, "observedTimeUnixNano")
+        )
         yield {
             "record": "log",
             "time": time,
@@ -119,6 +126,12 @@ class _SpanRecord(_Message, frozen=True):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the fields of the start, of each event, and of the end."""
+        start, end = (
+            _time(self.start_time_unix_nano, "startTimeUnixNano"),
+            _time(self.end_time_unix_nano, "endTimeUnixNano"),
+        )
+        if end < start:
+            raise ValueError(f"field `endTimeUnixNano`: span {self.name[:60]!r} ends before it starts")
         span = {
             "name": self.name,
             "attributes": _object(self.attributes),
@@ -126,32 +139,34 @@ class _SpanRecord(_Message, frozen=True):
             "spanId": self.span_id,
             "parentSpanId": self.parent_span_id,
         }
-        yield {"record": "spanStart", "time": _integer(self.start_time_unix_nano), **span}
+        yield {"record": "spanStart", "time": start, **span}
         for event in self.events:
             own = {"name": event.name, "attributes": _object(event.attributes), "spanName": self.name}
-            yield {"record": "spanEvent", "time": _integer(event.time_unix_nano), **span, **own}
+            yield {"record": "spanEvent", "time": _time(event.time_unix_nano, "events.timeUnixNano"), **span, **own}
         status = {"code": self.status.code, "message": self.status.message}
-        yield {"record": "spanEnd", "time": _integer(self.end_time_unix_nano), **span, "status": status}
+        yield {"record": "spanEnd", "time": end, **span, "status": status}
 
 
 class _ScopeLogs(_Message, frozen=True):
+    log_records: list[_LogRecord]
     scope: _InstrumentationScope = _InstrumentationScope()
-    log_records: list[_LogRecord] = []
 
 
 class _ScopeSpans(_Message, frozen=True):
+    spans: list[_SpanRecord]
     scope: _InstrumentationScope = _InstrumentationScope()
-    spans: list[_SpanRecord] = []
 
 
 class _ResourceLogs(_Message, frozen=True):
+    """`scope_logs` is required here: under another name, as in old versions, the records would be lost unnoticed."""
+
+    scope_logs: list[_ScopeLogs]
     resource: _Resource = _Resource()
-    scope_logs: list[_ScopeLogs] = []
 
 
 class _ResourceSpans(_Message, frozen=True):
+    scope_spans: list[_ScopeSpans]
     resource: _Resource = _Resource()
-    scope_spans: list[_ScopeSpans] = []
 
 
 class _Request(_Message, frozen=True):
@@ -205,17 +220,25 @@ def _object(pairs: Iterable[_KeyValue]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
         if pair.key in found:
-            raise ValueError(f"attribute `{pair.key}`: it is there twice")
+            raise ValueError(f"field `attributes`: `{pair.key[:60]}` is there twice")
         found[pair.key] = None if pair.value is None else pair.value.json()
     return found
 
 
-#: The most digits of a number: those of 64 bits.
-_MAX_DIGITS = 20
+_DECIMAL = re.compile(r"-?[0-9]{1,20}")
+_LEAST, _MOST = -(2**63), 2**64 - 1
 
 
-def _integer(number: _Number) -> int:
+def _integer(number: _Number, name: str) -> int:
+    """Return a 64-bit number, signed or not; raises ValueError, naming the field, where it is none."""
     text = str(number)
-    if len(text.lstrip("-")) > _MAX_DIGITS or not text.lstrip("-").isdecimal():
-        raise ValueError(f"{text[:60]!r} is no 64-bit integer")
+    if _DECIMAL.fullmatch(text) is None or not _LEAST <= int(text) <= _MOST:
+        raise ValueError(f"field `{name}`: {text[:60]!r} is no 64-bit integer")
     return int(text)
+
+
+def _time(number: _Number, name: str) -> int:
+    """Return a time in nanoseconds; 0 stands for none."""
+    if (time := _integer(number, name)) <= 0:
+        raise ValueError(f"field `{name}`: there is no time")
+    return time
