@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,25 @@ def test_a_leader_that_a_peer_denies_follows(tmp_path: Path) -> None:
     (place,) = places(lines, lambda each: each.get("text") == "new leader elected, stepping down")
     lines[place]["text"] = "something else"
     assert checked(tmp_path, lines).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("verify_req", "nobody has asked n. question 1"),  # the line is left out
+        ("verify_resp", "question 1 was answered before"),  # the line is there twice
+    ],
+)
+def test_an_answer_belongs_to_one_question(kind: str, said: str, tmp_path: Path, verified: Lines) -> None:
+    place = places(verified, lambda each: each["kind"] == kind)[0]
+    lines = [dict(each) for each in verified]
+    if kind == "verify_req":
+        del lines[place]
+    else:
+        lines.insert(place, dict(lines[place]))
+    found = checked(tmp_path, lines)
+    assert found.verdict is Verdict.MALFORMED
+    assert re.search(rf"field `k`: {said}", found.reason)
 
 
 @pytest.mark.nightly

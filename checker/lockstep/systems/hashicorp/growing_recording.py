@@ -49,7 +49,7 @@ class GrowingRecording:
         self._lookahead.add(line)
         self._waiting.append(line)
         if isinstance(line, s.StoreLogs) and line.function == "BootstrapCluster":
-            bootstrap(self._waiting)
+            bootstrap(self._waiting, self._source)
         if self._header is None and isinstance(line, s.StartLine):
             recorded = self._parser.header
             assert recorded is not None

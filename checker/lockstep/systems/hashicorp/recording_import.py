@@ -66,27 +66,37 @@ def _imported(
     notes: list[str],
     say: Say = silent,
 ) -> Imported:
-    bootstrap(lines)
+    bootstrap(lines, source)
     trace_of = trace_header(header, first_voters(header, lines, source))
     reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last, notes))
 
 
-def bootstrap(lines: Collection[RecordingLine]) -> None:
+def bootstrap(lines: Collection[RecordingLine], source: str) -> None:
     """Let a server that is bootstrapped once it runs start with that configuration, as the spec's servers do.
 
     Until then it has none, and does nothing by itself. Source: Raft.BootstrapCluster, liveBootstrap.
+
+    Raises TraceError where what it is given is no first configuration.
     """
-    lives = {each.life: each for each in lines if isinstance(each, s.StartLine) and each.inc == 1}
-    empty = {life for life, start in lives.items() if not start.persisted.log}
+    empty = {each.life: each for each in lines if isinstance(each, s.StartLine) and _is_empty(each.persisted)}
+    terms: dict[tuple[str, int], int] = {}
     for line in lines:
         if isinstance(line, s.StoreLogs) and line.function == "BootstrapCluster" and line.life in empty:
-            first, start = line.entries[0], lives[line.life]
+            first, *others = line.entries
+            if others or first.i != 1 or first.type != "Configuration":
+                raise TraceError(source, line.number, "field `entries`: BootstrapCluster stores one, a configuration")
+            start, terms[line.life] = empty[line.life], first.t
             start.persisted = structs.replace(start.persisted, CurrentTerm=first.t, first=1, last=1, log=(first,))
     for line in lines:
-        if isinstance(line, s.StableSet) and line.function == "NewRaft" and line.life in empty:
-            line.value = lives[line.life].persisted.CurrentTerm  # what it has read
+        reads_back = isinstance(line, s.StableSet) and (line.function, line.key) == ("NewRaft", "CurrentTerm")
+        if isinstance(line, s.StableSet) and reads_back and line.value == 0 and line.life in terms:
+            line.value = terms[line.life]  # what the server of the spec has read
+
+
+def _is_empty(stores: s.Persisted) -> bool:
+    return not (stores.log or stores.CurrentTerm or stores.LastVoteTerm or stores.snapshot)
 
 
 def first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: str) -> int:
@@ -394,6 +404,7 @@ class Reader:
         self.snapshots.waiting.pop(node, None)
         self.leaders.noops.pop(node, None)
         self.leaders.verifications.forget(node)
+        self.denied.discard(node)
         self._compare_stores(line)
         if self.replay.server(node)["role"] == "Shutdown":
             self.replay.observe(node, persisted_shown(line.persisted))

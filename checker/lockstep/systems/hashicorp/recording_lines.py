@@ -140,7 +140,7 @@ class StableFail(Written, tag="stable_fail", kw_only=True):
 class StoreLogs(Written, tag="store_logs", kw_only=True):
     """Entries are stored, and with them the commit index that the log store was given before, if it keeps one."""
 
-    entries: tuple[LogEntry, ...]
+    entries: Annotated[tuple[LogEntry, ...], Meta(min_length=1)]
     commit: Index | None = None
 
 

@@ -27,6 +27,7 @@ from lockstep.systems.hashicorp.recording_lines import (
     StateLine,
     StoppedLine,
     StoreLogs,
+    VerifyReq,
     VerifyResp,
     Written,
 )
@@ -145,6 +146,7 @@ class LookaheadReader:
         self.read_for: dict[str, FsmSnapshot] = {}
         self.last_saved: dict[str, SnapshotSaved] = {}
         self.shut_down: set[str] = set()
+        self.asked: set[tuple[Life, int]] = set()
 
     def add(self, line: RecordingLine) -> None:
         """Read the next line; raises TraceError where it belongs to nothing."""
@@ -159,8 +161,8 @@ class LookaheadReader:
                 self._send(line)
             case Duplicate():
                 self.lookahead.duplicates[line.rpc] = line
-            case VerifyResp():
-                self.lookahead.verified[line.life, line.k] = line
+            case VerifyReq() | VerifyResp():
+                self._question(line)
             case StateLine() if line.state == "Shutdown":
                 self._shuts_down(line)
             case StartLine() | StoppedLine():
@@ -206,6 +208,20 @@ class LookaheadReader:
         saved = self.last_saved.pop(node, None)
         if saved is not None:
             self.lookahead.completed.add(saved.seq)
+
+    def _question(self, line: VerifyReq | VerifyResp) -> None:
+        """A client asks whether the server leads, or has its answer: once each."""
+        question, place = (line.life, line.k), (self.source, line.number)
+        if isinstance(line, VerifyReq):
+            if question in self.asked:
+                raise TraceError(*place, f"field `k`: {line.node} was asked question {line.k} before")
+            self.asked.add(question)
+        elif question not in self.asked:
+            raise TraceError(*place, f"field `k`: nobody has asked {line.node} question {line.k}")
+        elif question in self.lookahead.verified:
+            raise TraceError(*place, f"field `k`: question {line.k} was answered before")
+        else:
+            self.lookahead.verified[question] = line
 
     def _recv(self, line: Recv) -> None:
         handler = self.lookahead.handlers[line.seq] = HandledRequest(line, shuts_down=line.node in self.shut_down)

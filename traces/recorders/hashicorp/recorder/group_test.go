@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -176,5 +177,34 @@ func TestAGroupWithACommitTrackingLogStore(t *testing.T) {
 	}
 	for _, each := range nodes {
 		each.Shutdown().Error()
+	}
+}
+
+// A client may keep the future of an answer, and look for it when it has asked again.
+func TestAnAnswerHasItsLineBeforeAClientLooksForIt(t *testing.T) {
+	address, network := raft.NewInmemTransport("at-n1")
+	config, disk, snapshots := raft.DefaultConfig(), raft.NewInmemStore(), raft.NewInmemSnapshotStore()
+	config.LocalID, config.LogOutput = "n1", io.Discard
+	alone := raft.Configuration{Servers: []raft.Server{{ID: "n1", Address: address}}}
+	if err := raft.BootstrapCluster(config, disk, disk, snapshots, network, alone); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "n1.ndjson")
+	server, err := recorder.NewRaft(path, config, &counter{}, disk, disk, snapshots, network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { server.Shutdown().Error() }()
+	eventually(t, "a leader", func() bool { return server.State() == raft.Leader })
+	answer := server.VerifyLeader()
+	eventually(t, "the line of the answer", func() bool {
+		recorded, err := os.ReadFile(path)
+		return err == nil && bytes.Contains(recorded, []byte(`"kind":"verify_resp","node":"n1"`)) &&
+			bytes.Contains(recorded, []byte(`"ok":true`))
+	})
+	for range 2 { // it may be looked for twice
+		if err := answer.Error(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -174,39 +173,41 @@ func (r *Raft) LeadershipTransferToServer(id raft.ServerID, address raft.ServerA
 	return r.r.asks("transfer", fields{"to": string(id)}, ask)
 }
 
-// asks writes a line, then lets a client ask.
+// asks writes a line, then lets a client ask. The answer is awaited at once, for a client may look for it much later.
 func (r *recorder) asks(kind string, line fields, ask func() raft.Future) raft.Future {
 	r.mutex.Lock()
 	r.questions++
 	line["k"] = r.questions
 	r.write(kind+"_req", line)
 	r.mutex.Unlock()
-	return &question{Future: ask(), r: r, kind: kind, line: line}
+	q := &question{given: make(chan struct{})}
+	go q.await(r, kind, line, ask())
+	return q
 }
 
 // question is a future whose answer has a line before its client has it.
 type question struct {
-	raft.Future
-	r    *recorder
-	kind string
-	line fields
-	once sync.Once
+	given chan struct{}
+	err   error
 }
 
 // Error waits for the answer.
 func (q *question) Error() error {
-	err := q.Future.Error()
-	q.once.Do(func() {
-		line := fields{"ok": err == nil}
-		for _, name := range []string{"to", "k"} {
-			if value, has := q.line[name]; has {
-				line[name] = value
-			}
+	<-q.given
+	return q.err
+}
+
+func (q *question) await(r *recorder, kind string, asked fields, future raft.Future) {
+	q.err = future.Error()
+	line := fields{"ok": q.err == nil}
+	for _, name := range []string{"to", "k"} {
+		if value, has := asked[name]; has {
+			line[name] = value
 		}
-		if err != nil {
-			line["err"] = err.Error()
-		}
-		q.r.line(q.kind+"_resp", line)
-	})
-	return err
+	}
+	if q.err != nil {
+		line["err"] = q.err.Error()
+	}
+	r.line(kind+"_resp", line)
+	close(q.given)
 }
