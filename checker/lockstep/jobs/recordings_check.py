@@ -55,7 +55,7 @@ def _result_of_import(task: _Import) -> Summary | Exception:
     """Import a recording in a task; an error is returned as it is, since Spark would make one of its own of it."""
     try:
         return _imported(*task)
-    except (BadInputError, GaveUpError) as error:
+    except (BadInputError, GaveUpError, OSError) as error:
         return error
 
 
