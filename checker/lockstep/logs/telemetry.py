@@ -226,13 +226,13 @@ def _object(pairs: Iterable[_KeyValue]) -> dict[str, Any]:
 
 
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-_LEAST, _MOST = -(2**63), 2**64 - 1
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 
 
 def _integer(number: _Number, name: str) -> int:
     """Return a 64-bit number, signed or not; raises ValueError, naming the field, where it is none."""
     text = str(number)
-    if _DECIMAL.fullmatch(text) is None or not _LEAST <= int(text) <= _MOST:
+    if _DECIMAL.fullmatch(text) is None or not _MIN_INTEGER <= int(text) <= _MAX_INTEGER:
         raise ValueError(f"field `{name}`: {text[:60]!r} is no 64-bit integer")
     return int(text)
 
