@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from py4j import java_gateway
+from pyspark.errors.exceptions.captured import install_exception_handler
 
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.syntax import sany
@@ -50,6 +52,19 @@ def test_after_a_module_that_is_refused_the_next_one_is_parsed_as_ever(tmp_path:
         else:
             with pytest.raises(SanyError):
                 export(module)
+
+
+def test_a_module_is_refused_as_ever_once_spark_has_run_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark puts a function of its own into py4j, which asks Spark's JVM about each exception of Java."""
+    name = "py4j.java_gateway.get_return_value"
+    monkeypatch.setattr(name, java_gateway.get_return_value)  # it is put back in the end
+    install_exception_handler()
+    module = tmp_path / "M.tla"
+    module.write_text("---- MODULE M ----\nA == 1 +\n====\n")
+    with pytest.raises(SanyError, match=r"M\.tla:3"):
+        export(module)
 
 
 def test_another_java_or_another_jar_is_run_and_not_replaced(tmp_path: Path) -> None:

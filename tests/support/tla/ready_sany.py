@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError, get_return_value
 
 from lockstep.tla.syntax import sany
 from lockstep.tlc import ToolMissing, find_java, find_tla2tools
@@ -123,7 +123,10 @@ class _Jvm:
         self._count_nodes_from_zero.invokeWithArguments(self._zero)
         status, thrown = 0, ""
         try:
-            jvm.tla2sany.xml.XMLExporter.main(arguments)
+            with pytest.MonkeyPatch.context() as patched:
+                # Spark, once it has run in this process, has its own there, which asks its own JVM about an exception.
+                patched.setattr("py4j.java_gateway.get_return_value", get_return_value)
+                jvm.tla2sany.xml.XMLExporter.main(arguments)
         except Py4JJavaError as error:
             status, thrown = 1, f'Exception in thread "main" {error.java_exception.toString()}\n'
         finally:
