@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from lockstep.base.errors import GaveUpError
 from lockstep.cli.chaos_command import command
+from lockstep.cluster.chaos_faults import LateKind
 from lockstep.cluster.chaos_run import ChaosResult, ChaosRun, drawn_kind, kinds_of_faults
 from lockstep.cluster.chaos_series import ChaosSeries
 from lockstep.cluster.chaos_verdict import ChaosJudge, ChaosVerdict
@@ -182,6 +183,18 @@ def test_a_series_in_which_no_thread_was_held_up_is_no_pass(monkeypatch: pytest.
     series.add(ChaosVerdict(chaos(4, 10.0)), checked=False)
     assert series.faults["held-up threads"] > 0
     assert "hold-ups of threads" in series.missing()
+
+
+def test_a_series_in_which_no_message_of_a_late_kind_was_late_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: all messages of a late kind are in time."""
+    series = ChaosSeries(("late kind",))
+    series.add(ChaosVerdict(chaos(2, 10.0)), checked=False)
+    assert "messages of a late kind" not in series.missing()
+    monkeypatch.setattr(LateKind, "covers", lambda *_: False)
+    series = ChaosSeries(("late kind",))
+    series.add(ChaosVerdict(chaos(2, 10.0)), checked=False)
+    assert series.faults["late kind"] > 0
+    assert "messages of a late kind" in series.missing()
 
 
 def test_a_series_is_not_to_have_the_faults_that_its_nodes_never_have() -> None:

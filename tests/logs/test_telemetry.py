@@ -194,6 +194,7 @@ def test_a_value_that_is_nested_too_deep_is_refused() -> None:
 @pytest.mark.parametrize(
     ("replaced", "by", "said"),
     [
+        ('time = { field = "time", unit = "ns" }\nskew = "1 ms" ', "#", "field `time`: the records of OTLP"),
         ('order = "node"', "", "field `order`: an exporter does not write records in the order of the steps"),
         (
             'order = "node"',

@@ -112,7 +112,7 @@ class ChaosFaults:
         """
         self.counts: Counter[str] = Counter()
         #: How often a thread was held up.
-        self.held_up = 0
+        self.held_up = self.late = 0
         self._group, self._leaders, self._weather, self._random = group, leaders, weather, chance
         self._order, self._burst = order, burst
         self._moments = Moments(chance, weather.rarity)
@@ -181,7 +181,9 @@ class ChaosFaults:
         """Note a message; return how late it is."""
         kind, late = kind_of(message), self._late_kind
         self._messages.see(kind)
-        return late.lateness(self._random) if late is not None and late.covers(kind, src, dst) else 0.0
+        lateness = late.lateness(self._random) if late is not None and late.covers(kind, src, dst) else 0.0
+        self.late += lateness > 0
+        return lateness
 
     def _react(self, fault: ChaosFault, at: str | None) -> None:
         """Let a fault happen that waited for a step: mostly at the node that took it; `at` is None if none did."""
@@ -251,8 +253,7 @@ class ChaosFaults:
         if ordered is not None:
             self.counts[fault.kind] += ordered
         elif fault.kind in OF_THE_NETWORK:
-            self.counts[fault.kind] += 1
-            self._fail_network(fault)
+            self.counts[fault.kind] += self._fail_network(fault)
         else:
             for each in self._victims(fault):
                 if fault.kind not in OF_A_PROCESS or self._group.driver(each) is not None:
@@ -313,7 +314,8 @@ class ChaosFaults:
 
     # ---- The network ---------------------------------------------------------------------------------
 
-    def _fail_network(self, fault: ChaosFault) -> None:
+    def _fail_network(self, fault: ChaosFault) -> bool:
+        """Let the network fail; return whether it does: there may be no kind of messages yet that could be late."""
         random = self._random
         match fault.kind:
             case "cut":
@@ -325,11 +327,13 @@ class ChaosFaults:
             case "late kind":
                 self._late_kind = late = self._drawn_late_kind(fault.node)
                 self._mend(lambda: self._end_late_kind(late))
+                return late is not None
             case "slow network":
                 self._for_a_while("max_delay", log_uniform(random, *SLOWNESS), self._weather.usual_delay)
             case _:
                 self._set_network("max_lateness", log_uniform(random, *LATENESS))
                 self._for_a_while("late", random.uniform(*LATE), 0.0)
+        return True
 
     def _side(self, node: str) -> Collection[str]:
         """Return the nodes that are cut off from all others."""

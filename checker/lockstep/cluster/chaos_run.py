@@ -37,6 +37,8 @@ STALE_READS = "stale reads of older leaders"
 VERIFIED = "leaders verified"
 #: The outcome of threads that may be held up.
 HOLD_UPS = "hold-ups of threads"
+#: The outcome of a kind of messages that may be late.
+LATE_OF_A_KIND = "messages of a late kind"
 
 
 @dataclass(slots=True)
@@ -138,6 +140,7 @@ class ChaosRun:
         result.objections += differences(logs)
         result.conclude(self._running, max(logs.values(), key=len, default={}))
         result.outcomes[HOLD_UPS] = self._faults.held_up
+        result.outcomes[LATE_OF_A_KIND] = self._faults.late
         if self._running.verify is not None:
             result.outcomes[VERIFIED] = len(result.verified)
         return result

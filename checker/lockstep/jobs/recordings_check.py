@@ -30,7 +30,7 @@ def check_recordings(
 
     Arguments: `root`, the folder that the files of the recordings are named from; `folder`, for their traces, which
     Spark's workers reach, too.
-    Raises BadInputError and GaveUpError where a recording cannot be imported.
+    Raises BadInputError and GaveUpError where a recording cannot be imported, OSError where a trace cannot be written.
     """
     imports: dict[tuple[str, ImportOptions], _Import] = {}
     traces = []

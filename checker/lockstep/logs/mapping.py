@@ -295,6 +295,8 @@ def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
 def _general_problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
     if mapping.records == "otlp" and mapping.text is not None:
         yield "text", "the records of OTLP are no lines of text"
+    if mapping.records == "otlp" and [each.field for each in mapping.stamps()] != ["time"]:
+        yield "time", 'the records of OTLP come in the order of their own: { field = "time", unit = "ns" }'
     if mapping.records == "otlp" and mapping.order == "file":
         yield "order", 'an exporter does not write records in the order of the steps; give a `node`, and order = "node"'
     if mapping.order == "node" and mapping.node is None:
