@@ -65,6 +65,7 @@ def test_a_very_long_run_is_not_kept_and_an_empty_archive_draws_nothing() -> Non
     assert archive.draw(random.Random(1), 3) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
 def test_an_example_goes_on_from_a_prefix_in_the_situation_that_the_prefix_leads_to(spec: str) -> None:
     """The witness: examples with prefixes meet situations that those without have not met."""

@@ -66,6 +66,7 @@ def test_a_cluster_that_does_not_conform_is_named_with_the_command_that_writes_i
     assert "lockstep simulate --plan ordered --seed 1 --events 400" in text
 
 
+@pytest.mark.nightly
 def test_a_fleet_in_which_no_leader_ever_pushes_is_below_its_floor() -> None:
     mutant = next(m for m in REFERENCE.mutants() if m.function == "has_entry" and m.after.startswith("0 < index"))
     job, printed = fleet("four", seeds=5)

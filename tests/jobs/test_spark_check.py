@@ -69,6 +69,7 @@ def alone(path: Path) -> TraceVerdict:
     return check_dledger(trace, trace_spec(trace.header, str(path)))
 
 
+@pytest.mark.nightly
 def test_the_verdicts_are_those_of_one_process_in_the_order_given(spark: SparkSession, traces: list[Path]) -> None:
     found = check_with_spark(spark, traces)
     assert [verdict.source for verdict in found] == [str(path) for path in traces]

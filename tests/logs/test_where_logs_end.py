@@ -59,6 +59,7 @@ def test_a_line_that_ends_with_a_brace_is_torn_all_the_same(judge: FileCheck, tm
     assert judge("").check_logs(logs).verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.nightly
 def test_a_refutation_before_a_log_is_torn_stands(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
     whole = judge("").check_logs(logs)
@@ -115,6 +116,7 @@ def test_logs_may_end_at_different_moments_where_the_mapping_says_so(judge: File
     assert judge("").check_logs(logs).verdict is Verdict.VIOLATED
 
 
+@pytest.mark.nightly
 def test_a_hasty_commit_is_refuted_wherever_the_logs_end_after_it(judge: FileCheck, tmp_path: Path) -> None:
     logs = service(tmp_path, 1, "--hasty")
     whole = judge("").check_logs(logs)

@@ -60,6 +60,7 @@ def sorting_rule(watermarks: Sequence[int], position: int) -> int:
 # All lemmas.
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", lemmas())
 def test_every_lemma_is_proved_and_each_of_its_controls_is_refuted(name: str, all_proofs: dict[str, Proof]) -> None:
     proof = all_proofs[name]

@@ -306,6 +306,7 @@ def test_where_a_trace_shows_something_else_all_that_it_shows_stands_beside_what
     assert all(shown == expected for path, (shown, expected) in rows.items() if path != "currTerm")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("browsers", [(), ("chromium",)])
 def test_the_last_line_of_a_run_says_if_there_was_no_browser(browsers: tuple[str, ...], tmp_path: Path) -> None:
     for name in browsers:
