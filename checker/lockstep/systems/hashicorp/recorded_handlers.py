@@ -5,7 +5,14 @@ from __future__ import annotations
 from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, Tree, entry, request, snapshot_place
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, entries_shown
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
-from lockstep.systems.hashicorp.recording_lines import FsmRestore, StableFail, StableSet, StoreLogs
+from lockstep.systems.hashicorp.recording_lines import (
+    FsmRestore,
+    LeaderLine,
+    StableFail,
+    StableSet,
+    StateLine,
+    StoreLogs,
+)
 from lockstep.systems.hashicorp.recording_lookahead import WRITES, HandledRequest, Part
 from lockstep.systems.hashicorp.recording_messages import Body, Respond
 from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay
@@ -109,6 +116,8 @@ class Handlers:
     def _shows(self, handler: HandledRequest, server: RecordedServer) -> Tree:
         if handler.respond is None:
             return server.keys_shown()
+        if handler.is_within:
+            return _written_by(handler, server.shown())
         shows = server.shown()
         if server.role == "Follower" and handler.respond.obs is not None and handler.respond.obs.role == "Follower":
             obs = handler.respond.obs
@@ -121,6 +130,26 @@ class Handlers:
                 place = snapshot_place(handler.recv.body)
                 shows |= {"lastSnapshot": place, "fsm": place}
         return shows
+
+
+def _written_by(handler: HandledRequest, shown: Tree) -> Tree:
+    """Return what a server shows of what a handler itself has written.
+
+    The main loop handles another request meanwhile, which is one step of the spec: no state between two steps has what
+    that has written so far.
+    """
+    written: Tree = {}
+    for part in handler.parts:
+        match part:
+            case StableSet():
+                written["currentTerm"] = shown["currentTerm"]
+            case StateLine():
+                written["role"] = shown["role"]
+            case LeaderLine():
+                written["leader"] = shown["leader"]
+            case _:
+                pass
+    return written
 
 
 def _enters_again(part: Part, server: RecordedServer) -> bool:

@@ -1,7 +1,9 @@
 """The FSM and its snapshots: commands applied, states read and saved, and entries deleted then.
 
 The routine of snapshots runs beside the main loop. The spec reads the FSM and the configuration in one step; here that
-step is taken where the FSM is read, if a snapshot came of it, or as soon after that as the main loop takes events.
+step is taken where the FSM is read, if a snapshot came of it, or as soon after that as the main loop takes events. The
+end of the log is read before entries are deleted, and the spec does both in one step: it is taken where the entries go,
+or before a step after which other entries would.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from lockstep.systems.hashicorp.recording_lines import (
 )
 from lockstep.systems.hashicorp.recording_lookahead import Lookahead
 from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
+from lockstep.tla.state import State
+from lockstep.tla.values.function_operators import table_of
 from lockstep.trace.json_lines import TraceError
 
 
@@ -43,6 +47,9 @@ class Snapshots:
             source,
         )
         self.waiting: dict[str, FsmSnapshot] = {}
+        #: The lines of deletions whose snapshot is saved, by server.
+        self.compacting: dict[str, DeleteRange] = {}
+        replay.before_step = self._compact_before_step
 
     def applies(self, line: FsmApply) -> None:
         """The FSM applies a command."""
@@ -109,13 +116,43 @@ class Snapshots:
         self.leaders.build_before_step(node, "PersistSnapshot", {"outcome": DONE})
         place = {"index": line.last_index, "term": line.last_term}
         self.replay.take(node, "PersistSnapshot", {"outcome": DONE}, {"lastSnapshot": place}, ())
-        if line.seq in self.lookahead.completed and line.seq not in self.lookahead.compacted:
+        if line.seq in self.lookahead.compacted:
+            self.compacting[node] = self.lookahead.compacted[line.seq]
+        elif line.seq in self.lookahead.completed:
             shows = log_shown(self.servers[node].log)
             self.replay.take(node, "CompactLogs", {"outcome": DONE}, shows, (), hidden=True)
 
     def compacts(self, line: DeleteRange) -> None:
-        """The routine of snapshots deletes entries."""
+        """The routine of snapshots deletes entries; the step may have been taken before."""
+        if self.compacting.get(line.node) is line:
+            self._compact(line, early=False)
+
+    def _compact(self, line: DeleteRange, *, early: bool) -> None:
         node = line.node
+        del self.compacting[node]
         self.leaders.build_before_step(node, "CompactLogs", {"outcome": DONE})
-        self.servers[node].write(line)
-        self.replay.take(node, "CompactLogs", {"outcome": DONE}, log_shown(self.servers[node].log), ())
+        server, spec_log = self.servers[node], table_of(self.replay.server(node)["log"])
+        server.write(line)
+        # Entries of the step that comes next may be written there already.
+        log = log_shown({index: entry for index, entry in server.log.items() if index in spec_log or not early})
+        self.replay.take(node, "CompactLogs", {"outcome": DONE}, log, (), line=line)
+
+    def _compact_before_step(self, node: str, after: State) -> None:
+        """Delete the entries that a line deletes before a step, if that leads to where others would go."""
+        line = self.compacting.get(node)
+        if line is not None and self._would_delete(line) and not self._would_delete(line, after):
+            self._compact(line, early=True)
+
+    def _would_delete(self, line: DeleteRange, state: State | None = None) -> bool:
+        """Return whether CompactLogs deletes these entries, in the present state if none is given."""
+        args = {"outcome": DONE}
+        before, after = state or self.replay.state, self.replay.trial_in(state, line.node, "CompactLogs", args)
+        if after is None:
+            return False
+        kept, had = (table_of(self.replay.server(line.node, each)["log"]).keys() for each in (after, before))
+        return had - kept == {*range(line.min, line.max + 1)}
+
+    def forget(self, node: str) -> None:
+        """The process of a server is over."""
+        self.waiting.pop(node, None)
+        self.compacting.pop(node, None)

@@ -401,7 +401,7 @@ class Reader:
     def _stopped(self, line: s.StoppedLine) -> None:
         node = line.node
         self.calls.forget(node)
-        self.snapshots.waiting.pop(node, None)
+        self.snapshots.forget(node)
         self.leaders.noops.pop(node, None)
         self.leaders.verifications.forget(node)
         self.denied.discard(node)

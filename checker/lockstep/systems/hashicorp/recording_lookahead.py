@@ -59,13 +59,15 @@ WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
 class HandledRequest:
     """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one.
 
-    `shuts_down`: Shutdown is called on its server before that has answered.
+    `shuts_down`: Shutdown is called on its server before that has answered. `is_within`: a heartbeat beside the main
+    loop, which is answered while that handles another request.
     """
 
     recv: Recv
     parts: list[Part] = field(default_factory=list)
     respond: Respond | None = None
     shuts_down: bool = False
+    is_within: bool = False
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
@@ -237,6 +239,7 @@ class LookaheadReader:
         if handler is None or (handler.recv.rpc, handler.recv.copy) != (line.rpc, line.copy):
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} is not handling request {line.rpc}")
         handler.respond = line
+        handler.is_within = line.beside and line.node in self.open
         self._place(handler)
 
     def _place(self, handler: HandledRequest) -> None:

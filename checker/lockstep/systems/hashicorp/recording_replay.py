@@ -38,6 +38,8 @@ class RecordingReplay:
         self.hidden: list[int] = []
         self.moved: list[int] = []
         self.line: RecordingLine | None = None
+        #: Called with the node of a step and the state that it leads to, before it is taken: another may come first.
+        self.before_step: Callable[[str, State], None] = lambda _node, _after: None
 
     def take(
         self,
@@ -57,6 +59,11 @@ class RecordingReplay:
         Raises NotAStepError, once the event is recorded, where the spec has no such step.
         """
         after = self.trial(node, action, args or {})
+        if after is not None:
+            present = self.state
+            self.before_step(node, after)
+            if self.state is not present:
+                after = self.trial(node, action, args or {})
         shown = dict(shows or {})
         if after is not None and "log" in shown and not self._has_indexes(node, after, shown["log"]):
             shown["log"] = self.whole_log(node)
@@ -128,6 +135,15 @@ class RecordingReplay:
             return self.spec.step(self.state, action, values)
         except ArgumentError:
             return None
+
+    def trial_in(self, state: State | None, node: str, action: str, args: Mapping[str, Any]) -> State | None:
+        """Return the state to which a step leads from another state, the present one if None; None: there is none."""
+        present = self.state
+        self.state = state or present
+        try:
+            return self.trial(node, action, args)
+        finally:
+            self.state = present
 
     def trial_of(self, node: str, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> State | None:
         """Return the state after several steps, None where the spec has no such steps."""
