@@ -24,6 +24,7 @@ Next ==
     \/ \E n \in Node : RunFollower(n)
     \/ \E n \in Node : ElectSelf(n)
     \/ \E n \in Node : RequestVote(n)
+    \/ \E n \in Node : RequestVoteAroundHeartbeat(n)
     \/ \E n \in Node : RequestPreVote(n)
     \/ \E n \in Node : HandleRequestVoteResponse(n)
     \/ \E n \in Node : HandleRequestPreVoteResponse(n)

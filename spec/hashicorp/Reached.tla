@@ -127,7 +127,9 @@ Leaders(action, before, after) ==
 
 \* The one of the two keys of a vote is written, and the other is still that of an earlier vote.
 TornVotes(action, args, before, after) ==
-    LET candidate == IF action = "RequestVote" THEN args.m.src ELSE args.n
+    LET candidate == CASE action = "RequestVote" -> args.m.src
+                       [] action = "RequestVoteAroundHeartbeat" -> args.request.src
+                       [] OTHER -> args.n
     IN  IF before.lastVoteTerm < after.lastVoteTerm /\ after.lastVoteCand # candidate
         THEN {"vote torn"} ELSE {}
 

@@ -152,6 +152,11 @@ Handle(n, m, handled) ==
     /\ Update(n, Received(network, m), handled)
     /\ UNCHANGED <<committed, verified>>
 
+\* The same; meanwhile another routine of n answers a heartbeat.
+HandleAround(n, m, handled, heartbeat, answer) ==
+    /\ Update(n, SentEach(Received(Received(network, heartbeat), m), n, answer), handled)
+    /\ UNCHANGED <<committed, verified>>
+
 \* n takes its answer m, and no other to the same call.
 TakeAnswer(n, m, handled) ==
     LET Gone(x) == x.type = m.type

@@ -9,16 +9,21 @@ EXTENDS ElectionRules, Elections
 -----------------------------------------------------------------------------
 (* The voter.                                                              *)
 
-\* requestVote.  A voter answers after all its writes.
-VoteHandled(before, m) ==
+\* A candidate that is not turned away at the first tests brings the voter to its term.
+EntersTermOf(before, m) == VoteCode(before, m) \notin LeavesTerm /\ m.term > before.currentTerm
+
+\* requestVote.  A voter answers after all its writes.  `leader` is whom it knows in a term that it enters.
+VoteHandledWith(before, m, leader) ==
     LET code      == VoteCode(before, m)
-        rises     == code \notin LeavesTerm /\ m.term > before.currentTerm
-        at        == IF rises THEN FollowerIn(before, m.term) ELSE before
+        rises     == EntersTermOf(before, m)
+        at        == IF rises THEN [FollowerIn(before, m.term) EXCEPT !.leader = leader] ELSE before
         Refuse(s) == Says(s, VoteResponse(m, at.currentTerm, FALSE))
     IN  [node   |-> IF code = "VOTES" THEN Voted(at, m.term, m.src) ELSE at,
          out    |-> VoteResponse(m, at.currentTerm, code \in Grants),
          writes |-> (IF rises THEN <<TermWrite(before, at)>> ELSE << >>)
                     \o (IF code = "VOTES" THEN VoteWrites(at, m.term, m.src, {}, Refuse) ELSE << >>)]
+
+VoteHandled(before, m) == VoteHandledWith(before, m, NoNode)
 
 \* ACTION RequestVote: n answers a candidate that asks for its vote.
 \* Source: requestVote, persistVote.
@@ -29,6 +34,24 @@ RequestVote(n) ==
     /\ Selects(n)
     /\ outcome \in Outcomes(n, handled)
     /\ Handle(n, m, Outcome(handled, outcome))
+
+\* ACTION RequestVoteAroundHeartbeat: n answers a candidate, and enters its term with the leader of the old
+\* one.
+\* A heartbeat of that leader is handled beside the main loop when this has forgotten the leader, and has not
+\* stored the term yet.  Until the heartbeat timeout n turns other candidates away.
+\* A process that dies among the writes forgets the leader, so RequestVote has the crashes.
+\* Source: requestVote, between setState and setCurrentTerm; processHeartbeat (HeartbeatRace).
+RequestVoteAroundHeartbeat(n) ==
+    \E request \in Inbox(n) : \E heartbeat \in Inbox(n) :
+    LET handled == VoteHandledWith(node[n], request, heartbeat.src)
+        answer  == AppendEntriesResponse(heartbeat, node[n].currentTerm, 0, TRUE, FALSE)
+    IN  /\ HeartbeatsRace
+        /\ IsRequest(request, "RequestVote")
+        /\ IsRequest(heartbeat, "Heartbeat")
+        /\ Selects(n)
+        /\ EntersTermOf(node[n], request)
+        /\ heartbeat.term = node[n].currentTerm
+        /\ HandleAround(n, request, handled, heartbeat, answer)
 
 \* ACTION RequestPreVote: n answers a candidate whether it would vote for it.
 \* Source: requestPreVote.  The answer has the candidate's term where that is higher, but for a refusal at the

@@ -130,7 +130,7 @@ def step(
         run: Callable[..., None] = body
 
         def allowed(server: S, args: tuple[Any, ...]) -> bool:
-            return all(m.dst == server.node_id for m in args[:1] if isinstance(m, Message)) and when(server, *args)
+            return all(m.dst == server.node_id for m in args if isinstance(m, Message)) and when(server, *args)
 
         def taken(server: S, args: tuple[Any, ...]) -> S:
             """Return the server after the step; raise NotEnabled where it cannot be taken so."""

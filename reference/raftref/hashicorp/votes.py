@@ -7,6 +7,8 @@ from dataclasses import replace
 from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.elections import win, win_pre_vote
 from raftref.hashicorp.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
     RequestPreVoteRequest,
     RequestPreVoteResponse,
     RequestVoteRequest,
@@ -35,17 +37,51 @@ def request_vote(server: Server, m: RequestVoteRequest, outcome: Outcome) -> Non
     server.respond(m, RequestVoteResponse(server.node_id, m.src, server.current_term, granted))
 
 
-def _votes(server: Server, m: RequestVoteRequest) -> bool:
-    """Decide, by the library's tests in the library's order. The first three leave the term alone."""
+def can_request_vote_around_heartbeat(server: Server, request: RequestVoteRequest, heartbeat: HeartbeatRequest) -> bool:
+    """The main loop takes a request of a newer term that it does not turn away, and the heartbeat is of the old one."""
+    return (
+        server.has(Flaw.HEARTBEAT_RACE)
+        and server.selects
+        and not _turns_away(server, request)
+        and request.term > server.current_term
+        and heartbeat.term == server.current_term
+    )
+
+
+@step(when=can_request_vote_around_heartbeat)
+def request_vote_around_heartbeat(server: Server, request: RequestVoteRequest, heartbeat: HeartbeatRequest) -> None:
+    """Answer a candidate, and enter its term with the leader of the old one (HeartbeatRace).
+
+    A heartbeat of that leader is handled beside the main loop when this has forgotten the leader, and has not stored
+    the term yet. Until its heartbeat timeout the server turns other candidates away.
+
+    Args:
+        server: The voter.
+        request: The candidate's.
+        heartbeat: That of the leader of the old term.
+
+    Source: requestVote, between setState and setCurrentTerm; processHeartbeat.
+    """
+    server.respond(heartbeat, HeartbeatResponse(server.node_id, heartbeat.src, server.current_term, success=True))
+    granted = _votes(server, request, leader=heartbeat.src)
+    server.respond(request, RequestVoteResponse(server.node_id, request.src, server.current_term, granted))
+
+
+def _turns_away(server: Server, m: RequestVoteRequest) -> bool:
+    """Return whether a candidate is refused by the first three tests, which leave the term alone."""
     if _is_stranger(server, m.src):
-        return False
+        return True
     knows_other = server.leader is not None and (server.leader != m.src or server.has(Flaw.KNOWN_LEADER_REJECTED))
-    if knows_other and not m.leadership_transfer:
-        return False
-    if m.term < server.current_term:
+    return (knows_other and not m.leadership_transfer) or m.term < server.current_term
+
+
+def _votes(server: Server, m: RequestVoteRequest, leader: NodeId | None = None) -> bool:
+    """Decide, by the library's tests in the library's order; `leader` is who is known in a term that is entered."""
+    if _turns_away(server, m):
         return False
     if m.term > server.current_term:
         _follow_in(server, m.term)
+        server.leader = leader
     if _has_no_vote(server, m.src):
         return False
     if server.stores.last_vote_term == m.term and server.stores.last_vote_cand is not None:

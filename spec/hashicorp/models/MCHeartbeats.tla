@@ -10,8 +10,9 @@
 (* leads.  Once dispatchLogs has read the term, a heartbeat changes        *)
 (* nothing: the entry is the one that the leader would have stored before. *)
 (*                                                                         *)
-(* In all models Ahead is at home in term 3, and Behind leads term 4 with  *)
-(* the vote of Third.  Nobody campaigns, and nothing fails.                *)
+(* In nearly all models Ahead is at home in term 3, and Behind leads term  *)
+(* 4 with the vote of Third.  Nobody campaigns, and nothing fails.  In the *)
+(* others Third campaigns while Ahead leads (KnownLeaderIsOfTerm).         *)
 (***************************************************************************)
 EXTENDS MCFlaws
 
@@ -41,6 +42,10 @@ OvertakenCandidateInit ==
         /\ verified = {}
 
 OvertakenLeadersInit == OvertakenLeaderInit \/ OvertakenWinnerInit
+
+\* The leader that a server knows has won the term in which the server is.
+KnownLeaderIsOfTerm ==
+    \A n \in Node : node[n].leader # NoNode => Leadership(node[n].leader, node[n].currentTerm) \in elected
 
 \* A client asks each of the two leaders once.
 EachDispatchesOnce(n) == n \in {Ahead, Behind} /\ MCMayDispatch(n)

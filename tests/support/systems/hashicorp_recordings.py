@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 from raftref.hashicorp.choices import DEFAULT_FEATURES, IN_V173, Feature, Flaw
+from raftref.hashicorp.messages import HeartbeatRequest
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.simulation.schedule import Schedule
@@ -25,6 +26,9 @@ Tree = dict[str, Any]
 
 #: A request is sent, and an answer arrives, at most this many events before what must follow.
 LATE = 12
+
+#: The share of the votes in a new term within which a heartbeat comes that may.
+COMES_BETWEEN = 0.5
 
 #: Where in the time of one event its lines stand; other lines may stand between them.
 BEGINS, ENDS = -0.3, 0.3
@@ -78,13 +82,26 @@ class Unrecordable(Exception):  # noqa: N818 - no error: the recording ends
     """The recorder has no line for this."""
 
 
-class _NoticingSchedule(Schedule):
-    """A schedule by which a main loop notices at once that a heartbeat beside it has made its server a follower."""
+class _RecordedSchedule(Schedule):
+    """A schedule of what the recorder can record.
+
+    A main loop notices at once that a heartbeat beside it has made its server a follower, and such a heartbeat may come
+    while a voter enters a term.
+    """
 
     def next_event(self) -> Any:
         overtaken = (node for node, server in self.cluster.servers.items() if server.is_overtaken)
         node = next(overtaken, None)
         return super().next_event() if node is None else self.attempt(node, "RunFollower")
+
+    def attempt(self, node: Any, action: str, *args: Any) -> Any:
+        if action == "RequestVote" and self.plan.config.has(Flaw.HEARTBEAT_RACE):
+            for heartbeat in [each for each in self.cluster.messages() if isinstance(each, HeartbeatRequest)]:
+                around = "RequestVoteAroundHeartbeat", args[0], heartbeat
+                reaches = heartbeat.dst == node and self.reaches(heartbeat.src, node)
+                if reaches and self.cluster.enabled(node, *around) and self.chance(COMES_BETWEEN):
+                    return self.cluster.take(node, *around)
+        return super().attempt(node, action, *args)
 
 
 class Recorder:
@@ -111,7 +128,7 @@ class Recorder:
         """Return the lines."""
         self._bootstrap()
         with patch.object(Server, "respond", noting(Server.respond, self.unheard)):
-            for event in _NoticingSchedule(self.seed, self.plan).run():
+            for event in _RecordedSchedule(self.seed, self.plan).run():
                 count = len(self.lines)
                 try:
                     self._event(float(event["seq"]), event)
@@ -219,7 +236,9 @@ class Recorder:
             raise Unrecordable
         if action == "RunFollower" and before["loop"] == "CAMPAIGN" and Feature.PRE_VOTE in self.plan.features:
             raise Unrecordable  # a round that was not asked for looks like one whose requests were never sent
-        if action in HANDLERS:
+        if action == "RequestVoteAroundHeartbeat":
+            self._around_heartbeat(at, event, before, after)
+        elif action in HANDLERS:
             self._handler(at, event, before, after)
         elif action in ("HandleRequestVoteResponse", "HandleRequestPreVoteResponse", *ANSWERED):
             self._acts_on(at, event, before, after)
@@ -331,6 +350,39 @@ class Recorder:
         self._line(at + ENDS, "respond", node, **fields, body=self._unheard(call.msg) | error)
         back = {"msg": call.msg, "rpc": call.rpc, "copy": copy, "to": m["src"]}
         self._line(at + ENDS + self.random.random() * LATE, "reply_drop", node, **back, reason="caller_gave_up")
+
+    def _around_heartbeat(self, at: float, event: Tree, before: Tree, after: Tree) -> None:
+        """Write the lines of a vote, and between them those of a heartbeat that is handled beside the main loop."""
+        node, request, heartbeat = event["node"], event["args"]["request"], event["args"]["heartbeat"]
+        by = "requestVote<processRPC"
+        asked = self._begins(at + BEGINS, node, request, {})
+        self._line(at + BEGINS, "leader_obs", node, leader="", by=by)
+        if before["role"] != after["role"]:
+            self._line(at + BEGINS, "state", node, state=after["role"], by=by)
+        heard = self._begins(at + BEGINS / 2, node, heartbeat, {"beside": True})
+        self._line(at + BEGINS / 2, "leader_obs", node, leader=heartbeat["src"], by="appendEntries<processHeartbeat")
+        self._ends(at + BEGINS / 2, event, heartbeat, heard, {"beside": True})
+        self._line(at, "stable_set", node, key="CurrentTerm", value=after["currentTerm"], by=by)
+        self._vote(at, node, before, after, by, request["src"], {"result": "DONE", "write": 0}, first=2)
+        self._ends(at + ENDS, event, request, asked, {})
+
+    def _begins(self, at: float, node: str, m: Tree, mark: Tree) -> tuple[Call, int]:
+        call, copy = self._taken(at, m)
+        sender = {"from": m["src"], **mark}
+        self._line(at, "recv", node, msg=call.msg, rpc=call.rpc, copy=copy, **sender, body=body(m))
+        return call, copy
+
+    def _ends(self, at: float, event: Tree, m: Tree, taken: tuple[Call, int], mark: Tree) -> None:
+        call, copy = taken
+        fields = {"msg": call.msg, "rpc": call.rpc, "copy": copy, "to": m["src"], **mark}
+        (answer,) = (each for each in (*event["sent"], *self.unheard) if each["type"] == m["type"])
+        self._line(at, "respond", event["node"], **fields, body=answer_body(answer))
+        if answer in event["sent"]:
+            call.answers.append((copy, answer, at))
+        else:
+            back = {"msg": call.msg, "rpc": call.rpc, "copy": copy, "to": m["src"]}
+            late = at + self.random.random() * LATE
+            self._line(late, "reply_drop", event["node"], **back, reason="caller_gave_up")
 
     def _unheard(self, msg: str) -> Tree:
         """Return the answer that nobody awaits: the trace has none."""

@@ -92,6 +92,11 @@ UNREACHABLE: tuple[Unreachable, ...] = (
         "the main loop handles heartbeats (HeartbeatRace)",
         lambda has: has["HeartbeatRace"] != PUBLISHED,
     ),
+    Unreachable(
+        actions("RequestVoteAroundHeartbeat"),
+        "the steps of simulated clusters do not overlap",
+        lambda _has: True,
+    ),
     Unreachable(actions(*OF_PIPELINES), "routines wait for each answer", lambda has: not has["Pipeline"]),
     Unreachable(
         outcomes(*WRITING, results=("FAIL",)),

@@ -42,6 +42,9 @@ class Handlers:
         """Take the step of a handler."""
         recv = handler.recv
         node, server = recv.node, self.servers[recv.node]
+        if handler.heartbeat is not None:
+            self._vote_around(handler, handler.heartbeat)
+            return
         if handler.shuts_down and server.role == "Follower":
             handler.parts = [part for part in handler.parts if not _enters_again(part, server)]
         if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
@@ -67,6 +70,26 @@ class Handlers:
         self.replay.notice(node)
         if any(isinstance(part, FsmRestore) for part in handler.parts):
             self.replay.require_snapshot(node, snapshot_place(handler.recv.body))
+
+    def _vote_around(self, vote: HandledRequest, heartbeat: HandledRequest) -> None:
+        """Take the step of a vote between whose lines a heartbeat of the old leader was handled."""
+        node, action = vote.recv.node, "RequestVoteAroundHeartbeat"
+        server = self.servers[node]
+        self.replay.reach_select(node)
+        args, sent = {}, []
+        for name, each in (("request", vote), ("heartbeat", heartbeat)):
+            recv = each.recv
+            call = self.calls.find(recv) or RecordedCall(recv.source, node, recv.msg, recv.body, recv.rpc)
+            args[name] = self._request(recv.source, node, recv.msg, recv.body, call)
+            if each.respond is not None:
+                call.answers[each.respond.copy] = answer = self.calls.answer(call, each.respond.body)
+                sent += [answer] if args[name]["awaited"] else []
+        for part in sorted((*vote.parts, *heartbeat.parts), key=lambda part: part.seq):
+            server.write(part)
+        if self._changes_role(vote):
+            self.leaders.lose(node)
+        self.leaders.build_before_step(node, action, args)
+        self.replay.take(node, action, args, self._shows(vote, server), tuple(sent))
 
     def under_way(self, call: RecordedCall) -> Tree:
         """Return the request of a call as it is under way, if it is."""

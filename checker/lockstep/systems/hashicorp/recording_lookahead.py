@@ -60,7 +60,8 @@ class HandledRequest:
     """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one.
 
     `shuts_down`: Shutdown is called on its server before that has answered. `is_within`: a heartbeat beside the main
-    loop, which is answered while that handles another request.
+    loop, which is answered while that handles another request. `heartbeat`: one by which the leader of the old
+    term is known again while a vote enters a new one; both are one step, that of the vote.
     """
 
     recv: Recv
@@ -68,6 +69,7 @@ class HandledRequest:
     respond: Respond | None = None
     shuts_down: bool = False
     is_within: bool = False
+    heartbeat: HandledRequest | None = None
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
@@ -75,6 +77,8 @@ class HandledRequest:
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
         the FSM, are recorded as they read. Without such a write it is the line at which the handler begins.
         """
+        if self.heartbeat is not None:
+            return self.heartbeat.place()
         if self.recv.beside:
             return self._place_beside()
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
@@ -143,6 +147,8 @@ class LookaheadReader:
         self.source, self.lookahead = source, Lookahead()
         self.open: dict[str, HandledRequest] = {}
         self.beside: dict[str, list[HandledRequest]] = {}
+        #: The heartbeats that were answered while a main loop handles its request.
+        self.within: dict[str, list[HandledRequest]] = {}
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
         self.won: dict[str, StateLine] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
@@ -233,6 +239,7 @@ class LookaheadReader:
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
         self.open[line.node] = handler
+        self.within[line.node] = []
 
     def _respond(self, line: Respond) -> None:
         handler = self._of_beside(line) if line.beside else self.open.pop(line.node, None)
@@ -240,7 +247,29 @@ class LookaheadReader:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} is not handling request {line.rpc}")
         handler.respond = line
         handler.is_within = line.beside and line.node in self.open
+        if handler.is_within:
+            self.within[line.node].append(handler)
+        elif not line.beside:
+            self._surround(handler)
         self._place(handler)
+
+    def _surround(self, handler: HandledRequest) -> None:
+        """Make a vote and a heartbeat one step if that came once the leader was forgotten, and before the new term."""
+        enters = [part for part in handler.parts if isinstance(part, StableSet) and part.key == "CurrentTerm"]
+        if (
+            handler.recv.msg != "RequestVote"
+            or not enters
+            or any(isinstance(part, StableFail) for part in handler.parts)
+        ):
+            return
+        forgets = max((part.seq for part in handler.parts if isinstance(part, LeaderLine)), default=handler.recv.seq)
+        for each in self.within[handler.recv.node]:
+            knows = [part.seq for part in each.parts if isinstance(part, LeaderLine)]
+            is_old = each.recv.body.term < handler.recv.body.term and len(each.parts) == 1
+            if is_old and knows and forgets < knows[0] < enters[0].seq:
+                del self.lookahead.steps[each.place().seq]
+                handler.heartbeat = each
+                return
 
     def _place(self, handler: HandledRequest) -> None:
         self.lookahead.steps[handler.place().seq] = handler

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from raftref.action import Action
 from raftref.hashicorp.choices import Feature
 from raftref.hashicorp.failures import start
 from raftref.hashicorp.hashicorp_raft import ACTIONS, observe
@@ -19,6 +20,9 @@ from raftref.simulation.network import Channels
 
 #: The action that handles each class of messages.
 HANDLERS = {kind: name for name, action in ACTIONS.items() for kind in action.messages}
+
+#: The parameters of actions that are messages.
+MESSAGES = ("m", "request", "heartbeat")
 
 
 class Network(Channels[Message]):
@@ -70,14 +74,19 @@ class Cluster(Group[Server, Message, Effects]):
 
     def perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
         """Let a server take an action, and the network apply the effects of its step."""
-        known = ACTIONS[action]
-        if known.messages:
-            self.network.check_deliverable(args[0])
-        effects: Effects = known.perform(self.servers[node], *args)
-        if known.messages:
-            self.network.take(args[0])
+        handled = [each for each in args if isinstance(each, Message)]
+        for m in handled:
+            self.network.check_deliverable(m)
+        effects: Effects = ACTIONS[action].perform(self.servers[node], *args)
+        for m in handled:
+            self.network.take(m)
         self.network.apply(node, effects)
         return effects
+
+    def is_enabled(self, node: NodeId, action: Action, args: tuple[Any, ...]) -> bool:
+        """Return whether a server may take an action now, all of whose messages can come next."""
+        handled = (each for each in args if isinstance(each, Message))
+        return all(map(self.network.is_deliverable, handled)) and super().is_enabled(node, action, args)
 
     def may_disturb(self, node: NodeId, action: str, m: Message) -> bool:
         """Return whether the network may lose or double a message to a server now.
@@ -117,4 +126,4 @@ class Cluster(Group[Server, Message, Effects]):
 
     def read(self, name: str, kind: Any, value: Any) -> Any:
         """Return an argument of a type, as an event has it."""
-        return message_from(value) if name == "m" else super().read(name, kind, value)
+        return message_from(value) if name in MESSAGES else super().read(name, kind, value)
