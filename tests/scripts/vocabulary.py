@@ -179,6 +179,8 @@ OF_HASHICORP = Vocabulary(
     features=CHOICES.features,
     arguments={
         "m": "the message that is handled, or lost, or delivered twice, field for field",
+        "request": "the request of a candidate that is handled",
+        "heartbeat": "the heartbeat that is handled meanwhile",
         "outcome": 'how the writes of the step end: `{"result": "DONE", "write": 0}`, or `FAIL` or `CRASH` at a write',
         "asked": 'whom the candidate has asked by then, a set: `{"#set": ["n2", "n3"]}`',
         "logs": 'what clients append: `[{"type": "Command", "value": "x"}]`, or of type Barrier, with `null`',

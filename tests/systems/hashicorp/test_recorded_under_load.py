@@ -76,3 +76,58 @@ def test_a_heartbeat_is_answered_while_the_main_loop_handles_another_request(nam
         ):
             line["body"]["term"] += 1
     assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.nightly
+def test_a_main_loop_that_counts_a_pre_vote_after_a_heartbeat_is_no_violation(tmp_path: Path) -> None:
+    """Source: runCandidate, which looks at its role only once an event is handled."""
+    lines = recorded("prevote_counted_as_follower")
+    found = checked(lines, tmp_path)
+    assert (found.verdict, [each.name for each in found.findings]) == (Verdict.INCONCLUSIVE, ["ElectSelf"])
+    campaign = last(lines, kind="stable_set", by="electSelf<runCandidate", key="CurrentTerm")
+    follows = last(lines[: campaign["seq"]], kind="state", node=campaign["node"])
+    assert follows["by"] == "appendEntries<processHeartbeat"
+
+
+def test_a_heartbeat_of_the_old_leader_is_handled_while_a_voter_enters_a_term(tmp_path: Path) -> None:
+    """Source: requestVote, which forgets the leader before it writes the term."""
+    lines = recorded("heartbeat_within_vote")
+    known = last(lines, kind="leader_obs", by="appendEntries<processHeartbeat")
+    asked = last(lines[: known["seq"]], kind="recv", node=known["node"], msg="RequestVote")
+    entered = last(lines, kind="stable_set", node=known["node"], key="CurrentTerm")
+    assert asked["seq"] < known["seq"] < entered["seq"]
+    assert asked["body"]["term"] == entered["value"] == known["obs"]["term"] + 1
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    cut = [*lines[: entered["seq"] + 1], lines[-1] | {"seq": entered["seq"] + 1, "events": entered["seq"] + 2}]
+    assert checked(cut, tmp_path).verdict is Verdict.HOLDS  # while the vote is still to be answered
+    known["leader"] = asked["body"]["cand"]
+    assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.nightly
+def test_an_append_is_handled_while_a_heartbeat_is(tmp_path: Path) -> None:
+    lines = recorded("append_within_heartbeat")
+    answer = last(lines, kind="respond", beside=True)
+    begun = last(lines, kind="recv", beside=True, rpc=answer["rpc"])
+    between = [line["kind"] for line in lines[begun["seq"] : answer["seq"]] if line.get("node") == answer["node"]]
+    assert {"store_logs", "respond"} <= {*between}
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+
+
+@pytest.mark.nightly
+def test_a_request_that_comes_before_the_recorder_observes_a_server_says_nothing_of_its_leader(tmp_path: Path) -> None:
+    """Source: NewRaft, which starts the main loop before anyone can register an observer."""
+    lines = recorded("request_before_observer")
+    started = last(lines, kind="started")
+    begun = [
+        line
+        for line in lines[: started["seq"]]
+        if line.get("node") == started["node"] and line["inc"] == started["inc"]
+    ]
+    assert "recv" in [line["kind"] for line in begun]
+    assert not [
+        line
+        for line in lines
+        if line["kind"] == "leader_obs" and line["inc"] == started["inc"] and line["node"] == started["node"]
+    ]
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS

@@ -54,6 +54,8 @@ class Handlers:
         if not recv.beside:
             self.leaders.noop_if_due(node, self.replay.server(node)["currentTerm"])
             self.replay.reach_select(node)
+        if handler.is_early:
+            server.leader = None
         for part in handler.parts:
             server.write(part)
         action = HANDLES[m["type"]]
@@ -169,7 +171,7 @@ def _written_by(handler: HandledRequest, shown: Tree) -> Tree:
             case StateLine():
                 written["role"] = shown["role"]
             case LeaderLine():
-                written["leader"] = shown["leader"]
+                written["leader"] = shown.get("leader")
             case _:
                 pass
     return written

@@ -23,6 +23,7 @@ class RecordedServer:
     """A server by what was recorded.
 
     `last` is the copy of the log's end that it keeps: index and term of the last entry that it stored, or started with.
+    `leader` is "" where it knows none, and None where no line says whom it knows.
     """
 
     name: str
@@ -30,7 +31,7 @@ class RecordedServer:
     log: dict[int, LogEntry] = field(default_factory=dict)
     last: tuple[int, int] = (0, 0)
     role: str = "Follower"
-    leader: str = ""
+    leader: str | None = ""
     applied: list[Tree] = field(default_factory=list)
 
     def write(self, part: Part) -> None:
@@ -68,7 +69,7 @@ class RecordedServer:
         return {
             **self.keys_shown(),
             "role": self.role,
-            "leader": self.leader or None,
+            **({} if self.leader is None else {"leader": self.leader or None}),
             "lastLog": {"index": self.last[0], "term": self.last[1]},
         }
 

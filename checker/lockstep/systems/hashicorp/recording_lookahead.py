@@ -23,6 +23,7 @@ from lockstep.systems.hashicorp.recording_lines import (
     SnapshotSaved,
     StableFail,
     StableSet,
+    StartedLine,
     StartLine,
     StateLine,
     StoppedLine,
@@ -60,7 +61,8 @@ class HandledRequest:
     """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one.
 
     `shuts_down`: Shutdown is called on its server before that has answered. `is_within`: a heartbeat beside the main
-    loop, which is answered while that handles another request. `heartbeat`: one by which the leader of the old
+    loop, which handles another request at some time meanwhile. `is_early`: it came before the server was observed, so
+    no line says whom that takes for its leader. `heartbeat`: one by which the leader of the old
     term is known again while a vote enters a new one; both are one step, that of the vote.
     """
 
@@ -69,18 +71,22 @@ class HandledRequest:
     respond: Respond | None = None
     shuts_down: bool = False
     is_within: bool = False
+    is_early: bool = False
     heartbeat: HandledRequest | None = None
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
 
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
-        the FSM, are recorded as they read. Without such a write it is the line at which the handler begins.
+        the FSM, are recorded as they read. Without such a write it is the line at which the handler begins; but that of
+        the last write of a vote that was never answered, since a heartbeat may have come in between.
         """
         if self.heartbeat is not None:
             return self.heartbeat.place()
         if self.recv.beside:
             return self._place_beside()
+        if self.recv.msg == "RequestVote" and self.respond is None and self.parts:
+            return self.parts[-1]
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
         return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
 
@@ -149,6 +155,8 @@ class LookaheadReader:
         self.beside: dict[str, list[HandledRequest]] = {}
         #: The heartbeats that were answered while a main loop handles its request.
         self.within: dict[str, list[HandledRequest]] = {}
+        #: The servers whose NewRaft has not returned: the recorder does not observe them yet.
+        self.starting = set[str]()
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
         self.won: dict[str, StateLine] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
@@ -173,8 +181,13 @@ class LookaheadReader:
                 self._question(line)
             case StateLine() if line.state == "Shutdown":
                 self._shuts_down(line)
-            case StartLine() | StoppedLine():
+            case StartLine():
                 self._ends(line.node)
+                self.starting.add(line.node)
+            case StoppedLine():
+                self._ends(line.node)
+            case StartedLine():
+                self.starting.discard(line.node)
             case LibLog() if line.text == COMPLETE:
                 self._completed(line.node)
             case FsmSnapshot():
@@ -232,10 +245,15 @@ class LookaheadReader:
             self.lookahead.verified[question] = line
 
     def _recv(self, line: Recv) -> None:
-        handler = self.lookahead.handlers[line.seq] = HandledRequest(line, shuts_down=line.node in self.shut_down)
+        handler = self.lookahead.handlers[line.seq] = HandledRequest(
+            line, shuts_down=line.node in self.shut_down, is_early=line.node in self.starting
+        )
         if line.beside:
+            handler.is_within = line.node in self.open
             self.beside.setdefault(line.node, []).append(handler)
             return
+        for each in self.beside.get(line.node, ()):
+            each.is_within = True
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
         self.open[line.node] = handler
@@ -246,8 +264,7 @@ class LookaheadReader:
         if handler is None or (handler.recv.rpc, handler.recv.copy) != (line.rpc, line.copy):
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} is not handling request {line.rpc}")
         handler.respond = line
-        handler.is_within = line.beside and line.node in self.open
-        if handler.is_within:
+        if line.beside and line.node in self.open:
             self.within[line.node].append(handler)
         elif not line.beside:
             self._surround(handler)

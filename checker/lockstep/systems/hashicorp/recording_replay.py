@@ -19,6 +19,11 @@ from lockstep.tla.values.function_operators import in_domain
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value, as_fcn
 from lockstep.trace.trace_format import OBSERVE, Event
 
+#: What a main loop does first once it has noticed that its server follows.
+_AS_FOLLOWER = frozenset(
+    {"AppendEntries", "InstallSnapshot", "RequestVote", "RequestPreVote", "TimeoutNow", "HeartbeatTimeout"}
+)
+
 DONE: Tree = {"result": "DONE", "write": 0}
 
 
@@ -38,6 +43,8 @@ class RecordingReplay:
         self.hidden: list[int] = []
         self.moved: list[int] = []
         self.line: RecordingLine | None = None
+        #: The servers whose main loop was taken to notice at once that they follow; no line says when it did.
+        self.noticed = set[str]()
         #: Called with the node of a step and the state that it leads to, before it is taken: another may come first.
         self.before_step: Callable[[str, State], None] = lambda _node, _after: None
 
@@ -67,9 +74,12 @@ class RecordingReplay:
         shown = dict(shows or {})
         if after is not None and "log" in shown and not self._has_indexes(node, after, shown["log"]):
             shown["log"] = self.whole_log(node)
-        self._record(node, action, args or {}, shown, sent, line, hidden)
+        disputed = after is None and node in self.noticed
+        self._record(node, action, args or {}, shown, sent, line, hidden=hidden, disputed=disputed)
         if after is None:
             raise NotAStepError
+        if action in _AS_FOLLOWER and "Heartbeat" not in (args or {}).get("m", {}).values():
+            self.noticed.discard(node)
         self.state = after
 
     def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
@@ -99,14 +109,16 @@ class RecordingReplay:
     def notice(self, node: str) -> None:
         """Let a main loop notice that a heartbeat beside it has made a candidate or a leader a follower.
 
-        The library has no line for that. A main loop that takes one more event as a candidate or a leader is refused.
+        The library has no line for that. Where the main loop took one more event as a candidate or a leader first, the
+        order of the steps is disputed.
         """
         if self.server(node)["loop"] == "OVERTAKEN":
             self.take(node, "RunFollower", hidden=True)
+            self.noticed.add(node)
 
     def observe(self, node: str, shows: Mapping[str, Any]) -> None:
         """A node shows something."""
-        self._record(node, OBSERVE, {}, shows, None, None, False)
+        self._record(node, OBSERVE, {}, shows, None, None)
 
     def _record(
         self,
@@ -116,7 +128,9 @@ class RecordingReplay:
         shows: Mapping[str, Any],
         sent: tuple[Tree, ...] | None,
         line: RecordingLine | None,
-        hidden: bool,
+        *,
+        hidden: bool = False,
+        disputed: bool = False,
     ) -> None:
         source = line or self.line
         assert source is not None
@@ -125,7 +139,9 @@ class RecordingReplay:
         elif source is not self.line:
             self.moved.append(source.number)
         step = (action, dict(args), dict(shows), sent)
-        self.events.append(Event(len(self.events), node, *step, t_ms=source.t_ms, line=source.number))
+        self.events.append(
+            Event(len(self.events), node, *step, t_ms=source.t_ms, line=source.number, disputed=disputed)
+        )
 
     def trial(self, node: str, action: str, args: Mapping[str, Any]) -> State | None:
         """Return the state after a step, None where there is none."""
