@@ -28,6 +28,9 @@ JAVA, PYTHON = "java", "python"
 GROUP = "g"
 NODES = ("n0", "n1", "n2")
 
+#: How the line begins in which a process of Java answers a command.
+ANSWER = b"ANSWER "
+
 #: The versions of the real DLedger that the tests run.
 VERSIONS = ("0.2.7", "0.3.2")
 _SOURCES = [TESTS / "support" / "dledger_java" / name for name in ("Node.java", "Client.java")]
@@ -99,6 +102,8 @@ class MixedGroup:
         for process in self._processes.values():
             process.kill()
             process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
 
     # ---- Nodes ---------------------------------------------------------------------------------------
 
@@ -166,9 +171,30 @@ class MixedGroup:
             assert node not in self._processes or self._processes[node].poll() is not None, f"{node} runs"
             with (self._logs / f"{node}.log").open("ab") as log:
                 self._processes[node] = subprocess.Popen(
-                    [*DIE_WITH_PARENT, *self._words(node, kind)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                    [*DIE_WITH_PARENT, *self._words(node, kind)], stdin=subprocess.PIPE, stdout=log, stderr=log
                 )
             self.kinds[node] = kind
+
+    def pid(self, node: str) -> int:
+        """The number of a node's process."""
+        return self._processes[node].pid
+
+    def tell(self, node: str, command: str) -> list[str]:
+        """Give a node of Java a command, and return the words of its answer."""
+        process, log = self._processes[node], self._logs / f"{node}.log"
+        assert process.stdin is not None
+        begin = log.stat().st_size
+        process.stdin.write(f"{command}\n".encode())
+        process.stdin.flush()
+        found: list[bytes] = []
+
+        def answers() -> bool:
+            lines = log.read_bytes()[begin:].splitlines(keepends=True)
+            found[:] = [line for line in lines if line.startswith(ANSWER) and line.endswith(b"\n")]
+            return bool(found)
+
+        assert wait_until(answers, 60), f"{node} does not answer {command}: {self.log(node)}"
+        return found[0].decode().split()[1:]
 
     def kill(self, node: str) -> None:
         """Kill a node with SIGKILL."""
