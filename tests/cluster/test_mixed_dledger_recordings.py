@@ -38,7 +38,7 @@ SETTINGS = {
 def lead_in_turn(group: MixedGroup) -> None:
     for node in NODES:
         group.hand_over(node)
-        group.append(*(f"{node}-{number}" for number in range(8)))
+        group.append(*(f"{node}-{number}" for number in range(8)), f"{node} is long: {'é' * 50}")
 
 
 def kill_in_turn(group: MixedGroup) -> None:

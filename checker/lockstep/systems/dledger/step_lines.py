@@ -6,6 +6,7 @@ core, which must show what was recorded, and stands for the lines that a node of
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ from lockstep.systems.node_files import FileRecord
 from raftref.action import NotEnabled
 from raftref.dledger.choices import Config
 from raftref.dledger.election_rules import VoteCode, vote_code
-from raftref.dledger.messages import BatchRequest, CommitRequest, Entry, PushType, Request, Response, VoteMessage
+from raftref.dledger.messages import BatchRequest, CommitRequest, Entry, PushType, Request, Response, Value, VoteMessage
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
@@ -25,6 +26,8 @@ from raftref.runtime.driver import START, NodeStep
 
 #: The bytes of an entry besides its body. Source: DLedgerEntry.HEADER_SIZE, and the body's length.
 _HEADER_BYTES = 48
+#: Bodies of more bytes are shown by their digests. Source: Lines.LONGEST_SHOWN of the agent.
+_LONGEST_SHOWN = 64
 
 Line: TypeAlias = dict[str, Any]
 
@@ -46,6 +49,12 @@ def _log(server: Server) -> Line:
 def _node(server: Server) -> Line:
     state = server.member_state
     return {"role": state.role.value, "term": state.curr_term, "leader": state.leader_id, **_log(server)}
+
+
+def shown(value: Value) -> str:
+    """Return the value of an entry as the agent's lines show it: a long one by its digest, of 128 bits of SHA-256."""
+    body = to_body(value)
+    return value if len(body) <= _LONGEST_SHOWN else f"sha256:{hashlib.sha256(body).hexdigest()[:32]}"
 
 
 class StepLines:
@@ -105,7 +114,7 @@ class StepLines:
         store.log = store.disk = tuple(Entry(each["term"], each["value"]) for each in shows["log"])
         store.end_term, store.committed_index = shows["ledgerEndTerm"], shows["committedIndex"]
         store.check_point = shows["checkPoint"]
-        entries = [[index, each.term, each.value] for index, each in enumerate(store.log) if each is not None]
+        entries = [[index, each.term, shown(each.value)] for index, each in enumerate(store.log) if each is not None]
         self._line("start")
         st = _node(server)
         self._line("recovered", currTerm=st["term"], votedFor=shows["currVoteFor"], st=st, log=entries)
@@ -198,7 +207,8 @@ class StepLines:
         for offset, entry in enumerate(m.entries):
             index = m.index + offset
             after = {**log, "begin": 0, "end": index, "endTerm": entry.term} if is_ok else log
-            place = {"index": index, "entryTerm": entry.term, "val": entry.value, "pos": positions.get(index, -1)}
+            place = {"index": index, "entryTerm": entry.term, "val": shown(entry.value)}
+            place["pos"] = positions.get(index, -1)
             self._store(op, log, after, "EntryHandler", is_ok, **place, leaderTerm=m.term, leaderId=m.src)
             log = after
 
@@ -309,7 +319,7 @@ class StepLines:
     def _place(self, index: int) -> Line:
         entry = self._server.ledger_store.log[index]
         assert entry is not None
-        return {"index": index, "entryTerm": entry.term, "val": entry.value, "pos": self._positions()[index]}
+        return {"index": index, "entryTerm": entry.term, "val": shown(entry.value), "pos": self._positions()[index]}
 
 
 class NodeBefore:
@@ -376,7 +386,7 @@ def content(m: Request | BatchRequest | CommitRequest) -> Content:
     """Return what makes a push: all but whether its caller waits."""
     entries: tuple[Any, ...] = ()
     if not isinstance(m, CommitRequest):
-        entries = tuple((m.index + offset, each.term, each.value) for offset, each in enumerate(m.entries))
+        entries = tuple((m.index + offset, each.term, shown(each.value)) for offset, each in enumerate(m.entries))
     return str(m.type), m.src, m.dst, m.term, entries, m.commit_index
 
 
@@ -386,7 +396,7 @@ def _push_fields(m: Request | BatchRequest | CommitRequest, positions: Mapping[i
         entries = [list(each) for each in content(m)[4]]
         fields |= {"index": m.index, "count": len(entries), "entries": entries}
     elif isinstance(m, Request):
-        place = {"index": m.index, "entryTerm": m.entry.term, "val": m.entry.value}
+        place = {"index": m.index, "entryTerm": m.entry.term, "val": shown(m.entry.value)}
         fields |= {**place, "pos": positions.get(m.index, 0)}
     return fields | {"commitIndex": m.commit_index}
 

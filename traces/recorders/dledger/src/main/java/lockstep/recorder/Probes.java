@@ -33,18 +33,20 @@ public final class Probes {
     public static final class RoleChanged {
         @Advice.OnMethodEnter
         static void enter() {
-            Recorder.LOCK.lock();
+            LineFile.LOCK.lock();
         }
 
         @Advice.OnMethodExit(onThrowable = Throwable.class)
-        static void exit(@Advice.Origin("#m") String method, @Advice.Thrown Throwable thrown) {
+        static void exit(@Advice.Origin("#m") String method, @Advice.Thrown Throwable thrown)
+                throws IllegalAccessException {
             try {
                 if (thrown == null) {
                     Recorder.roleChanged(method);
                 }
             } finally {
-                Recorder.LOCK.unlock();
+                LineFile.LOCK.unlock();
             }
+            LineFile.flush();
         }
     }
 
@@ -76,8 +78,8 @@ public final class Probes {
     public static final class ChangeState {
         @Advice.OnMethodEnter
         static void enter(@Advice.This Object dispatcher, @Advice.Argument(0) long index,
-                @Advice.Argument(1) PushEntryRequest.Type target) {
-            Recorder.changeState(dispatcher, index, target);
+                @Advice.Argument(1) PushEntryRequest.Type target) throws IllegalAccessException {
+            LeaderLines.changeState(dispatcher, index, target);
         }
     }
 
@@ -90,14 +92,14 @@ public final class Probes {
 
     public static final class PushArrived {
         @Advice.OnMethodEnter
-        static void enter(@Advice.Argument(0) PushEntryRequest request) {
+        static void enter(@Advice.Argument(0) Object request) {
             Pushes.arrived(request);
         }
     }
 
     public static final class PushAnswered {
         @Advice.OnMethodExit
-        static void exit(@Advice.Argument(0) PushEntryRequest request, @Advice.Return PushEntryResponse response) {
+        static void exit(@Advice.Argument(0) Object request, @Advice.Return PushEntryResponse response) {
             Pushes.answered(request, response);
         }
     }

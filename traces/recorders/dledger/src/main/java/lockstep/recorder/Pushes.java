@@ -1,12 +1,12 @@
 package lockstep.recorder;
 
+import static lockstep.recorder.LineFile.LOCK;
+
 import io.openmessaging.storage.dledger.entry.DLedgerEntry;
 import io.openmessaging.storage.dledger.protocol.DLedgerResponseCode;
 import io.openmessaging.storage.dledger.protocol.PushEntryRequest;
 import io.openmessaging.storage.dledger.protocol.PushEntryResponse;
-import java.util.Collections;
-import java.util.Map;
-import java.util.WeakHashMap;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 
@@ -20,7 +20,6 @@ public final class Pushes {
     public static final ThreadLocal<Integer> OPAQUE = new ThreadLocal<>();
 
     private static final ThreadLocal<Call> CALL = new ThreadLocal<>();
-    private static final Map<PushEntryRequest, String> NAMES = Collections.synchronizedMap(new WeakHashMap<>());
 
     private Pushes() {}
 
@@ -39,48 +38,73 @@ public final class Pushes {
         }
     }
 
+    /** Gives a request, which has arrived, its name. */
+    private static void name(PushEntryRequest request, String name) {
+        ((RecordedPush) (Object) request).recordedName(name);
+    }
+
     static String name(PushEntryRequest request) {
-        return ",\"mid\":" + Json.text(NAMES.get(request));
+        return ((RecordedPush) (Object) request).recordedName();
     }
 
-    private static String push(PushEntryRequest request, String name) {
-        StringBuilder entries = new StringBuilder();
+    static Lines mid(Lines line, PushEntryRequest request) {
+        return line.raw(",\"mid\":").text(name(request));
+    }
+
+    /** The bodies that a push has, as lines show them. */
+    private static byte[][] shown(PushEntryRequest request) {
         if (request.isBatch()) {
-            for (DLedgerEntry entry : request.getBatchEntry()) {
-                entries.append(entries.length() == 0 ? "" : ",").append(Recorder.inLog(entry));
+            List<DLedgerEntry> batch = request.getBatchEntry();
+            byte[][] shown = new byte[batch.size()][];
+            for (int i = 0; i < shown.length; i++) {
+                shown[i] = Lines.shown(batch.get(i).getBody());
             }
-            entries.insert(0, ",\"index\":" + request.getFirstEntryIndex() + ",\"count\":" + request.getCount()
-                    + ",\"entries\":[").append(']');
-        } else if (request.getEntry() != null) {
-            entries.append(Recorder.entry(request.getEntry()));
+            return shown;
         }
-        return ",\"mid\":" + Json.text(name) + ",\"type\":\"" + request.getType() + "\",\"leaderId\":"
-                + Json.text(request.getLeaderId()) + ",\"remoteId\":" + Json.text(request.getRemoteId())
-                + ",\"term\":" + request.getTerm() + entries + ",\"commitIndex\":" + request.getCommitIndex();
+        DLedgerEntry entry = request.getEntry();
+        return entry == null ? new byte[0][] : new byte[][] {Lines.shown(entry.getBody())};
     }
 
-    private static String response(PushEntryRequest.Type type, PushEntryResponse response) {
-        return ",\"type\":\"" + type + "\",\"code\":\"" + DLedgerResponseCode.valueOf(response.getCode()).name()
-                + "\",\"term\":" + response.getTerm() + ",\"index\":" + response.getIndex() + ",\"count\":"
-                + response.getCount() + ",\"beginIndex\":" + response.getBeginIndex() + ",\"endIndex\":"
-                + response.getEndIndex();
+    private static Lines push(Lines line, PushEntryRequest request, String name, byte[][] shown) {
+        line.raw(",\"mid\":").text(name).raw(",\"type\":\"").raw(request.getType().name()).raw("\",\"leaderId\":")
+                .text(request.getLeaderId()).raw(",\"remoteId\":").text(request.getRemoteId()).raw(",\"term\":")
+                .number(request.getTerm());
+        if (request.isBatch()) {
+            line.raw(",\"index\":").number(request.getFirstEntryIndex()).raw(",\"count\":")
+                    .number(request.getCount()).raw(",\"entries\":[");
+            for (int i = 0; i < shown.length; i++) {
+                Recorder.inLog(line.comma(i == 0), request.getBatchEntry().get(i), shown[i]);
+            }
+            line.raw("]");
+        } else if (request.getEntry() != null) {
+            Recorder.entry(line, request.getEntry(), shown[0]);
+        }
+        return line.raw(",\"commitIndex\":").number(request.getCommitIndex());
+    }
+
+    private static Lines response(Lines line, PushEntryRequest.Type type, PushEntryResponse response) {
+        return line.raw(",\"type\":\"").raw(type.name()).raw("\",\"code\":\"")
+                .raw(DLedgerResponseCode.valueOf(response.getCode()).name()).raw("\",\"term\":")
+                .number(response.getTerm()).raw(",\"index\":").number(response.getIndex()).raw(",\"count\":")
+                .number(response.getCount()).raw(",\"beginIndex\":").number(response.getBeginIndex())
+                .raw(",\"endIndex\":").number(response.getEndIndex());
     }
 
     // ---- At the leader ----
 
-    static Object called(PushEntryRequest request, Callable<CompletableFuture<PushEntryResponse>> body)
-            throws Exception {
-        Call call = new Call(request);
+    @SuppressWarnings("unchecked")
+    static Object called(Object push, Callable<?> body) throws Exception {
+        Call call = new Call((PushEntryRequest) push);
         CALL.set(call);
         try {
-            CompletableFuture<PushEntryResponse> answer = body.call();
+            CompletableFuture<PushEntryResponse> answer = (CompletableFuture<PushEntryResponse>) body.call();
             call.request = null;
             return answer.thenApply(response -> {
                 answerArrived(call, response);
                 return response;
             });
         } finally {
-            CALL.remove();
+            CALL.set(null);
         }
     }
 
@@ -90,51 +114,61 @@ public final class Pushes {
         if (call == null || call.name != null) {
             return;
         }
-        Recorder.LOCK.lock();
+        byte[][] shown = shown(call.request);
+        LOCK.lock();
         try {
             call.name = Recorder.member.getSelfId() + "/" + opaque;
-            Recorder.line("send_push", push(call.request, call.name) + Recorder.dispatcher(call.dispatcher)
-                    + Recorder.node());
+            Lines line = push(Recorder.begin("send_push"), call.request, call.name, shown);
+            Recorder.end(Recorder.node(LeaderLines.dispatcher(line, call.dispatcher)));
         } finally {
-            Recorder.LOCK.unlock();
+            LOCK.unlock();
         }
+        LineFile.flush();
     }
 
     private static void answerArrived(Call call, PushEntryResponse response) {
+        LOCK.lock();
         try {
             if (response.getCode() == DLedgerResponseCode.NETWORK_ERROR.getCode()) {
-                Recorder.line("net_error", ",\"mid\":" + Json.text(call.name) + ",\"rpc\":\"push\",\"dst\":"
-                        + Json.text(call.peer) + ",\"type\":\"" + call.type
-                        + "\",\"reason\":\"rpc_timeout\",\"gives\":\"NETWORK_ERROR\"");
+                Recorder.end(Recorder.begin("net_error").raw(",\"mid\":").text(call.name)
+                        .raw(",\"rpc\":\"push\",\"dst\":").text(call.peer).raw(",\"type\":\"").raw(call.type.name())
+                        .raw("\",\"reason\":\"rpc_timeout\",\"gives\":\"NETWORK_ERROR\""));
             } else {
-                Recorder.line("recv_resp_push", ",\"mid\":" + Json.text(call.name) + ",\"from\":"
-                        + Json.text(call.peer) + response(call.type, response) + Recorder.dispatcher(call.dispatcher));
+                Lines line = Recorder.begin("recv_resp_push").raw(",\"mid\":").text(call.name).raw(",\"from\":")
+                        .text(call.peer);
+                Recorder.end(LeaderLines.dispatcher(response(line, call.type, response), call.dispatcher));
             }
         } catch (RuntimeException error) {
             LineFile.fail("cannot record an answer", error);
+        } finally {
+            LOCK.unlock();
         }
     }
 
     // ---- At the follower ----
 
-    public static void arrived(PushEntryRequest request) {
-        Recorder.LOCK.lock();
+    public static void arrived(Object push) {
+        PushEntryRequest request = (PushEntryRequest) push;
+        byte[][] shown = shown(request);
+        String name = request.getLeaderId() + "/" + OPAQUE.get();
+        name(request, name);
+        LOCK.lock();
         try {
-            String name = request.getLeaderId() + "/" + OPAQUE.get();
-            NAMES.put(request, name);
-            Recorder.line("recv_push", push(request, name) + Recorder.node());
+            Recorder.end(Recorder.node(push(Recorder.begin("recv_push"), request, name, shown)));
         } finally {
-            Recorder.LOCK.unlock();
+            LOCK.unlock();
         }
     }
 
-    public static void answered(PushEntryRequest request, PushEntryResponse response) {
-        Recorder.LOCK.lock();
+    public static void answered(Object push, PushEntryResponse response) {
+        PushEntryRequest request = (PushEntryRequest) push;
+        LOCK.lock();
         try {
-            Recorder.line("resp_push", name(request) + ",\"to\":" + Json.text(request.getLeaderId())
-                    + response(request.getType(), response) + Recorder.node() + Recorder.by());
+            Lines line = mid(Recorder.begin("resp_push"), request).raw(",\"to\":").text(request.getLeaderId());
+            Recorder.end(Recorder.by(Recorder.node(response(line, request.getType(), response))));
         } finally {
-            Recorder.LOCK.unlock();
+            LOCK.unlock();
         }
+        LineFile.flush();
     }
 }

@@ -1,5 +1,7 @@
 package lockstep.recorder;
 
+import static lockstep.recorder.LineFile.LOCK;
+
 import io.openmessaging.storage.dledger.protocol.PushEntryRequest;
 import io.openmessaging.storage.dledger.utils.Pair;
 import java.lang.reflect.Field;
@@ -35,49 +37,54 @@ public final class RecordedQueues {
 
         @Override
         public Object putIfAbsent(Object index, Object pair) {
-            Recorder.LOCK.lock();
+            LOCK.lock();
             try {
                 Object before = super.putIfAbsent(index, pair);
-                Recorder.line("handler", ",\"op\":\"" + (before == null ? "enqueue" : "repeated") + "\",\"q\":\"write\""
-                        + Pushes.name(request(pair)) + ",\"index\":" + index + ",\"size\":" + size());
+                Lines line = Recorder.begin("handler").raw(",\"op\":\"").raw(before == null ? "enqueue" : "repeated")
+                        .raw("\",\"q\":\"write\"");
+                Pushes.mid(line, request(pair)).raw(",\"index\":").number((Long) index);
+                Recorder.end(line.raw(",\"size\":").number(size()));
                 return before;
             } finally {
-                Recorder.LOCK.unlock();
+                LOCK.unlock();
             }
         }
 
         @Override
         public Object remove(Object index) {
-            Recorder.LOCK.lock();
+            LOCK.lock();
             try {
                 Object pair = super.remove(index);
                 if (pair != null) {
                     boolean done = ((CompletableFuture<?>) ((Pair<?, ?>) pair).getValue()).isDone();
-                    Recorder.line("handler", ",\"op\":\"take\",\"q\":\"write\"" + Pushes.name(request(pair))
-                            + ",\"index\":" + index + ",\"reqTerm\":" + request(pair).getTerm() + Recorder.node()
-                            + ",\"done\":" + done);
+                    Lines line = Recorder.begin("handler").raw(",\"op\":\"take\",\"q\":\"write\"");
+                    Pushes.mid(line, request(pair)).raw(",\"index\":").number((Long) index).raw(",\"reqTerm\":")
+                            .number(request(pair).getTerm());
+                    Recorder.end(Recorder.node(line).raw(",\"done\":").flag(done));
                 }
                 return pair;
             } finally {
-                Recorder.LOCK.unlock();
+                LOCK.unlock();
             }
         }
 
         @Override
         public void clear() {
-            Recorder.LOCK.lock();
+            LOCK.lock();
             try {
-                StringBuilder lost = new StringBuilder();
+                boolean isFirst = true;
+                Lines line = Recorder.begin("handler").raw(",\"op\":\"clear\",\"q\":\"write\",\"lost\":[");
                 for (Map.Entry<Object, Object> each : entrySet()) {
-                    String name = Pushes.name(request(each.getValue())).split(":", 2)[1];
-                    lost.append(lost.length() == 0 ? "" : ",").append("[" + each.getKey() + "," + name + "]");
+                    line.comma(isFirst).raw("[").number((Long) each.getKey()).raw(",")
+                            .text(Pushes.name(request(each.getValue()))).raw("]");
+                    isFirst = false;
                 }
-                if (lost.length() > 0) {
-                    Recorder.line("handler", ",\"op\":\"clear\",\"q\":\"write\",\"lost\":[" + lost + "]");
+                if (!isFirst) {
+                    Recorder.end(line.raw("]"));
                 }
                 super.clear();
             } finally {
-                Recorder.LOCK.unlock();
+                LOCK.unlock();
             }
         }
     }
@@ -90,8 +97,17 @@ public final class RecordedQueues {
         }
 
         private static void enters(Object pair) {
-            Recorder.line("handler", ",\"op\":\"enqueue\",\"q\":\"ctrl\"" + Pushes.name(request(pair))
-                    + ",\"type\":\"" + request(pair).getType() + "\"");
+            LOCK.lock();
+            try {
+                Lines line = Recorder.begin("handler").raw(",\"op\":\"enqueue\",\"q\":\"ctrl\"");
+                Recorder.end(type(Pushes.mid(line, request(pair)), pair));
+            } finally {
+                LOCK.unlock();
+            }
+        }
+
+        private static Lines type(Lines line, Object pair) {
+            return line.raw(",\"type\":\"").raw(request(pair).getType().name()).raw("\"");
         }
 
         @Override
@@ -108,17 +124,17 @@ public final class RecordedQueues {
 
         @Override
         public Object poll() {
-            Recorder.LOCK.lock();
+            LOCK.lock();
             try {
                 Object pair = super.poll();
                 if (pair != null) {
-                    Recorder.line("handler", ",\"op\":\"take\",\"q\":\"ctrl\"" + Pushes.name(request(pair))
-                            + ",\"type\":\"" + request(pair).getType() + "\",\"reqTerm\":" + request(pair).getTerm()
-                            + Recorder.node());
+                    Lines line = Recorder.begin("handler").raw(",\"op\":\"take\",\"q\":\"ctrl\"");
+                    type(Pushes.mid(line, request(pair)), pair).raw(",\"reqTerm\":").number(request(pair).getTerm());
+                    Recorder.end(Recorder.node(line));
                 }
                 return pair;
             } finally {
-                Recorder.LOCK.unlock();
+                LOCK.unlock();
             }
         }
     }

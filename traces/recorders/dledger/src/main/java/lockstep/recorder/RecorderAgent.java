@@ -3,12 +3,16 @@ package lockstep.recorder;
 import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
 import static net.bytebuddy.matcher.ElementMatchers.namedOneOf;
+import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
 
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Path;
 import net.bytebuddy.agent.builder.AgentBuilder;
 import net.bytebuddy.asm.Advice;
+import net.bytebuddy.description.modifier.FieldPersistence;
+import net.bytebuddy.description.modifier.Visibility;
 import net.bytebuddy.dynamic.DynamicType;
+import net.bytebuddy.implementation.FieldAccessor;
 import net.bytebuddy.implementation.MethodDelegation;
 import net.bytebuddy.utility.JavaModule;
 
@@ -34,11 +38,18 @@ public final class RecorderAgent {
                 .visit(Advice.to(Probes.StoreCreated.class).on(isConstructor()))
                 .visit(Advice.to(Probes.CheckPoint.class).on(named("persistCheckPoint")))
                 .visit(Advice.to(Probes.Recovery.class).on(named("recover")))
-                .method(namedOneOf("appendAsLeader", "appendAsFollower", "truncate", "updateCommittedIndex"))
-                .intercept(MethodDelegation.to(Wrappers.StoreCall.class)));
+                .method(named("appendAsLeader")).intercept(MethodDelegation.to(Wrappers.AppendAsLeader.class))
+                .method(named("appendAsFollower")).intercept(MethodDelegation.to(Wrappers.AppendAsFollower.class))
+                .method(named("truncate").and(takesArguments(3)))
+                .intercept(MethodDelegation.to(Wrappers.Truncate.class))
+                .method(named("updateCommittedIndex"))
+                .intercept(MethodDelegation.to(Wrappers.UpdateCommittedIndex.class)));
+        agent = wrap(agent, "protocol.PushEntryRequest", builder -> builder
+                .defineField("recordedName", String.class, Visibility.PRIVATE, FieldPersistence.TRANSIENT)
+                .implement(RecordedPush.class).intercept(FieldAccessor.ofField("recordedName")));
         agent = wrap(agent, "DLedgerEntryPusher", builder -> builder
-                .method(namedOneOf("updatePeerWaterMark", "checkTermForWaterMark"))
-                .intercept(MethodDelegation.to(Wrappers.WaterMark.class)));
+                .method(named("checkTermForWaterMark")).intercept(MethodDelegation.to(Wrappers.CheckTerm.class))
+                .method(named("updatePeerWaterMark")).intercept(MethodDelegation.to(Wrappers.UpdateWaterMark.class)));
         agent = wrap(agent, "DLedgerEntryPusher$EntryDispatcher", builder -> builder
                 .visit(Advice.to(Probes.ChangeState.class).on(named("changeState"))));
         agent = wrap(agent, "DLedgerEntryPusher$EntryHandler", builder -> builder
