@@ -6,6 +6,7 @@ they are loaded.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -124,3 +125,20 @@ def test_a_recording_in_which_a_leader_pushes_something_else_than_it_has_stored_
     planted = check(recording)
     assert planted.verdict is Verdict.VIOLATED
     assert planted.events > 20
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_what_a_hook_of_the_store_makes_of_a_body_is_recorded(tmp_path: Path, batches: bool) -> None:
+    """As in RocketMQ's broker, which writes the place of a message into it as its leader stores it."""
+    stamped = {node: {"stamps": 1} for node in NODES}
+    with MixedGroup(tmp_path, GroupSetting("0.3.2", batches, java=stamped, is_recorded=True)) as group:
+        group.start(**dict.fromkeys(NODES, JAVA))
+        group.await_leader()
+        group.await_committed(group.append("?", "?" * 100)[-1].index)
+        group.stop(*NODES)
+        recording = group.merged()
+    lines = [json.loads(line) for line in recording.read_text(encoding="utf-8").splitlines()]
+    digest = hashlib.sha256(b"b" + b"?" * 99).hexdigest()[:32]
+    assert [line["val"] for line in lines if line.get("op") == "appendAsLeader"] == ["a", f"sha256:{digest}"]
+    verdict = check(recording)
+    assert verdict.verdict is Verdict.HOLDS, (verdict.verdict, verdict.reason, verdict.findings)

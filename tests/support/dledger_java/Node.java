@@ -1,6 +1,7 @@
 import io.openmessaging.storage.dledger.DLedgerConfig;
 import io.openmessaging.storage.dledger.DLedgerServer;
 import io.openmessaging.storage.dledger.protocol.AppendEntryRequest;
+import io.openmessaging.storage.dledger.store.file.DLedgerMmapFileStore;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.reflect.Field;
@@ -13,7 +14,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * A node of the unmodified DLedger: Node GROUP ID PEERS STORE [FIELD=VALUE ...], fields being those of DLedgerConfig.
  *
  * <p>It runs until SIGTERM, on which it shuts down in order. Not every field has a setter in every version, so they are
- * set by reflection. Each line of its input is a command, answered by a line:
+ * set by reflection. With `stamps=1` a hook of the store replaces the first byte of each body that a leader stores, as
+ * RocketMQ's broker writes its place into it. Each line of its input is a command, answered by a line:
  *
  * <pre>
  * load COUNT BYTES UNDER_WAY   confirmed seconds; appends as RocketMQ's broker does, in the process of the leader
@@ -28,11 +30,20 @@ public final class Node {
         config.setSelfId(words[1]);
         config.setPeers(words[2]);
         config.setStoreBaseDir(words[3]);
+        boolean stamps = false;
         for (int i = 4; i < words.length; i++) {
             String[] pair = words[i].split("=", 2);
-            set(config, pair[0], pair[1]);
+            if (pair[0].equals("stamps")) {
+                stamps = true;
+            } else {
+                set(config, pair[0], pair[1]);
+            }
         }
         DLedgerServer server = new DLedgerServer(config);
+        if (stamps) {
+            ((DLedgerMmapFileStore) server.getdLedgerStore()).addAppendHook((entry, buffer, body) ->
+                    buffer.put(buffer.position() + body, (byte) ('a' + entry.getIndex() % 26)));
+        }
         Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
         server.startup();
         System.out.println("started " + words[1]);

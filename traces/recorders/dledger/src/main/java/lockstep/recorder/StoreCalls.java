@@ -18,6 +18,8 @@ final class StoreCalls {
     static Object write(String method, DLedgerEntry entry, long leaderTerm, String leaderId, Callable<?> body)
             throws Exception {
         byte[] shown = Lines.shown(entry.getBody());
+        // A hook may write into the body as it is stored, but for that of the entry: RocketMQ's broker puts its place in.
+        boolean isHooked = method.equals("appendAsLeader") && !Recorder.store.appendHooks.isEmpty();
         try {
             synchronized (Recorder.member) {
                 LOCK.lock();
@@ -30,7 +32,8 @@ final class StoreCalls {
                         thrown = error;
                         throw error;
                     } finally {
-                        Lines line = Recorder.entry(begin(method, thrown), entry, shown);
+                        byte[] stored = isHooked && thrown == null ? stored(entry) : shown;
+                        Lines line = Recorder.entry(begin(method, thrown), entry, stored);
                         if (!method.equals("appendAsLeader")) {
                             line.raw(",\"leaderTerm\":").number(leaderTerm).raw(",\"leaderId\":").text(leaderId);
                         }
@@ -43,6 +46,10 @@ final class StoreCalls {
         } finally {
             LineFile.flush();
         }
+    }
+
+    private static byte[] stored(DLedgerEntry entry) {
+        return Lines.shown(Recorder.store.get(entry.getIndex()).getBody());
     }
 
     static void commit(long term, long index, Callable<?> body) throws Exception {
