@@ -7,7 +7,6 @@
 package recorder
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -26,6 +25,8 @@ type recorder struct {
 	// mutex guards all that follows, and orders the lines.
 	mutex sync.Mutex
 	file  *os.File
+	// text is the last line that was written, whose room the next one takes.
+	text []byte
 	// names has the id of each server that was heard of, by its address.
 	names map[raft.ServerAddress]string
 	raft  *raft.Raft
@@ -96,9 +97,10 @@ func (r *recorder) write(kind string, line fields) {
 		line["obs"] = fields{"role": r.raft.State().String(), "term": r.raft.CurrentTerm(), "commit": r.raft.CommitIndex(),
 			"last": r.raft.LastIndex(), "applied": r.raft.AppliedIndex()}
 	}
-	data, err := json.Marshal(line)
+	text, err := appendObject(r.text[:0], line)
 	if err == nil {
-		_, err = r.file.Write(append(data, '\n'))
+		r.text = append(text, '\n')
+		_, err = r.file.Write(r.text)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("the recording cannot be written: %v", err))
@@ -141,9 +143,25 @@ var helpers = map[string]bool{"setCurrentTerm": true, "persistVote": true, "setS
 
 var mainLoop = map[string]bool{"run": true, "runFollower": true, "runCandidate": true, "runLeader": true, "leaderLoop": true}
 
+// stack has the return addresses of the functions under way.
+type stack [48]uintptr
+
+// known are the functions of each stack that was seen: their names are looked up once.
+var known sync.Map
+
 func callers() functions {
-	var pcs [48]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	var under stack
+	count := runtime.Callers(3, under[:])
+	if found, isKnown := known.Load(under); isKnown {
+		return found.(functions)
+	}
+	found := named(under[:count])
+	known.Store(under, found)
+	return found
+}
+
+func named(addresses []uintptr) functions {
+	frames := runtime.CallersFrames(addresses)
 	var found functions
 	var names []string
 	for more := true; more; {
