@@ -1,11 +1,12 @@
 """What the recorder of DLedger costs a group: python bench/recorder_cost.py
 
-Two groups of three nodes of the unmodified DLedger run side by side on this machine, with DLedger's own times and the
-JVM's own options; the nodes of one of them have the recorder's agent. The groups take turns in short rounds, the other
-one idle meanwhile, so that what else the machine does meets both. A round appends `--count` times at one group, and is
-measured by the clock and by the processor time of the group's three processes. The ratio of each pair of rounds that
-follow each other is that of the group with the agent to the one without; the table has the median of the pairs, and
-the quartiles. Rounds that do not count come first, as the JVMs compile.
+Two groups of three nodes of the unmodified DLedger run side by side on this machine, with the JVM's own options, and
+with long times of elections, so that they keep their leaders on a busy machine; the nodes of one of them have the
+recorder's agent. The groups take turns in short rounds, the other one idle meanwhile, so that what else the machine
+does meets both. A round appends `--count` times at one group, and is measured by the clock and by the processor time of
+the group's three processes. The ratio of each pair of rounds that follow each other is that of the group with the agent
+to the one without; the table has the median of the pairs, and the quartiles. Rounds that do not count come first, as
+the JVMs compile.
 
 The loads: DLedger's own client in one thread or eight, which sends the next value once the last is confirmed; `broker`,
 as RocketMQ's broker does: the program of the leader itself appends bodies of 1 KiB without waiting, 64 of them under
@@ -34,6 +35,8 @@ from tests.support.systems.mixed_dledger import JAVA, NODES, VERSIONS, GroupSett
 
 #: Values that the program of a leader has under way, and the bytes of each.
 UNDER_WAY, BODY = 64, 1024
+#: Times in milliseconds. What is measured has no election.
+TIMES = {"heartBeatTimeIntervalMs": 5_000, "minVoteIntervalMs": 2_000, "maxVoteIntervalMs": 6_000}
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -76,7 +79,7 @@ class MeasuredGroup:
 
 def measured(dledger: str, load: str, args: argparse.Namespace) -> list[tuple[Round, Round]]:
     """Return pairs of rounds, without the agent and with it."""
-    common: dict[str, Any] = {"times": {}, "jvm": ("-Xmx512m",), "batches": load == "broker"}
+    common: dict[str, Any] = {"times": TIMES, "jvm": ("-Xmx512m",), "batches": load == "broker"}
     plain = GroupSetting(dledger, **common)
     with tempfile.TemporaryDirectory() as name, ExitStack() as within:
         groups = [

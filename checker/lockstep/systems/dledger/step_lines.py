@@ -6,8 +6,8 @@ core, which must show what was recorded, and stands for the lines that a node of
 
 from __future__ import annotations
 
-import hashlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -26,7 +26,7 @@ from raftref.runtime.driver import START, NodeStep
 
 #: The bytes of an entry besides its body. Source: DLedgerEntry.HEADER_SIZE, and the body's length.
 _HEADER_BYTES = 48
-#: Bodies of more bytes are shown by their digests. Source: Lines.LONGEST_SHOWN of the agent.
+#: Bodies of more bytes are shown by their checksums. Source: Lines.LONGEST_SHOWN of the agent.
 _LONGEST_SHOWN = 64
 
 Line: TypeAlias = dict[str, Any]
@@ -52,9 +52,11 @@ def _node(server: Server) -> Line:
 
 
 def shown(value: Value) -> str:
-    """Return the value of an entry as the agent's lines show it: a long one by its digest, of 128 bits of SHA-256."""
+    """Return the value of an entry as the agent's lines show it: a long one by two checksums, of 64 bits together."""
     body = to_body(value)
-    return value if len(body) <= _LONGEST_SHOWN else f"sha256:{hashlib.sha256(body).hexdigest()[:32]}"
+    if len(body) <= _LONGEST_SHOWN:
+        return value
+    return f"crc32+adler32:{zlib.crc32(body):08x}{zlib.adler32(body):08x}"
 
 
 class StepLines:

@@ -83,9 +83,11 @@ public final class Pushes {
     }
 
     private static Lines response(Lines line, PushEntryRequest.Type type, PushEntryResponse response) {
-        return line.raw(",\"type\":\"").raw(type.name()).raw("\",\"code\":\"")
+        line.raw(",\"type\":\"").raw(type.name()).raw("\",\"code\":\"")
                 .raw(DLedgerResponseCode.valueOf(response.getCode()).name()).raw("\",\"term\":")
-                .number(response.getTerm()).raw(",\"index\":").number(response.getIndex()).raw(",\"count\":")
+                .number(response.getTerm()).raw(",\"index\":");
+        Long index = response.getIndex(); // none in the answer to a COMMIT
+        return (index == null ? line.raw("null") : line.number(index)).raw(",\"count\":")
                 .number(response.getCount()).raw(",\"beginIndex\":").number(response.getBeginIndex())
                 .raw(",\"endIndex\":").number(response.getEndIndex());
     }
