@@ -116,6 +116,15 @@ def test_heartbeats_beside_the_main_loop_and_pipelines_hold_after_the_merge(
     assert count == sum(line.get(mark, False) for line in lines) > 5
 
 
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=NIGHTLY) for seed in range(4, 29))])
+def test_requests_that_overtake_each_other_are_merged_and_hold(seed: int, tmp_path: Path) -> None:
+    """The simulated network reorders all messages; two requests for a pre-vote may say the same."""
+    whole = tmp_path / "simulated.ndjson"
+    whole.write_bytes(b"".join(written(simulated("restarts", seed, 100, loss=0.0, duplicate=0.0))))
+    found = check(merged(split(whole, tmp_path)))
+    assert (found.verdict, found.forced) == (Verdict.HOLDS, []), found
+
+
 def test_a_term_that_a_heartbeat_beside_the_main_loop_wrote_as_its_server_died_is_added(tmp_path: Path) -> None:
     """The server is killed between the write and its line; its next start finds the term."""
     lines = simulated("heartbeats beside", 60, loss=0.0, duplicate=0.0)

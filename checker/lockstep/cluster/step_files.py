@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from lockstep.base.progress import silent
-from lockstep.systems.merged_order import MergedOrder, TimedLine
+from lockstep.systems.merged_order import MergedOrder, TimedLine, Upcoming
 from lockstep.systems.node_files import FileRecord, NodeFile, record_fields
 from lockstep.trace.json_lines import TraceError
 from raftref.runtime.driver import NodeStep
@@ -45,8 +45,11 @@ class _ByTime:
     def is_early(self, line: TimedLine) -> bool:
         return False
 
-    def note(self, line: TimedLine) -> None:
+    def note(self, line: TimedLine, upcoming: Upcoming) -> None:
         pass
+
+    def was_guessed(self, line: TimedLine) -> bool:
+        return False
 
 
 def _order(paths: Sequence[Path], clock: Callable[[], float]) -> MergedOrder:

@@ -11,7 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 from lockstep.systems.node_files import FileRecord, NodeFile
 from lockstep.trace.json_lines import TraceError
@@ -38,6 +39,10 @@ class TimedLine:
         return f"{self.record.source}:{self.record.number}"
 
 
+#: Yields the lines of a node behind those that were taken, as far as they are written.
+Upcoming: TypeAlias = Callable[[str], Iterator[TimedLine]]
+
+
 class NodeLines(Protocol):
     """Turns the records of one node's file into lines."""
 
@@ -57,12 +62,15 @@ class Delivery(Protocol):
     def is_early(self, line: TimedLine) -> bool:
         """Return whether a line follows from one of another node that has not happened, as far as lines show that."""
 
-    def note(self, line: TimedLine) -> None:
-        """Take a line for the next one."""
+    def note(self, line: TimedLine, upcoming: Upcoming) -> None:
+        """Take a line for the next one; `upcoming` are the lines of each node after it."""
+
+    def was_guessed(self, line: TimedLine) -> bool:
+        """Return whether what a line lacks may have been taken for something else, since its end was not written."""
 
 
 class LateLineError(Exception):
-    """A node wrote a line after the lines that follow it in time had been taken."""
+    """A node wrote a line after lines had been taken that follow it, or that would have been taken otherwise."""
 
 
 class ClockError(TraceError):
@@ -98,18 +106,29 @@ class _Feed:
 
     def head(self, *, is_over: bool) -> TimedLine | None:
         """Return the next line, None where none is known."""
-        while not self._queue and not self._is_over:
-            record = self._file.next(is_over=is_over)
-            if record is not None:
-                self._queue.extend(self._in_order(self._lines.lines(record)))
-            elif not is_over:
-                return None
-            else:
-                self._is_over = True
-                self._queue.extend(self._in_order(self._lines.rest()))
-        if not self._queue:
-            return None
-        return self._queue[0]
+        return next(self.upcoming(is_over=is_over), None)
+
+    def upcoming(self, *, is_over: bool) -> Iterator[TimedLine]:
+        """Yield the lines that were not taken, as far as they are written."""
+        place = 0
+        while True:
+            while place == len(self._queue):
+                if not self._read(is_over=is_over):
+                    return
+            yield self._queue[place]
+            place += 1
+
+    def _read(self, *, is_over: bool) -> bool:
+        """Read one record; return whether there was one."""
+        if self._is_over:
+            return False
+        record = self._file.next(is_over=is_over)
+        if record is not None:
+            self._queue.extend(self._in_order(self._lines.lines(record)))
+        elif is_over:
+            self._is_over = True
+            self._queue.extend(self._in_order(self._lines.rest()))
+        return record is not None or is_over
 
     def take(self) -> TimedLine:
         """Take the next line."""
@@ -160,7 +179,7 @@ class MergedOrder:
         for feed in self._feeds:
             feed.look()
         while (line := self._next(is_over=is_over)) is not None:
-            self._delivery.note(line)
+            self._delivery.note(line, partial(self._upcoming, is_over=is_over))
             if self._latest is None or line.at > self._latest.at:
                 self._latest = line
             yield line
@@ -187,7 +206,15 @@ class MergedOrder:
             return early.take()
         if not is_known:
             return None
+        if not is_over and self._delivery.was_guessed(first):
+            raise LateLineError(f"{first.node} wrote which of two messages that say the same had come before")
         raise self._no_order(first)
+
+    def _upcoming(self, node: str, *, is_over: bool) -> Iterator[TimedLine]:
+        for feed in self._feeds:
+            head = feed.head(is_over=is_over)
+            if head is not None and head.node == node:
+                yield from feed.upcoming(is_over=is_over)
 
     def _heads(self, *, is_over: bool) -> list[tuple[TimedLine, _Feed]]:
         """Return the next line of each node that has one, the earliest first."""
@@ -205,7 +232,7 @@ class MergedOrder:
         stated = f"by clocks that differ by {milliseconds(self._skew)} ms at most" if self._skew else "by their clock"
         problem = f"{lacks} before that, {stated}"
         for other in self._others():
-            self._delivery.note(other)
+            self._delivery.note(other, partial(self._upcoming, is_over=True))
             if self._delivery.lacks(line) is None:
                 gap = milliseconds(other.at - line.at)
                 problem += f": {other.place} is {gap} ms later; on several hosts, state that as --skew"

@@ -14,7 +14,7 @@ from lockstep.systems.file_check import check
 from lockstep.systems.hashicorp.lost_writes import FollowedStores
 from lockstep.systems.hashicorp.step_lines import StepLines
 from lockstep.systems.merged_files import MergedFiles
-from lockstep.systems.merged_order import NodeClock
+from lockstep.systems.merged_order import LateLineError, NodeClock
 from lockstep.systems.node_files import FileRecord
 from lockstep.systems.node_recorder import MergeOptions
 from lockstep.trace.json_lines import TraceError
@@ -162,6 +162,81 @@ def test_heartbeats_beside_the_main_loop_without_a_number_are_those_of_their_lea
         of = [(each[end], each["msg"]) for each in found if each["kind"] == kind]
         assert [calls[each["rpc"]] for each in found if each["kind"] == kind] == of
         assert len(set(of)) == 3
+
+
+# ---- Calls that say the same ----
+
+PRE_VOTE = {"msg": "RequestPreVote", "body": {"term": 3, "cand": "n1", "last_index": 1, "last_term": 1}}
+#: n1 asks twice, and a server handles both requests, one after the other.
+ASKED = [line("n1", 2.0, "send", rpc=1, to="n2", **PRE_VOTE), line("n1", 3.0, "send", rpc=2, to="n2", **PRE_VOTE)]
+GRANTED, DENIED = {"term": 2, "granted": True}, {"term": 5, "granted": False}
+
+
+def handled(at: float, body: Line) -> list[Line]:
+    answer = line("n2", at + 0.1, "respond", rpc=0, copy=0, to="n1", msg="RequestPreVote", body=body)
+    return [line("n2", at, "recv", rpc=0, copy=0, **PRE_VOTE, **{"from": "n1"}), answer]
+
+
+def answered(at: float, rpc: int, body: Line) -> Line:
+    return line("n1", at, "reply_recv", rpc=rpc, msg="RequestPreVote", body=body, **{"from": "n2"})
+
+
+def calls_of(found: list[Line]) -> list[tuple[str, int]]:
+    return [(each["kind"], each["rpc"]) for each in found if each["kind"] in ("recv", "respond", "reply_recv")]
+
+
+def test_of_requests_that_say_the_same_the_one_whose_answer_comes_first_has_overtaken_the_other(
+    tmp_path: Path,
+) -> None:
+    first = [*start("n1", 1.0), *ASKED, answered(3.4, 2, GRANTED), answered(4.4, 1, GRANTED)]
+    second = [*start("n2", 1.0), *handled(3.1, GRANTED), *handled(4.1, GRANTED)]
+    found = calls_of(merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)]))
+    assert found == [(kind, rpc) for rpc in (2, 1) for kind in ("recv", "respond", "reply_recv")]
+
+
+def test_of_requests_that_say_the_same_each_has_the_answer_that_its_caller_gets(tmp_path: Path) -> None:
+    first = [*start("n1", 1.0), *ASKED, answered(4.3, 1, DENIED), answered(4.4, 2, GRANTED)]
+    second = [*start("n2", 1.0), *handled(3.1, GRANTED), *handled(4.1, DENIED)]
+    found = calls_of(merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)]))
+    assert [rpc for kind, rpc in found if kind == "recv"] == [2, 1]
+
+
+def test_of_requests_that_say_the_same_one_that_fails_is_not_the_one_that_is_answered(tmp_path: Path) -> None:
+    failed = line("n1", 4.5, "rpc_error", rpc=1, peer="n2", msg="RequestPreVote", err="timeout")
+    first = [*start("n1", 1.0), *ASKED, answered(3.4, 2, GRANTED), failed]
+    second = [*start("n2", 1.0), *handled(3.1, GRANTED)]
+    found = calls_of(merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)]))
+    assert found == [(kind, 2) for kind in ("recv", "respond", "reply_recv")]
+
+
+def test_a_third_receipt_of_two_requests_that_say_the_same_is_refused(tmp_path: Path) -> None:
+    first = [*start("n1", 1.0), *ASKED, answered(3.4, 2, GRANTED), answered(4.4, 1, GRANTED)]
+    second = [*start("n2", 1.0), *(each for at in (3.1, 4.1, 5.1) for each in handled(at, GRANTED))]
+    with pytest.raises(TraceError, match="n2:7: n2 receives this RequestPreVote, and n1 has not sent it"):
+        merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)])
+
+
+def test_a_second_answer_to_the_one_request_that_was_handled_is_refused(tmp_path: Path) -> None:
+    first = [*start("n1", 1.0), *ASKED, answered(3.4, 2, GRANTED), answered(4.4, 1, GRANTED)]
+    second = [*start("n2", 1.0), *handled(3.1, GRANTED)]
+    with pytest.raises(TraceError, match="n1:6: n1 receives this answer to its RequestPreVote, and n2 has not given"):
+        merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)])
+
+
+def test_while_the_files_grow_a_call_that_was_guessed_wrong_makes_the_merge_begin_again(tmp_path: Path) -> None:
+    first = [*start("n1", 1.0), *ASKED, line("n1", 3.15, "started")]
+    second = [*start("n2", 1.0), *handled(3.1, GRANTED), line("n2", 3.25, "started")]
+    files = [write(tmp_path / "n1", first), write(tmp_path / "n2", second)]
+    growing = MergedFiles(files, MergeOptions(), lambda _: None)
+    before = [json.loads(each) for each in growing.lines(is_over=False)]
+    assert calls_of(before)[:1] == [("recv", 1)]
+    later = [answered(3.4, 2, GRANTED), answered(4.4, 1, GRANTED)], handled(4.1, GRANTED)
+    for file, lines in zip(files, ([*first, *later[0]], [*second, *later[1]]), strict=True):
+        write(file, lines)
+    with pytest.raises(LateLineError, match="n1 wrote which of two messages that say the same had come before"):
+        list(growing.lines(is_over=False))
+    again = MergedFiles(files, MergeOptions(), lambda _: None)
+    assert calls_of([json.loads(each) for each in again.lines(is_over=False)])[0] == ("recv", 2)
 
 
 # ---- Lives ----

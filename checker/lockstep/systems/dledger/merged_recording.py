@@ -16,7 +16,7 @@ from lockstep.systems.dledger.recording_reader import CAPTURE_FORMAT, RECORDING
 from lockstep.systems.dledger.roles_in_order import RolesInOrder
 from lockstep.systems.dledger.step_lines import StepLines
 from lockstep.systems.growing_import import GrowingImport
-from lockstep.systems.merged_order import NodeClock, NodeLines, TimedLine, node_of, without
+from lockstep.systems.merged_order import NodeClock, NodeLines, TimedLine, Upcoming, node_of, without
 from lockstep.systems.node_files import FileRecord
 from lockstep.systems.node_recorder import Fields, GroupRecording, MergeOptions, NodeRecorder
 from lockstep.systems.system import Compile
@@ -191,10 +191,14 @@ class DLedgerRecording:
         """Return whether a line follows from a message of another node that cannot have sent it yet."""
         return self._roles.is_early(line) or self._numbers.is_early(line)
 
-    def note(self, line: TimedLine) -> None:
+    def note(self, line: TimedLine, _upcoming: Upcoming) -> None:
         """Take a line for the next one, and put the numbers of pushes into it."""
         self._numbers.note(line)
         self._roles.note(line)
+
+    def was_guessed(self, _line: TimedLine) -> bool:
+        """Return that it was not: pushes have names, and those that say the same are one to the spec."""
+        return False
 
     # ---- The lines ----
 

@@ -1,18 +1,24 @@
 """The number of each call in the lines of its caller and of its callee, found as the lines come in their order.
 
-TCP numbers no calls. A request belongs to the call that says the same and is under way; of several to the one that was
-made first, as a connection keeps their order. One that comes when none is under way belongs to a call that has failed.
+TCP numbers no calls. A request belongs to the call that says the same and is under way. Of several that say the same
+any may come first, as each may have a connection of its own. So the lines that follow decide: a request whose handler
+gives an answer is that of the first of these calls to get the same answer. One that comes when none is under way
+belongs to a call that has failed.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lockstep.systems.merged_order import TimedLine
+from lockstep.systems.merged_order import TimedLine, Upcoming
 
 Fields = dict[str, Any]
+
+#: The lines with which a call ends at its caller.
+ENDS = ("reply_recv", "rpc_error")
 
 #: What handles a request: the main loop, with no leader and 0, or beside it the routine of a connection of a leader,
 #: with the number that the recorder gave the heartbeat. Files of an older recorder have 0 there, too.
@@ -30,6 +36,22 @@ def _routine(fields: Fields) -> Routine:
     return (fields.get("from") or fields.get("to")) if fields.get("beside") else None, fields["rpc"]
 
 
+def _answer(line: TimedLine, following: Iterable[TimedLine]) -> Fields | None:
+    """Return what a server answers to the request that a line receives; None where it does not, as far as is known."""
+    routine = _routine(line.fields)
+    for each in following:
+        if each.fields["kind"] == "start":
+            return None
+        if each.fields["kind"] in ("recv", "respond") and _routine(each.fields) == routine:
+            return _said(each.fields) if each.fields["kind"] == "respond" else None
+    return None
+
+
+def _said(fields: Fields) -> Fields:
+    """Return what an answer says; a server of the reference does not get the end of the log as a heartbeat's answer."""
+    return {name: value for name, value in fields["body"].items() if name != "last_log"}
+
+
 class CallNumbers:
     """Numbers calls; knows which are under way, which have failed, and which were answered."""
 
@@ -43,6 +65,8 @@ class CallNumbers:
         #: The calls whose requests a server handles.
         self._handled: defaultdict[str, dict[Routine, int]] = defaultdict(dict)
         self._answered: set[int] = set()
+        #: What requests say for which a call was chosen before the lines were written that decide.
+        self._guessed: set[str] = set()
 
     def lacks(self, line: TimedLine) -> str | None:
         """Return what a line receives that nobody has sent yet; None where there is no such thing."""
@@ -55,8 +79,20 @@ class CallNumbers:
             return f"{node} receives this answer to its {fields['msg']}, and {fields['from']} has not given it"
         return None
 
-    def note(self, line: TimedLine) -> None:
-        """Put the number into a line that is the next one; raises TraceError where it ends no call of its server."""
+    def was_guessed(self, line: TimedLine) -> bool:
+        """Return whether a line receives an answer that may have been given to another call that says the same."""
+        return line.fields["kind"] == "reply_recv" and self._own_call(line)[1] in self._guessed
+
+    def note(self, line: TimedLine, upcoming: Upcoming) -> None:
+        """Put the number into a line that is the next one.
+
+        Args:
+            line: The line.
+            upcoming: The lines of each server that follow, as far as they are written.
+
+        Raises:
+            TraceError: It ends no call of its server.
+        """
         fields, node = line.fields, line.node
         match fields["kind"]:
             case "start":
@@ -71,7 +107,7 @@ class CallNumbers:
                 fields["rpc"] = self._count
             case "recv":
                 routine = _routine(fields)
-                fields["rpc"] = self._arrives(_content(fields["from"], node, fields))
+                fields["rpc"] = self._arrives(line, upcoming)
                 self._handled[node][routine] = fields["rpc"]
             case "respond":
                 routine = _routine(fields)
@@ -79,7 +115,7 @@ class CallNumbers:
                     raise line.record.error(f"field `kind`: {node} answers, and handles no request")
                 fields["rpc"] = self._handled[node].pop(routine)
                 self._answered.add(fields["rpc"])
-            case "reply_recv" | "rpc_error":
+            case kind if kind in ENDS:
                 self._ends(line)
 
     def _own_call(self, line: TimedLine) -> tuple[int, str]:
@@ -88,12 +124,51 @@ class CallNumbers:
             raise line.record.error(f"field `rpc`: {line.node} has no call {number} under way")
         return self._own[line.node][number]
 
-    def _arrives(self, content: str) -> int:
-        waiting = self._under_way if self._under_way.get(content) else self._failed
-        number = waiting[content].pop(0)
+    def _arrives(self, line: TimedLine, upcoming: Upcoming) -> int:
+        """Return the number of the call whose request has come, which is under way no more."""
+        content = _content(line.fields["from"], line.node, line.fields)
+        number = self._most_likely(line, content, upcoming)
+        waiting = self._under_way if number in self._under_way.get(content, ()) else self._failed
+        waiting[content].remove(number)
         if not waiting[content]:
             del waiting[content]
         return number
+
+    def _most_likely(self, line: TimedLine, content: str, upcoming: Upcoming) -> int:
+        """Return the number of the call of which a request is, of those that say the same.
+
+        Of those whose caller gets the answer that is given here, it is the one that gets it first. Else it is one whose
+        caller gets none.
+        """
+        under_way, failed = self._under_way.get(content, []), self._failed.get(content, [])
+        if not under_way or len(under_way) + len(failed) == 1:
+            return (under_way or failed)[0]
+        answer = _answer(line, upcoming(line.node))
+        replies, is_known = self._replies(line.fields["from"], under_way, upcoming)
+        if not is_known:
+            self._guessed.add(content)
+        if answer is not None:
+            for number, reply in replies.items():
+                if reply == answer:
+                    return number
+        unanswered = [each for each in [*under_way, *failed] if each not in replies]
+        return (unanswered or under_way)[0]
+
+    def _replies(self, src: str, numbers: Sequence[int], upcoming: Upcoming) -> tuple[dict[int, Fields], bool]:
+        """Return the answers that a server gets to calls, in their order; and whether all ends of these are known.
+
+        Whoever starts again gets none to what it sent before.
+        """
+        own = {mine: number for mine, (number, _) in self._own[src].items() if number in numbers}
+        found: dict[int, Fields] = {}
+        for line in upcoming(src):
+            if not own or line.fields["kind"] == "start":
+                return found, True
+            if line.fields["kind"] in ENDS and line.fields["rpc"] in own:
+                number = own.pop(line.fields["rpc"])
+                if line.fields["kind"] == "reply_recv":
+                    found[number] = _said(line.fields)
+        return found, not own
 
     def _ends(self, line: TimedLine) -> None:
         number, content = self._own_call(line)

@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.lost_writes import FollowedStores
 from lockstep.systems.hashicorp.recording_lines import RecordedConfig
 from lockstep.systems.hashicorp.recording_reader import CAPTURE_FORMAT, RECORDING
 from lockstep.systems.hashicorp.step_lines import StepLines
-from lockstep.systems.merged_order import NodeClock, NodeLines, TimedLine, node_of, without
+from lockstep.systems.merged_order import NodeClock, NodeLines, TimedLine, Upcoming, node_of, without
 from lockstep.systems.node_files import FileRecord
 from lockstep.systems.node_recorder import Fields, GroupRecording, MergeOptions, NodeRecorder
 from lockstep.systems.recording_file import Name
@@ -190,9 +190,13 @@ class HashicorpRecording:
         """Return whether a line receives a request: what was sent before it shows which call that is of."""
         return bool(line.fields["kind"] == "recv")
 
-    def note(self, line: TimedLine) -> None:
+    def note(self, line: TimedLine, upcoming: Upcoming) -> None:
         """Take a line for the next one, and put the number of its call into it."""
-        self._numbers.note(line)
+        self._numbers.note(line, upcoming)
+
+    def was_guessed(self, line: TimedLine) -> bool:
+        """Return whether the answer that a line receives may have been given to a call that says the same."""
+        return self._numbers.was_guessed(line)
 
     def lines(self, line: TimedLine) -> Iterator[Fields]:
         """Yield the line as the recording has it, and before it how the life before ended, if no line is of that."""
