@@ -352,6 +352,17 @@ def test_a_line_that_was_cut_within_a_number_shows_nothing(tmp_path: Path) -> No
     assert "note: terms 40 to 41;" in notes(found)
 
 
+def test_a_follower_that_names_no_leader_follows_nobody(tmp_path: Path) -> None:
+    """DLedger writes what changeRoleToFollower was called with; a program that calls it may know no leader."""
+    led = logback(*leads("n0", 3, 9, 9))
+    found = checked(tmp_path, n0=led, n1=logback(follows("n1", "null", 3)))
+    assert found.verdict is Verdict.HOLDS, found
+    assert "led: 3 by n0" in notes(found)
+    assert "null" not in notes(found)
+    found = checked(tmp_path, n0=led, n1=logback(follows("n1", "n2", 3)))
+    assert set(found.violations) == {"OneLeader"}
+
+
 def test_a_status_that_was_read_while_the_role_changed_is_no_leader(tmp_path: Path) -> None:
     torn = status("n1", "LEADER", 5, 9, 9)  # the role of term 4, and the term after it
     lines = (*leads("n1", 4, 9, 9), "n1_[INCREASE_TERM] from 4 to 5", torn, follows("n1", "n0", 5))

@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.systems.dledger.log_chains import Chain
 from lockstep.systems.dledger.log_hidden_steps import compare_index, new_answers
 from lockstep.systems.dledger.log_line_context import LineContext
-from lockstep.systems.dledger.log_lines import RESTART
+from lockstep.systems.dledger.log_lines import NO_LEADER, RESTART
 
 # ---- Elections ----
 
@@ -49,7 +49,7 @@ def _follower(at: LineContext) -> Iterator[Chain]:
 
 def _heartbeat_timeout(at: LineContext) -> Iterator[Chain]:
     leader = at.line.words["leader"]
-    yield from at.observe(at.chain, {"role": "FOLLOWER", "leaderId": None if leader == "null" else leader})
+    yield from at.observe(at.chain, {"role": "FOLLOWER", "leaderId": None if leader == NO_LEADER else leader})
 
 
 # ---- The leader's dispatchers ----

@@ -39,6 +39,9 @@ RESTART = "restart"
 #: The lines of a process that finds files, in this order.
 RECOVERY = ("recovered_end", "recovered_committed")
 
+#: What Java writes for the leader of a node that knows none.
+NO_LEADER = "null"
+
 #: The texts that the spec knows, by the names of log_line_steps. Source, in this order:
 #: DLedgerLeaderElector.changeRoleTo..., maintainAsCandidate, maintainAsFollower; EntryDispatcher.changeState,
 #: doCompare, doTruncate, doWork, doCheckAppendResponse; EntryHandler.handleDoCompare, handleDoTruncate;

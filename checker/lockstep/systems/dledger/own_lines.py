@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lockstep.systems.dledger.log_lines import NUMBERS, RECOVERY, kind_and_words
+from lockstep.systems.dledger.log_lines import NO_LEADER, NUMBERS, RECOVERY, kind_and_words
 from lockstep.systems.logged_facts import Fact, OwnLogs, ReadLine, fact
 
 #: A node and its process, as loggers may write them before the text.
@@ -118,7 +118,10 @@ def _facts(node: _Node, kind: str, words: dict[str, str], numbers: dict[str, int
             return *node.turns("LEADER", numbers["term"]), fact("Leads", term=numbers["term"])
         case "follower":
             starts = node.turns("FOLLOWER", numbers["term"])
-            return *starts, fact("Follows", term=numbers["term"], leader=words["leader"])
+            leader = words["leader"]
+            if leader == NO_LEADER:
+                return *starts, fact("Reaches", term=numbers["term"])
+            return *starts, fact("Follows", term=numbers["term"], leader=leader)
         case "status":
             return _status(node, words, numbers)
         case "handle_truncate":
