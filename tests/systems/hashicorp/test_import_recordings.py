@@ -287,6 +287,23 @@ def test_a_call_of_an_earlier_leadership_that_fails_leaves_the_pipeline_of_the_p
     assert found.violations.keys() == {"TransferIsOwn"}
 
 
+@pytest.mark.parametrize("sends_on", [False, True], ids=["at once", "behind what its routine sends on it"])
+def test_a_pipeline_is_closed_at_the_error_of_a_call_unless_its_routine_sends_on(sends_on: bool) -> None:
+    """The decoder learns of an error first, and the routine may send once more; then it makes a single call."""
+    lines = simulated("pipelines and snapshots", 3, 100, loss=0.0)
+    failed = [k for k, line in enumerate(lines) if (line["kind"], line.get("peer")) == ("rpc_error", "n3")]
+    sent = [k for k, line in enumerate(lines[: failed[0]]) if line.get("pipelined") and line["to"] == "n3"]
+    if sends_on:
+        moment = {"t_ms": lines[sent[-1]]["t_ms"]}
+        lines.insert(sent[-1], lines.pop(failed[0]) | moment)
+    found = imported(renumbered(lines))
+    steps = [event for event in found.events if event.node == "n2" and event.args.get("peer") == "n3"]
+    closes = next(k for k, event in enumerate(steps) if event.action == "RPCError")
+    assert found.summary.refuted is None
+    assert steps[closes].line == 1 + failed[sends_on]
+    assert [event.action for event in steps[:closes]].count("PipelineSend") == len(sent)
+
+
 def test_a_follower_on_which_shutdown_is_called_may_write_its_term_once_more() -> None:
     """Source: appendEntries, whose `getState() != Follower` holds once Shutdown was called."""
     lines = quiet()
