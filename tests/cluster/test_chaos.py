@@ -61,6 +61,15 @@ def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> 
     assert judged(result, tmp_path) == []
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [324])
+def test_a_run_that_was_taken_again_wrongly_once_is_a_behaviour_of_the_spec(seed: int, tmp_path: Path) -> None:
+    """docs/measured/chaos.md names the mistakes."""
+    result = chaos(seed, 60.0)
+    assert result.confirmed > 30
+    assert judged(result, tmp_path, with_spec=True) == []
+
+
 def test_clients_that_a_full_disk_refuses_are_counted() -> None:
     result = chaos(1, 30.0)
     refused = sum(each.code == ResponseCode.DISK_FULL.name for each in result.appends)

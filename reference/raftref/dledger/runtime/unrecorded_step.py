@@ -49,7 +49,7 @@ def _steps_of_term(server: Server, messages: Iterable[Message], shows: Mapping[s
     if vote == server.node_id:
         return [("HandleOwnVote", ())]
     asked = [m for m in messages if isinstance(m, VoteMessage) and m.dst == server.node_id]
-    return [("HandleVote", (m,)) for m in asked if (m.src, m.term) == (vote, term)]
+    return [("HandleVote", (m,)) for m in asked if (m.src, m.term) == (vote, term) and server.would_accept(m)]
 
 
 def _steps_of_log(server: Server, log: Sequence[Any]) -> list[NodeMove]:

@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger.choices import Feature, Flaw
+from raftref.dledger.choices import Config, Feature, Flaw
 from raftref.dledger.client_messages import AppendEntryRequest, BatchAppendEntryRequest
+from raftref.dledger.messages import NO_TERM, NONE, Entry, Index, Term, VoteMessage
 from raftref.dledger.runtime.driver import DLedgerDriver
 from raftref.dledger.runtime.replayed_run import replayed
+from raftref.dledger.runtime.unrecorded_step import unrecorded_step
+from raftref.dledger.server import Server
 from raftref.runtime.replay import ReplayError
 from raftref.runtime.virtual import KILLED
 from tests.support.systems.running_dledger import DLedgerGroup, entry, leads
-from tests.support.systems.running_groups import clients, disturb, leaders
+from tests.support.systems.running_groups import NODES, clients, disturb, leaders
 
 
 class ProcessDiedError(Exception):
@@ -106,6 +109,18 @@ def test_one_step_without_a_record_is_found_and_two_are_refused(lost: int) -> No
     else:
         with pytest.raises(ReplayError, match=r" Start at "):
             list(replayed(run.plan, kept))
+
+
+def test_of_two_requests_for_votes_the_one_that_the_log_allows_explains_a_vote() -> None:
+    """A candidate led its term, and asks again in it: of its two requests the first one's log is too short."""
+    voter = Server("n3", NODES, Config(features=frozenset({Feature.VOTE_MESSAGES})))
+    voter.ledger_store.append(Entry(Term(1), "a"))
+    voter.member_state.enter_term(Term(2))
+    first = VoteMessage("n2", "n3", Term(2), NO_TERM, NONE)
+    again = VoteMessage("n2", "n3", Term(2), Term(2), Index(0))
+    shows = {**voter.observe(), "currVoteFor": "n2"}
+    assert unrecorded_step(voter, [first, again], shows) == ("HandleVote", (again,))
+    assert unrecorded_step(voter, [first], shows) is None
 
 
 # ---- A file that is gone ----
