@@ -62,7 +62,7 @@ def test_nothing_confirmed_is_lost_whatever_fails(seed: int, tmp_path: Path) -> 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("seed", [324])
+@pytest.mark.parametrize("seed", [309, 324])
 def test_a_run_that_was_taken_again_wrongly_once_is_a_behaviour_of_the_spec(seed: int, tmp_path: Path) -> None:
     """docs/measured/chaos.md names the mistakes."""
     result = chaos(seed, 60.0)

@@ -20,16 +20,20 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from raftref.action import NotEnabled
+from raftref.dledger.choices import Flaw
 from raftref.dledger.election_rules import answered_term, heart_beat_code, vote_code
 from raftref.dledger.messages import (
     CommitRequest,
     ElectionResponse,
     HeartBeatMessage,
     Message,
+    PushType,
+    Request,
     Response,
     Term,
     VoteMessage,
 )
+from raftref.dledger.runtime.taken_answer import is_answer_taken
 from raftref.dledger.runtime.unrecorded_step import unrecorded_step
 from raftref.dledger.simulation import FaultPlan
 from raftref.dledger.simulation.cluster import Cluster
@@ -96,8 +100,8 @@ class _Replay:
     def _under_way(self, step: NodeStep, m: Message) -> Message:
         """Return a message as it is in the group, where its caller may have given it up.
 
-        Where it was sent again after that, several are there that differ in nothing else. Of elections, the one whose
-        answer the caller takes is the one that is handled; of pushes, those that were given up come first, if all come.
+        Where it was sent again after that, several are there that differ in nothing else. The one whose answer the
+        caller takes is the one that is awaited; of APPENDs, those that were given up come first, if all come.
         """
         found = [each for each in self._messages(m) if _awaited(each) == _awaited(m)]
         if not found:
@@ -109,7 +113,14 @@ class _Replay:
         if isinstance(m, VoteMessage | HeartBeatMessage):
             taken = self._next_answer(m)
             given_up = taken is not None and taken != self._answer(m)
+        elif isinstance(m, Request) and m.type is not PushType.APPEND:
+            given_up = not self._is_answer_taken(m)
         return min(possible, key=lambda each: getattr(each, "awaited", False) is given_up)
+
+    def _is_answer_taken(self, m: Request) -> bool:
+        waiting = len(self._cluster.servers[m.dst].compare_or_truncate_requests)
+        obeys_all = self._cluster.plan.has(Flaw.PUSH_TERM_CHECK)
+        return is_answer_taken(m, waiting, self._steps.upcoming(), obeys_all=obeys_all)
 
     def _answer(self, m: VoteMessage | HeartBeatMessage) -> _ElectionAnswer:
         """Return the answer to a request, handled now."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from random import Random
+from typing import Any
 
 import pytest
 
 from raftref.dledger.choices import Feature, Flaw
 from raftref.dledger.client_messages import AppendEntryRequest, ResponseCode
-from raftref.dledger.messages import Index
+from raftref.dledger.messages import Code, ElectionType, Index, PushType, Response
 from raftref.dledger.runtime.replayed_run import replayed
 from raftref.runtime.virtual import Cut
 from tests.support.systems.running_dledger import DLedgerGroup
@@ -68,4 +69,34 @@ def test_of_equal_heartbeats_that_come_at_once_that_one_is_awaited_whose_answer_
     run.group.run_until(run.group.now + 5.0)
     beats = [step for step in run.group.steps if (step.node, step.action) == (late, "HandleHeartBeat")]
     assert len(beats) > 2
+    assert list(replayed(run.plan, run.group.steps))
+
+
+def test_of_equal_compares_that_come_at_once_that_one_is_awaited_whose_answer_the_leader_takes() -> None:
+    """The last one overtakes those that were given up: a candidate refuses it, and answers the others as a follower."""
+    run = DLedgerGroup(1, features={Feature.NOT_FOLLOWER})
+    late = NODES[2]
+    run.group.kill(late)
+    leader = run.elect()
+    ask(run.group, leader, AppendEntryRequest(leader, "a"))
+    late_by = {ElectionType.HEARTBEAT: 0.8, PushType.COMPARE: 0.9}
+
+    def lateness(src: str, dst: str, message: Any) -> float:
+        return 1.0 if isinstance(message, Response) else late_by.get(getattr(message, "request", message).type, 0.0)
+
+    run.group.lateness = lateness
+    run.group.cut(Cut(frozenset({late}), holds=True))
+    run.group.start(late)
+    run.group.run_until(run.group.now + 9.0)
+    while run.driver(leader).server.dispatchers[late].awaiting:
+        run.group.run_until(run.group.now + 0.1)
+    run.group.heal()
+    late_by[PushType.COMPARE] = 0.0
+    while not run.driver(leader).server.dispatchers[late].awaiting:
+        run.group.run_until(run.group.now + 0.01)
+    run.group.run_until(run.group.now + 3.0)
+    handled = [step.action for step in run.group.steps if step.node == late and "Compare" in step.action]
+    assert handled[:3] == ["ClearCompareOrTruncateRequests", "HandleDoCompare", "HandleDoCompare"]
+    codes = [step.args["m"]["code"] for step in run.group.steps if step.action == "HandleCompareResponse"]
+    assert Code.NOT_FOLLOWER in codes
     assert list(replayed(run.plan, run.group.steps))
