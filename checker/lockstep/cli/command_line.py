@@ -53,6 +53,7 @@ COMMANDS = {
     "prove": ("prove_command:command", "Prove lemmas with z3."),
     "schema": ("print_commands:schema", "Print the JSON Schema of a line of a trace."),
     "simulate": ("simulate_command:command", "Write traces of the Python reference."),
+    "tap": ("tap_command:command", "Write what crosses the wire of a group."),
     "tamper": ("tamper_command:command", "Change a trace and count what the check notices."),
     "verify": ("verify_command:command", "Run the main job: all of the checks."),
     "view": ("view_command:command", "Write a page to step through a trace."),

@@ -46,15 +46,15 @@ def group_size(nodes: int, system: System, running: RunningNodes, option: str) -
         raise click.BadParameter(message, param_hint=option)
 
 
-def addresses(text: str) -> Mapping[str, Address]:
-    """Read `n1=127.0.0.1:12000;n2=...`; raises a usage error."""
+def addresses(text: str, option: str = "PEERS") -> Mapping[str, Address]:
+    """Read `n1=127.0.0.1:12000;n2=...`, which `option` has; raises a usage error."""
     found: dict[str, Address] = {}
     for part in filter(None, text.split(";")):
         match = re.fullmatch(r"([\w.-]+)=([\w.:-]+):(\d{1,5})", part)
         if match is None or not 0 < int(match[3]) < 65536:
-            raise click.BadParameter(f"{part!r} is no NAME=HOST:PORT", param_hint="PEERS")
+            raise click.BadParameter(f"{part!r} is no NAME=HOST:PORT", param_hint=option)
         if match[1] in found:
-            raise click.BadParameter(f"{match[1]} is named twice", param_hint="PEERS")
+            raise click.BadParameter(f"{match[1]} is named twice", param_hint=option)
         found[match[1]] = match[2], int(match[3])
     return found
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from lockstep.systems.running_nodes import Address
 
@@ -12,19 +13,60 @@ from lockstep.systems.running_nodes import Address
 CHUNK = 1 << 16
 
 
+class Watch(Protocol):
+    """What sees a connection of a link: its bytes before they go on, and its end."""
+
+    def opened(self) -> None:
+        """See that the callee has taken it."""
+
+    def requests(self, data: bytes) -> None:
+        """See what the caller has sent."""
+
+    def answers(self, data: bytes) -> None:
+        """See what the callee has sent."""
+
+    def refused(self, error: OSError) -> None:
+        """See that the callee takes no connection."""
+
+    def closed(self) -> None:
+        """See the end."""
+
+
+class _Blind:
+    """Sees nothing."""
+
+    def opened(self) -> None: ...
+
+    def requests(self, data: bytes) -> None: ...
+
+    def answers(self, data: bytes) -> None: ...
+
+    def refused(self, error: OSError) -> None: ...
+
+    def closed(self) -> None: ...
+
+
+def _unwatched(_caller: str) -> Watch:
+    return _Blind()
+
+
 @dataclass(slots=True)
 class Link:
-    """The way from one node to another. What was sent while it is cut is lost with its connection."""
+    """The way from one node to another. What was sent while it is cut is lost with its connection.
+
+    `watch` makes what sees a new connection, given the caller, HOST:PORT.
+    """
 
     target: Address
     is_cut: bool = False
     delay: float = 0.0
+    watch: Callable[[str], Watch] = _unwatched
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _server: asyncio.Server | None = None
 
-    async def open(self) -> Address:
-        """Listen, and return the address."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+    async def open(self, host: str = "127.0.0.1", port: int = 0) -> Address:
+        """Listen, on any free port if it is 0, and return the address; raises OSError."""
+        self._server = await asyncio.start_server(self._accept, host, port)
         host, port = self._server.sockets[0].getsockname()[:2]
         return host, port
 
@@ -49,28 +91,41 @@ class Link:
         try:
             if self.is_cut:
                 return
-            there, back = await asyncio.open_connection(*self.target)
-            self._writers.add(back)
+            watch = self.watch(":".join(map(str, writer.get_extra_info("peername")[:2])))
             try:
-                await asyncio.gather(self._forward(reader, back), self._forward(there, writer))
+                there, back = await asyncio.open_connection(*self.target)
+            except OSError as error:
+                watch.refused(error)
+                return
+            self._writers.add(back)
+            watch.opened()
+            try:
+                requests = self._forward(reader, back, watch.requests)
+                await asyncio.gather(requests, self._forward(there, writer, watch.answers))
             finally:
                 self._writers.discard(back)
                 back.close()
+                watch.closed()
         except (OSError, asyncio.CancelledError):
             pass  # the connection ends with either side
         finally:
             self._writers.discard(writer)
             writer.close()
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, see: Callable[[bytes], None]
+    ) -> None:
         while data := await reader.read(CHUNK):
             if self.delay:
                 await asyncio.sleep(self.delay)
             if self.is_cut:
                 break
+            see(data)
             writer.write(data)
             await writer.drain()
-        writer.close()
+        # The other direction goes on: who has no more to say may still be answered.
+        if not self.is_cut and writer.can_write_eof() and not writer.is_closing():
+            writer.write_eof()
 
 
 class Links:

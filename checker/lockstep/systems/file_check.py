@@ -28,6 +28,7 @@ from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import import_in_memory, open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
+from lockstep.systems.wire_check import check_wire, is_wire
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
@@ -96,6 +97,8 @@ class KnownTraceCheck:
         try:
             if isinstance(given, Path) and not self.by_tlc and (system := logging_system(given)) is not None:
                 return self.check_logs([given], system)
+            if isinstance(given, Path) and is_wire(given):
+                return self._check_wire(given)
             if isinstance(given, Path) and is_itf(given):
                 return self._check_states(given, source)
             return self._check_events(given, source)
@@ -154,6 +157,11 @@ class KnownTraceCheck:
         return found
 
     # ---- One trace ----
+
+    def _check_wire(self, given: Path) -> TraceVerdict:
+        if self.by_tlc:
+            raise TraceError(source_name(given), 1, "TLC alone checks no capture of a wire; leave --engine out")
+        return check_wire(given, self.say)
 
     def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:
         trace, notes = (given, ()) if isinstance(given, Trace) else open_or_import(given, self.say)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the groups of a reference are slow to import
     from lockstep.systems.logged_facts import OwnLogs
     from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
+    from lockstep.systems.wire_format import WireFormat
 
 #: A constant of a trace's header.
 Choice: TypeAlias = bool | str | int
@@ -143,16 +144,11 @@ class System:
     for the model values of those names. No event has an integer below `least_integer`. `codes` are those of the
     properties; `locate` returns the place where the reference implements an action.
 
-    The rest is optional: raw formats to import, a simulator, the module (below spec/) that extends the root by the
-    definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that of the smaller fleet
-    first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its states, what `lockstep
-    hunt` searches, what reads the logs that its nodes write for their operators, the actions that are `faults`: of the
-    network, of a process, of a machine, and the recovery from these.
     The rest is optional: raw formats to import, the recorders of its nodes, a simulator, the module (below spec/) that
     extends the root by the definitions of `coverage`, the floors of a plan (given its spec, compiled with these; that
     of the smaller fleet first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its
-    states, what `lockstep hunt` searches, the actions that are `faults`: of the network, of a process, of a machine,
-    and the recovery from these.
+    states, what `lockstep hunt` searches, what reads the logs that its nodes write for their operators, what reads
+    their wire, the actions that are `faults`: of the network, of a process, of a machine, and the recovery from these.
     """
 
     spec: str
@@ -178,6 +174,7 @@ class System:
     hunted: Callable[[], Hunted] | None = None
     running: Callable[[], RunningNodes] | None = None
     own_logs: Callable[[], OwnLogs] | None = None
+    wire: Callable[[], WireFormat] | None = None
     faults: frozenset[str] = frozenset()
 
     @property

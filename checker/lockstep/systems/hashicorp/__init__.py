@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lockstep.systems.logged_facts import OwnLogs
     from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
+    from lockstep.systems.wire_format import WireFormat
 
 #: The codes of the properties. A number is given once, and never to another.
 CODES: Mapping[str, str] = MappingProxyType(
@@ -91,6 +92,13 @@ def _own_logs() -> OwnLogs:
     return OWN_LOGS
 
 
+def _wire() -> WireFormat:
+    # Slow to import, and only a tap needs it.
+    from lockstep.systems.hashicorp.wire import WIRE
+
+    return WIRE
+
+
 def _hunted() -> Hunted:
     """Return what `lockstep hunt` searches."""
     # Slow to import, and only a hunt needs it.
@@ -139,5 +147,6 @@ HASHICORP = System(
     hunted=_hunted,
     running=_running,
     own_logs=_own_logs,
+    wire=_wire,
     faults=FAULTS,
 )

@@ -1,0 +1,251 @@
+"""What crosses the wire of a group: frames as lines, and the rules that messages alone are held against."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.systems.file_check import check
+from lockstep.systems.wire_lines import WireLines
+from raftref.hashicorp.messages import (
+    AppendEntriesRequest,
+    AppendEntriesResponse,
+    HeartbeatRequest,
+    RequestVoteRequest,
+    RequestVoteResponse,
+)
+from raftref.hashicorp.values import Entry, EntryType
+from raftref.hashicorp.wire import RpcCall, RpcFailure, encode_answer, encode_request
+from tests.support.wire_sessions import ADDRESSES, RaftSession, changed, raft_conversation, wire_of
+
+VOTE = encode_request(RpcCall(RequestVoteRequest("n1", "n2", 2, 1, 1, False)), ADDRESSES)
+BEAT = encode_request(RpcCall(HeartbeatRequest("n1", "n2", 2)), ADDRESSES)
+GRANTED = encode_answer(RequestVoteResponse("n2", "n1", 2, True), ADDRESSES)
+
+Fields = dict[str, Any]
+
+
+def checked(path: Path) -> TraceVerdict:
+    return check(path)
+
+
+# ---- Rules -----------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_of_a_group_breaks_no_rule(tmp_path: Path) -> None:
+    found = checked(raft_conversation().write(tmp_path / "wire.ndjson"))
+    assert found.verdict is Verdict.HOLDS
+    assert found.steps == 28
+
+
+def test_a_capture_may_begin_and_end_anywhere(tmp_path: Path) -> None:
+    whole = raft_conversation()
+    for first, last in [*((k, 100) for k in (4, 9, 14, 21)), (0, 10)]:
+        part = RaftSession(text=whole.text[first:last])
+        found = checked(part.write(tmp_path / "wire.ndjson"))
+        assert found.verdict in (Verdict.HOLDS, Verdict.INCONCLUSIVE), (first, last, found.findings)
+
+
+def test_order_between_connections_is_not_taken_for_more_than_it_is(tmp_path: Path) -> None:
+    """A routine of a leader that is deposed may still send in its old term; who answers knows the later one."""
+    group = raft_conversation()
+    group.ask(AppendEntriesRequest("n1", "n2", 2, 3, 2, (Entry(2, EntryType.COMMAND, "x"),), 1))
+    group.answer(AppendEntriesResponse("n2", "n1", 3, 4, False, False))
+    path = group.write(tmp_path / "wire.ndjson")
+    assert checked(path).verdict is Verdict.VIOLATED  # in its stream the commit index fell
+    changed(path, at("AppendEntries", 16, answer=False, LeaderCommitIndex=3))
+    assert checked(path).verdict is Verdict.HOLDS
+    changed(path, at("AppendEntries", 16, answer=True, Term=2))
+    assert [each.name for each in checked(path).findings] == ["AnswerInTerm"]
+
+
+def at(kind: str, call: int, *, answer: bool, **fields: Any) -> Callable[[Fields], bool]:
+    """A change of the fields of a frame."""
+
+    def change(line: Fields) -> bool:
+        if (line["kind"], line.get("call"), line.get("answer")) != (kind, call, answer):
+            return False
+        line["fields"] |= fields
+        return True
+
+    return change
+
+
+def entry(call: int, **fields: Any) -> Callable[[Fields], bool]:
+    """A change of the first entry of an AppendEntries."""
+
+    def change(line: Fields) -> bool:
+        if (line["kind"], line.get("call"), line.get("answer")) != ("AppendEntries", call, False):
+            return False
+        line["fields"]["Entries"][0] |= fields
+        return True
+
+    return change
+
+
+def from_(kind: str, call: int, src: str) -> Callable[[Fields], bool]:
+    """Another sender of a request."""
+
+    def change(line: Fields) -> bool:
+        line["from"] = src if (is_it := (line["kind"], line.get("call")) == (kind, call)) else line.get("from", "")
+        return is_it
+
+    return change
+
+
+LIES = {
+    "another leader in the term": (from_("Heartbeat", 9, "n3"), {"OneLeader"}),
+    "a second vote in the term": (
+        at("RequestVote", 4, answer=True, Granted=True),
+        {"OneVote"},
+    ),
+    "a vote refused without which there is no quorum": (
+        at("RequestVote", 12, answer=True, Granted=False),
+        {"ElectedByQuorum"},
+    ),
+    "a term that falls": (at("Heartbeat", 9, answer=True, Term=1), {"AnswerInTerm"}),
+    "an agreement in another term": (at("AppendEntries", 8, answer=True, Term=3), {"AnswerInTerm"}),
+    "terms that fall in a log": (at("AppendEntries", 7, answer=False, PrevLogTerm=3), {"EntriesInOrder"}),
+    "an entry of a later term": (entry(8, Term=3), {"EntriesInOrder", "LeaderAppends"}),
+    "another value at an index": (entry(6, Data="0000000000000000"), {"LeaderAppends"}),
+    "another term at a committed index": (
+        at("AppendEntries", 13, answer=False, PrevLogTerm=1),
+        {"CommittedStays"},
+    ),
+    "a snapshot of another history": (
+        at("InstallSnapshot", 15, answer=False, LastLogTerm=1),
+        {"CommittedStays", "LeaderAppends"},
+    ),
+    "a commit index that nobody stored": (
+        at("AppendEntries", 7, answer=False, LeaderCommitIndex=3),
+        {"CommitIsAcked"},
+    ),
+    "a commit index that falls": (at("AppendEntries", 10, answer=False, LeaderCommitIndex=2), {"CommitRises"}),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_found_at_its_line(tmp_path: Path, lie: str) -> None:
+    change, broken = LIES[lie]
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    number = changed(path, change)
+    found = checked(path)
+    assert found.verdict is Verdict.VIOLATED
+    assert {each.name for each in found.findings} >= broken
+    first = found.findings[0]
+    # What a vote was needed for is a later line.
+    assert first.line == number or (broken == {"ElectedByQuorum"} and first.line > number)
+    assert first.name in broken
+
+
+def test_without_all_voters_quorums_are_not_counted(tmp_path: Path) -> None:
+    path = raft_conversation().write(tmp_path / "wire.ndjson", all_voters=False)
+    changed(path, LIES["a commit index that nobody stored"][0])
+    found = checked(path)
+    assert found.verdict is Verdict.HOLDS
+    assert any("--all-voters" in note for note in found.notes)
+
+
+def test_a_node_that_calls_itself_otherwise_is_malformed(tmp_path: Path) -> None:
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    number = changed(path, at("RequestVote", 2, answer=True, ID="server-2"))
+    found = checked(path)
+    assert found.verdict is Verdict.MALFORMED
+    assert f"wire.ndjson:{number}: the node that is called n2 calls itself server-2" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b'{"time":1,"conn":1}\n', "field `kind`: missing"),
+        (b'{"time":1,"conn":1,"kind":"Heartbeat"', "truncated"),
+        (b'{"time":1,"conn":"1","kind":"Heartbeat"}\n', "field `conn`"),
+    ],
+)
+def test_a_damaged_line_is_malformed_with_its_number(tmp_path: Path, line: bytes, problem: str) -> None:
+    group = RaftSession(text=[line])
+    found = checked(group.write(tmp_path / "wire.ndjson"))
+    assert found.verdict is Verdict.MALFORMED
+    assert "wire.ndjson:2: " in found.reason
+    assert problem in found.reason
+
+
+def test_a_message_without_the_fields_of_its_kind_is_passed_over_with_a_note(tmp_path: Path) -> None:
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    number = changed(path, lambda line: line["kind"] == "Heartbeat" and not line["fields"].clear())
+    found = checked(path)
+    assert found.verdict is Verdict.HOLDS
+    assert any(f"1 messages have fields that no such message has, and were passed over (lines {number})" in note
+               for note in found.notes)  # fmt: skip
+
+
+# ---- Lines -----------------------------------------------------------------------------------------------
+
+
+def lines_of(requests: list[bytes], answers: list[bytes] | None = None) -> list[Fields]:
+    connection = WireLines(wire_of("HashicorpRaft")).open("n2", "127.0.0.1:1")
+    found: list[bytes] = []
+    for data, answer in itertools.zip_longest(requests, answers or [], fillvalue=b""):
+        found += connection.requests(data, 1.0)
+        found += connection.answers(answer, 2.0)
+    return [json.loads(line) for line in [*found, connection.closed(3.0)]]
+
+
+def test_frames_are_the_same_lines_however_their_bytes_are_cut() -> None:
+    whole = lines_of([VOTE + BEAT], [GRANTED])
+    assert [line["kind"] for line in whole] == ["RequestVote", "Heartbeat", "RequestVote", "closed"]
+    assert whole[2]["call"] == whole[0]["call"]
+    assert whole[3]["unanswered"] == [whole[1]["call"]]
+    single = [bytes([each]) for each in VOTE + BEAT]
+    assert lines_of(single, [b""] * len(single) + [bytes([each]) for each in GRANTED]) == whole
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x16\x03\x01", "no request begins with the byte 22"),
+        (b"\x00\xdb\x80\x00\x00\x00", "too long"),
+        (b"\x00" + b"\x91" * 64, "nested deeper"),
+        (b"\x00\xdf\xff\xff\xff\xff", "too long"),
+        (b"\x00\xc1", "no value of MessagePack"),
+        (b"\x01\x93\x01\x02\x03", "is no map"),
+        (b"\x01\x81\xa4Term\xa1x", "Term of REQUEST_VOTE"),
+    ],
+)
+def test_hostile_bytes_are_one_line_and_the_frames_before_them_stay(data: bytes, why: str) -> None:
+    found = lines_of([VOTE, data, data, VOTE], [b"", b"", GRANTED])
+    assert [line["kind"] for line in found] == ["RequestVote", "unreadable", "closed"]
+    assert why in found[1]["why"]
+    assert found[1]["answer"] is False
+
+
+def test_a_frame_that_never_ends_is_waited_for() -> None:
+    assert [line["kind"] for line in lines_of([VOTE, VOTE[:-1]])] == ["RequestVote", "closed"]
+
+
+def test_an_answer_to_no_request_is_one_line() -> None:
+    found = lines_of([b""], [GRANTED + GRANTED])
+    assert [(line["kind"], line.get("why")) for line in found[:-1]] == [("unreadable", "an answer to no request")]
+
+
+def test_an_error_has_no_term(tmp_path: Path) -> None:
+    group = RaftSession()
+    group.ask(RequestVoteRequest("n1", "n2", 2, 1, 1, False))
+    group.answer(RpcFailure("shutdown"), "n1", "n2")
+    assert json.loads(group.text[-1])["fields"] == {"Error": "shutdown"}
+    assert checked(group.write(tmp_path / "wire.ndjson")).verdict is Verdict.HOLDS
+
+
+def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2', 1))
+    found = checked(path)
+    assert found.verdict is Verdict.MALFORMED
+    assert "field `version`: 2" in found.reason
