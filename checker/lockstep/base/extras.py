@@ -16,6 +16,7 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
         "draw": frozenset({"jinja2"}),
         "hunt": frozenset({"hypothesis"}),
         "tables": frozenset({"numpy"}),
+        "capture": frozenset({"dpkt"}),
     }
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -103,6 +104,17 @@ def named(words: tuple[str, ...], option: str) -> Mapping[str, Address]:
                 raise click.BadParameter(f"{name!r} is named twice", param_hint=option)
             found[name] = address
     return found
+
+
+def addresses_of_capture(nodes: Mapping[str, Address]) -> Mapping[str, Address]:
+    """Return addresses as a capture has them, which knows no names of hosts; raises a usage error."""
+    for name, (host, port) in nodes.items():
+        try:
+            ipaddress.ip_address(host)
+        except ValueError as error:
+            message = f"{name}={host}:{port}: a capture has addresses of IP, and no names of hosts"
+            raise click.BadParameter(message, param_hint="--node") from error
+    return nodes
 
 
 def shown(nodes: Mapping[str, Address]) -> dict[str, str]:

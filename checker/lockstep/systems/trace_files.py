@@ -100,6 +100,11 @@ _OTHER_KINDS = (
         ".html",
         "no trace, but a page: give the trace that it is of",
     ),
+    (
+        re.compile(rb"\xa1\xb2[\xc3\x3c][\xd4\x4d]|[\xd4\x4d][\xc3\x3c]\xb2\xa1|\x0a\x0d\x0d\x0a"),
+        ".pcap",
+        "no trace, but a capture of a network: `lockstep import` makes lines of it",
+    ),
     (None, ".cfg", "no trace, but a configuration of TLC: name it with --cfg, beside --spec and a trace or log"),
     (None, ".toml", "no trace, but TOML: name a mapping with --mapping, beside --spec and a log"),
 )
