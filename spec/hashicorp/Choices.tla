@@ -58,8 +58,8 @@ RestoreCommittedLogs == "RestoreCommittedLogs" \in Features
 (* where this spec repairs it.                                             *)
 
 InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStore", "SnapshotRegress",
-           "StaleInstall", "ReapedInstall", "HeartbeatRace", "VerifyCountsNonvoters", "VerifyCountsOldAcks",
-           "TransferFlagLeft"}
+           "StaleInstall", "ReapedInstall", "CompactedPrevRejected", "HeartbeatRace", "VerifyCountsNonvoters",
+           "VerifyCountsOldAcks", "TransferFlagLeft"}
 InOlder  == {"TruncateWithoutConflict", "EvenQuorum", "LastLogNotLowered", "LongerLogOlderTerm",
              "KnownLeaderRejected"}
 InSketch == {"ReplayUncommitted", "MatchWithoutRecalculate"}
@@ -85,6 +85,9 @@ InstallsStale       == "StaleInstall" \in Flaws
 
 \* A snapshot that the store removes as it is saved cannot be installed; repaired, it is answered.
 FailsToOpenReaped   == "ReapedInstall" \in Flaws
+
+\* A follower looks for the entry before the new ones in its log alone; repaired, its snapshot counts, too.
+SearchesLogAlone    == "CompactedPrevRejected" \in Flaws
 
 \* Heartbeats are handled even while the main loop goes from one role to another.
 HeartbeatsRace      == "HeartbeatRace" \in Flaws

@@ -14,7 +14,9 @@
 (*   8  the answer is a success                                            *)
 (* Step 7 takes the end of the log, not the last entry of the request.     *)
 (* Behind that entry the log may have others, which the leader does not    *)
-(* know (CommitUnverified).                                                *)
+(* know (CommitUnverified).  Step 5 looks for the entry in the log, where  *)
+(* it is no more if a snapshot took its place; the snapshot counts only as *)
+(* long as nothing is behind it (CompactedPrevRejected).                   *)
 (***************************************************************************)
 EXTENDS Messages, Logs
 
@@ -23,14 +25,21 @@ Yields(before, m) ==
     \/ m.term > before.currentTerm
     \/ before.role # "Follower" /\ ~before.campaign.transfer
 
+\* Repaired: the snapshot has taken the place of this entry.
+IsCompacted(state, index) ==
+    ~SearchesLogAlone /\ index <= state.lastSnapshot.index /\ ~HasEntry(state, index)
+
 \* Step 5: the entry at prevLogEntry, from the end of log or snapshot, else from the log; term 0: not there.
 PrevTerm(state, index) ==
     IF index = LastEntry(state).index THEN LastEntry(state).term
-    ELSE IF HasEntry(state, index) THEN state.log[index].term ELSE 0
+    ELSE IF HasEntry(state, index) THEN state.log[index].term
+    ELSE IF IsCompacted(state, index) /\ index = state.lastSnapshot.index THEN state.lastSnapshot.term ELSE 0
 
+\* Repaired: what is below the snapshot is committed, so the leader has it, too, whatever its term.
 PrevMatches(state, m) ==
     \/ m.prevLogEntry = 0
     \/ PrevTerm(state, m.prevLogEntry) = m.prevLogTerm
+    \/ IsCompacted(state, m.prevLogEntry) /\ m.prevLogEntry < state.lastSnapshot.index
 
 -----------------------------------------------------------------------------
 (* Step 6.                                                                 *)
@@ -39,13 +48,15 @@ PrevMatches(state, m) ==
 IndexOf(m, k) == m.prevLogEntry + k
 
 \* The first new entry that is not in the log: it lies behind the end, or differs.  As in 0.1: the first of
-\* all.  One that lies before the end and cannot be read ends the request.
+\* all.  One that lies before the end and cannot be read ends the request; repaired, one that was compacted is
+\* skipped.
 Unreadable(state, m, k) == IndexOf(m, k) <= state.lastLog.index /\ ~HasEntry(state, IndexOf(m, k))
 Differs(state, m, k) ==
     \/ IndexOf(m, k) > state.lastLog.index
     \/ TruncatesAlways
     \/ HasEntry(state, IndexOf(m, k)) /\ state.log[IndexOf(m, k)].term # m.entries[k].term
-Stops(state, m)    == {k \in 1..Len(m.entries) : Unreadable(state, m, k) \/ Differs(state, m, k)}
+Stops(state, m)    == {k \in 1..Len(m.entries) : /\ ~IsCompacted(state, IndexOf(m, k))
+                                                 /\ Unreadable(state, m, k) \/ Differs(state, m, k)}
 FirstStop(state, m) == Min(Stops(state, m))
 
 \* The deleted entries: all from the first new entry that differs.

@@ -251,7 +251,7 @@ def test_the_page_shows_what_a_series_prints(tmp_path: Path) -> None:
 def test_a_thousand_runs_of_a_minute_lose_nothing(spec: str, tmp_path: Path) -> None:
     """Five hundred of each system, with every kind of fault, and all that is to come of them.
 
-    A group of hashicorp/raft may stand still in two ways, which docs/measured/chaos.md has; it loses nothing by that.
+    A group of hashicorp/raft may stand still in a way which docs/measured/chaos.md has; it loses nothing by that.
     """
     words = ["--system", spec, "--runs", "500", "--spec-every", "10", "-o", str(tmp_path), "--format", "json"]
     done = CliRunner().invoke(command, words, standalone_mode=False)

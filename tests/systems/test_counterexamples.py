@@ -35,6 +35,7 @@ SAMPLE = ("StaleCompareIndex", "ReplayUncommitted")
 LIVENESS = (
     *("RepeatedPush", "HighTermLaggard"),
     *("LongerLogOlderTerm", "KnownLeaderRejected", "MatchWithoutRecalculate", "ReapedInstall"),
+    "CompactedPrevRejected",
 )
 
 each_flaw = pytest.mark.parametrize("switch", sampled(ROWS, SAMPLE))
@@ -200,7 +201,11 @@ def states(row: Counterexample) -> list[State]:
 
 
 @pytest.mark.parametrize(
-    ("switch", "steps"), sampled([("RepeatedPush", 3), ("HighTermLaggard", 13)], [("RepeatedPush", 3)])
+    ("switch", "steps"),
+    sampled(
+        [("RepeatedPush", 3), ("HighTermLaggard", 13), ("ReapedInstall", 3), ("CompactedPrevRejected", 6)],
+        [("RepeatedPush", 3)],
+    ),
 )
 def test_the_last_steps_come_back_to_the_same_state(switch: str, steps: int) -> None:
     """`steps` steps before the end the state was the same, so those steps can be taken again and again."""

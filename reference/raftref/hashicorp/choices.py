@@ -34,6 +34,7 @@ class Flaw(StrEnum):
     SNAPSHOT_REGRESS: a snapshot that is saved after a newer one was installed takes the place of that.
     STALE_INSTALL: a snapshot of what was applied long ago is installed.
     REAPED_INSTALL: a snapshot older than those that the store keeps is removed as it is saved, which is an error.
+    COMPACTED_PREV_REJECTED: a follower looks for the entry before the new ones in its log alone, not in its snapshot.
     HEARTBEAT_RACE: a heartbeat is handled while the main loop goes from candidate to leader.
     VERIFY_COUNTS_NONVOTERS: VerifyLeader counts the answers of servers without a vote.
     VERIFY_COUNTS_OLD_ACKS: VerifyLeader counts answers to what was sent before it was asked.
@@ -56,6 +57,7 @@ class Flaw(StrEnum):
     SNAPSHOT_REGRESS = "SnapshotRegress"
     STALE_INSTALL = "StaleInstall"
     REAPED_INSTALL = "ReapedInstall"
+    COMPACTED_PREV_REJECTED = "CompactedPrevRejected"
     HEARTBEAT_RACE = "HeartbeatRace"
     VERIFY_COUNTS_NONVOTERS = "VerifyCountsNonvoters"
     VERIFY_COUNTS_OLD_ACKS = "VerifyCountsOldAcks"

@@ -85,13 +85,25 @@ def _append(server: Server, m: AppendEntriesRequest, *, is_beside: bool = False)
         _commit(server, m)
 
 
+def _is_compacted(server: Server, index: Index) -> bool:
+    """Return whether the snapshot has taken the place of an entry, and may answer for it (CompactedPrevRejected)."""
+    if server.has(Flaw.COMPACTED_PREV_REJECTED):
+        return False
+    return index <= server.last_snapshot.index and index not in server.log
+
+
 def _verify_previous(server: Server, m: AppendEntriesRequest) -> None:
     """Refuse unless the entry before the new ones is there with its term."""
-    last = server.last_entry
+    index, last = m.prev_log_entry, server.last_entry
+    is_compacted = _is_compacted(server, index)
+    if is_compacted and index < server.last_snapshot.index:
+        return  # It is committed, so the leader has it, too, whatever its term.
     try:
-        term = last.term if m.prev_log_entry == last.index else server.term_at(m.prev_log_entry)
+        term = last.term if index == last.index else server.term_at(index)
     except LogNotFoundError as error:
-        raise _Refused(no_retry_backoff=True) from error
+        if not is_compacted:
+            raise _Refused(no_retry_backoff=True) from error
+        term = server.last_snapshot.term
     if term != m.prev_log_term:
         raise _Refused(no_retry_backoff=True)
 
@@ -118,6 +130,8 @@ def _store_new(server: Server, m: AppendEntriesRequest) -> None:
 def _new_entries(server: Server, logs: Sequence[Log], last_log: Place) -> Sequence[Log]:
     """Return the entries from the first on that is not in the log, once what conflicts with that is deleted."""
     for number, log in enumerate(logs):
+        if _is_compacted(server, log.index):
+            continue
         if log.index > last_log.index:
             return logs[number:]
         try:

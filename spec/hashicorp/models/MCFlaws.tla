@@ -191,6 +191,9 @@ AnswersLost(behind) ==
 UpToFour        == HasApplied(Up(2, Three(2)), 4)
 LostAnswersInit == AnswersLost(UpToFour)
 
+\* Behind's snapshot is of index 3, too, or of 4.
+CompactedPrevInit == \E i \in {3, 4} : AnswersLost(HasCompacted(UpToFour, SnapshotAt(i, Three(2))))
+
 OnlyAheadCampaigns(n)   == n = Ahead /\ MCMayCampaign(n)
 OnlyBehindCampaigns(n)  == n = Behind /\ MCMayCampaign(n)
 OnlyBehindDispatches(n) == n = Behind /\ MCMayDispatch(n)

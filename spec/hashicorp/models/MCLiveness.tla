@@ -1,6 +1,6 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of liveness.  The reader learns five ways in which       *)
+(* Bounded models of liveness.  The reader learns six ways in which        *)
 (* servers wait for ever though a majority runs, and under which           *)
 (* assumptions they get on without the flaw.                               *)
 (* Progress needs assumptions: a server that can take a step does so       *)
@@ -74,11 +74,13 @@ LoopInit ==
 
 ToBehindAlone(n, peer) == n = Ahead /\ peer = Behind /\ MCMaySend(n, peer)
 
-LoopSpec ==
-    /\ LoopInit /\ [][Next]_vars
+\* Ahead sends Behind what it takes it to lack; each handles what comes.
+FairReplication ==
     /\ WF_vars(ReplicateTo(Ahead)) /\ WF_vars(SendLatestSnapshot(Ahead))
     /\ WF_vars(HandleAppendEntriesResponse(Ahead)) /\ WF_vars(HandleInstallSnapshotResponse(Ahead))
     /\ WF_vars(AppendEntries(Behind)) /\ WF_vars(InstallSnapshot(Behind))
+
+LoopSpec == LoopInit /\ [][Next]_vars /\ FairReplication
 
 \* LIVE CatchesUp: at some time Ahead knows that Behind has all it has.
 CatchesUp == <>(node[Ahead].leaderState.matchIndexes[Behind] = 5)
@@ -95,11 +97,15 @@ ReapedInit ==
                                  !.log = Deleted(@, 1, LastToDelete(UpToFour, 4))])
 
 \* A caller that gets an error, or no answer, tries again.
-ReapedSpec ==
-    /\ ReapedInit /\ [][Next]_vars
-    /\ WF_vars(ReplicateTo(Ahead)) /\ WF_vars(SendLatestSnapshot(Ahead)) /\ WF_vars(RPCError(Ahead))
-    /\ WF_vars(HandleAppendEntriesResponse(Ahead)) /\ WF_vars(HandleInstallSnapshotResponse(Ahead))
-    /\ WF_vars(AppendEntries(Behind)) /\ WF_vars(InstallSnapshot(Behind))
+ReapedSpec == ReapedInit /\ [][Next]_vars /\ FairReplication /\ WF_vars(RPCError(Ahead))
+
+-----------------------------------------------------------------------------
+(* A previous entry that was compacted (CompactedPrevRejected).  Ahead's   *)
+(* snapshot is of index 3, and Behind's of 3 or 4.  Behind has applied up  *)
+(* to 4, but its answers were lost: it refuses what comes behind 3, and    *)
+(* Ahead sends it the snapshot, which it has.                              *)
+
+CompactedPrevSpec == CompactedPrevInit /\ [][Next]_vars /\ FairReplication
 
 -----------------------------------------------------------------------------
 (* A server that is alone (MatchWithoutRecalculate).                       *)

@@ -59,6 +59,9 @@ NoneInstalledMeanwhile == \A n \in Node : node[n].snapshotting.phase = "TAKEN"
 
 NoTwoOfOnePlace    == \A n \in Node : \A k \in 2..Len(node[n].snapshots) :
                          PlaceOf(node[n].snapshots[k]) # PlaceOf(node[n].snapshots[k - 1])
+NothingFromBelow   == \A n \in Node : \A m \in Inbox(n) :
+                         IsRequest(m, "AppendEntries") /\ m.entries # << >>
+                            => ~IsCompacted(node[n], IndexOf(m, 1))
 NothingToReap      == \A n \in Node : \A m \in Inbox(n) :
                          IsRequest(m, "InstallSnapshot") => ~IsReaped(node[n].snapshots, m.snapshot)
 

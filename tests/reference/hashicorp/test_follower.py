@@ -107,6 +107,37 @@ def test_the_entry_before_may_be_the_end_of_a_snapshot() -> None:
     assert 8 in terms(node)
 
 
+def with_one_behind_its_snapshot(*flaws: Flaw) -> Server:
+    """Its snapshot ends at index 7, and its log has the entry at 8 alone."""
+    node = server(flaws=flaws)
+    install_snapshot(node, install(snapshot(7, 2), 2), DONE)
+    assert handled(node, command(2), term=2, prev=(7, 2)).success
+    assert terms(node) == ({1: 1, 8: 2} if Flaw.CONFLICT_AT_SNAPSHOT in flaws else {8: 2})
+    return node
+
+
+@pytest.mark.parametrize("prev", [(7, 2), (5, 1)], ids=["the end of the snapshot", "below it"])
+def test_the_entry_before_may_be_in_the_snapshot_and_what_that_covers_is_skipped(prev: tuple[int, int]) -> None:
+    node = with_one_behind_its_snapshot()
+    sent = [command(2)] * (9 - prev[0])
+    assert handled(node, *sent, term=2, prev=prev).success
+    assert (terms(node), node.last_log) == ({8: 2, 9: 2}, Place(Index(9), Term(2)))
+
+
+@pytest.mark.parametrize("prev", [(7, 2), (5, 1)], ids=["the end of the snapshot", "below it"])
+def test_as_in_1_7_3_the_entry_before_must_be_in_the_log_if_that_goes_on_behind_the_snapshot(
+    prev: tuple[int, int],
+) -> None:
+    answer = handled(with_one_behind_its_snapshot(Flaw.COMPACTED_PREV_REJECTED), command(2), term=2, prev=prev)
+    assert (answer.success, answer.no_retry_backoff, answer.last_log) == (False, True, 8)
+
+
+def test_the_end_of_the_snapshot_is_compared_and_so_is_an_entry_that_the_log_has_beside_it() -> None:
+    """The log may disagree with the snapshot where ConflictAtSnapshot has kept it."""
+    assert not handled(with_one_behind_its_snapshot(), command(2), term=2, prev=(7, 1)).success
+    assert not handled(with_one_behind_its_snapshot(Flaw.CONFLICT_AT_SNAPSHOT), term=2, prev=(1, 2)).success
+
+
 # ---- Entries ----
 
 

@@ -188,6 +188,27 @@ def reaped_install(play: Play) -> None:
         play.take(A, "RPCError", B, RpcType.INSTALL_SNAPSHOT)
 
 
+def compacted_prev_rejected(play: Play) -> None:
+    """B has installed a snapshot and stored the entry behind it; A sends it that entry again, and B refuses it."""
+    play.elect(A, 2, C)
+    play.append(A, "x")
+    play.replicate(A, C, 2)
+    play.take(A, "ProcessLogs")
+    play.snapshot(A)
+    play.append(A, "y")
+    play.take(A, "SendLatestSnapshot", B)
+    play.deliver(A, B, "InstallSnapshot")
+    play.answer(B, A)
+    play.take(A, "ReplicateTo", B, 1)
+    play.deliver(A, B, "AppendEntries")
+    play.take(A, "RPCError", B, RpcType.APPEND_ENTRIES)
+    for _ in range(2):
+        play.replicate(A, B, 1)
+        play.take(A, "SendLatestSnapshot", B)
+        play.deliver(A, B, "InstallSnapshot")
+        play.answer(B, A)
+
+
 def snapshot_regress(play: Play) -> None:
     """B reads its FSM, is sent a newer snapshot, and then saves what it read."""
     play.elect(A, 2, B)
@@ -352,6 +373,7 @@ WAYS: Mapping[Flaw, Way] = {
     Flaw.REAPED_INSTALL: Way(
         reaped_install, {"features": [Feature.SNAPSHOTS], "trailing_logs": 2}, others=(Flaw.STALE_INSTALL,)
     ),
+    Flaw.COMPACTED_PREV_REJECTED: Way(compacted_prev_rejected, _SNAPSHOTS),
     Flaw.SNAPSHOT_REGRESS: Way(snapshot_regress, _SNAPSHOTS),
     Flaw.HEARTBEAT_RACE: Way(heartbeat_race, {"features": [Feature.HEARTBEATS]}),
     Flaw.VERIFY_COUNTS_NONVOTERS: Way(

@@ -116,6 +116,7 @@ CHOSEN = (
         ("ConflictAtSnapshot", "LogAgreesWithSnapshot", "conflict_at_snapshot_bug"),
         ("StaleInstall", "FsmNeverGoesBackProp", "stale_install_bug"),
         ("ReapedInstall", None, "reaped_install_bug"),
+        ("CompactedPrevRejected", None, "compacted_prev_rejected_bug"),
         ("SnapshotRegress", "IndexOrder", "snapshot_regress_bug"),
     ),
     *_chosen(
