@@ -45,7 +45,7 @@ class Handlers:
         if handler.heartbeat is not None:
             self._vote_around(handler, handler.heartbeat)
             return
-        if handler.shuts_down and server.role == "Follower":
+        if handler.overlaps or (handler.shuts_down and server.role == "Follower"):
             handler.parts = [part for part in handler.parts if not _enters_again(part, server)]
         if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
             return  # the process went down before it had written anything: its step is unknown
@@ -141,7 +141,7 @@ class Handlers:
     def _shows(self, handler: HandledRequest, server: RecordedServer) -> Tree:
         if handler.respond is None:
             return server.keys_shown()
-        if handler.is_within:
+        if handler.recv.beside and handler.overlaps:
             return _written_by(handler, server.shown())
         shows = server.shown()
         if server.role == "Follower" and handler.respond.obs is not None and handler.respond.obs.role == "Follower":
@@ -178,7 +178,11 @@ def _written_by(handler: HandledRequest, shown: Tree) -> Tree:
 
 
 def _enters_again(part: Part, server: RecordedServer) -> bool:
-    """Return whether a follower writes the term that it has; after Shutdown it takes itself for none."""
+    """Return whether a follower writes the term that it has.
+
+    After Shutdown it takes itself for none; and of two requests of a new term that are handled at the same time, both
+    enter it.
+    """
     return isinstance(part, StableSet) and part.key == "CurrentTerm" and part.value == server.keys["CurrentTerm"]
 
 

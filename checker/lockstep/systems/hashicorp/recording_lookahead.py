@@ -60,8 +60,8 @@ WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
 class HandledRequest:
     """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one.
 
-    `shuts_down`: Shutdown is called on its server before that has answered. `is_within`: a heartbeat beside the main
-    loop, which handles another request at some time meanwhile. `is_early`: it came before the server was observed, so
+    `shuts_down`: Shutdown is called on its server before that has answered. `overlaps`: the main loop handles one
+    of two requests while a heartbeat is handled beside it. `is_early`: it came before the server was observed, so
     no line says whom that takes for its leader. `heartbeat`: one by which the leader of the old
     term is known again while a vote enters a new one; both are one step, that of the vote.
     """
@@ -70,7 +70,7 @@ class HandledRequest:
     parts: list[Part] = field(default_factory=list)
     respond: Respond | None = None
     shuts_down: bool = False
-    is_within: bool = False
+    overlaps: bool = False
     is_early: bool = False
     heartbeat: HandledRequest | None = None
 
@@ -249,11 +249,12 @@ class LookaheadReader:
             line, shuts_down=line.node in self.shut_down, is_early=line.node in self.starting
         )
         if line.beside:
-            handler.is_within = line.node in self.open
+            if line.node in self.open:
+                handler.overlaps = self.open[line.node].overlaps = True
             self.beside.setdefault(line.node, []).append(handler)
             return
         for each in self.beside.get(line.node, ()):
-            each.is_within = True
+            each.overlaps = handler.overlaps = True
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
         self.open[line.node] = handler
