@@ -50,6 +50,7 @@ class Snapshots:
         #: The lines of deletions whose snapshot is saved, by server.
         self.compacting: dict[str, DeleteRange] = {}
         replay.before_step = self._compact_before_step
+        replay.before_refusal = self._compact_before_refusal
 
     def applies(self, line: FsmApply) -> None:
         """The FSM applies a command."""
@@ -141,6 +142,15 @@ class Snapshots:
         """Delete the entries that a line deletes before a step, if that leads to where others would go."""
         line = self.compacting.get(node)
         if line is not None and self._would_delete(line) and not self._would_delete(line, after):
+            self._compact(line, early=True)
+
+    def _compact_before_refusal(self, node: str) -> None:
+        """Delete the entries that a line deletes before a step that is none while they are there.
+
+        They are gone before the line is written, and a routine that looks for them in between sends the snapshot.
+        """
+        line = self.compacting.get(node)
+        if line is not None and self._would_delete(line):
             self._compact(line, early=True)
 
     def _would_delete(self, line: DeleteRange, state: State | None = None) -> bool:

@@ -47,6 +47,8 @@ class RecordingReplay:
         self.noticed = set[str]()
         #: Called with the node of a step and the state that it leads to, before it is taken: another may come first.
         self.before_step: Callable[[str, State], None] = lambda _node, _after: None
+        #: Called with the node where there is no such step: another one may make it possible.
+        self.before_refusal: Callable[[str], None] = lambda _node: None
 
     def take(
         self,
@@ -66,7 +68,10 @@ class RecordingReplay:
         Raises NotAStepError, once the event is recorded, where the spec has no such step.
         """
         after = self.trial(node, action, args or {})
-        if after is not None:
+        if after is None:
+            self.before_refusal(node)
+            after = self.trial(node, action, args or {})
+        else:
             present = self.state
             self.before_step(node, after)
             if self.state is not present:
