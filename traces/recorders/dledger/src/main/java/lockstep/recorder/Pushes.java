@@ -122,6 +122,8 @@ public final class Pushes {
             call.name = Recorder.member.getSelfId() + "/" + opaque;
             Lines line = push(Recorder.begin("send_push"), call.request, call.name, shown);
             Recorder.end(Recorder.node(LeaderLines.dispatcher(line, call.dispatcher)));
+        } catch (RuntimeException error) {
+            LineFile.fail("cannot record a push", error); // DLedger would take it for an error of its own
         } finally {
             LOCK.unlock();
         }
@@ -157,6 +159,8 @@ public final class Pushes {
         LOCK.lock();
         try {
             Recorder.end(Recorder.node(push(Recorder.begin("recv_push"), request, name, shown)));
+        } catch (RuntimeException error) {
+            LineFile.fail("cannot record a push that arrives", error); // DLedger would take it for an error of its own
         } finally {
             LOCK.unlock();
         }
@@ -168,6 +172,8 @@ public final class Pushes {
         try {
             Lines line = mid(Recorder.begin("resp_push"), request).raw(",\"to\":").text(request.getLeaderId());
             Recorder.end(Recorder.by(Recorder.node(response(line, request.getType(), response))));
+        } catch (RuntimeException error) {
+            LineFile.fail("cannot record an answer", error); // DLedger would take it for an error of its own
         } finally {
             LOCK.unlock();
         }
