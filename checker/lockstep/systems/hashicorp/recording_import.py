@@ -6,8 +6,8 @@ action, an observation within one, or noise; spec/hashicorp/README.md has the ta
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,29 +48,31 @@ def import_recording(path: Path, compile_: Compile, say: Say = silent) -> Import
     """
     notes: list[str] = []
     header, lines = RECORDING.read(path, notes.append)
-    return _imported(header, list(lines), str(path), compile_, notes, say)
+    return _imported(header, deque(lines), str(path), compile_, notes, say)
 
 
 def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Imported:
     """Import the lines of a recording; `source` names them in messages."""
     notes: list[str] = []
     header, lines = RECORDING.parse(raw, source, notes.append)
-    return _imported(header, list(lines), source, compile_, notes)
+    return _imported(header, deque(lines), source, compile_, notes)
 
 
 def _imported(
     header: s.RecordingHeader,
-    lines: list[RecordingLine],
+    lines: deque[RecordingLine],
     source: str,
     compile_: Compile,
     notes: list[str],
     say: Say = silent,
 ) -> Imported:
+    """Return the trace of a recording; its lines are taken from the queue as they are read, and kept no longer."""
+    labels = {line.number: line.label for line in (header, *lines)}
     bootstrap(lines, source)
     trace_of = trace_header(header, first_voters(header, lines, source))
     reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
-    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last, notes))
+    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, labels, last, notes))
 
 
 def bootstrap(lines: Collection[RecordingLine], source: str) -> None:
@@ -99,7 +101,7 @@ def _is_empty(stores: s.Persisted) -> bool:
     return not (stores.log or stores.CurrentTerm or stores.LastVoteTerm or stores.snapshot)
 
 
-def first_voters(header: s.RecordingHeader, lines: list[RecordingLine], source: str) -> int:
+def first_voters(header: s.RecordingHeader, lines: Collection[RecordingLine], source: str) -> int:
     """Return how many servers, the first of the header, vote in the first configuration that one of them starts with.
 
     Raises TraceError where others vote.
@@ -163,9 +165,10 @@ class Reader:
         self.observed: set[int] = set()
         self.denied: set[str] = set()
 
-    def read(self, lines: list[RecordingLine], say: Say = silent) -> RecordingLine | None:
-        """Read all lines; return the one at which the spec has no step, if there is one."""
-        for line in lines:
+    def read(self, lines: deque[RecordingLine], say: Say = silent) -> RecordingLine | None:
+        """Read all lines, taking each from the queue; return the one at which the spec has no step, if there is one."""
+        while lines:
+            line = lines.popleft()
             if line.number % REPORT_INTERVAL == 0:
                 say(f"line {line.number:,}")
             try:
@@ -183,7 +186,8 @@ class Reader:
         self.roles.read(line)
         if line.obs is not None:
             self.leaders.commit(line.node, line.obs.commit)
-        handler = self.lookahead.steps.get(line.seq)
+        self.lookahead.handlers.pop(line.seq, None)
+        handler = self.lookahead.steps.pop(line.seq, None)
         if handler is not None:
             self.handlers.handle(handler)
         reader = _READERS.get(type(line))
@@ -471,14 +475,14 @@ _READERS: dict[type[RecordingLine], Callable[[Reader, Any], None]] = {
 }
 
 
-def _summary(reader: Reader, lines: list[RecordingLine], departed: RecordingLine | None, notes: list[str]) -> Summary:
+def _summary(reader: Reader, labels: Mapping[int, str], departed: RecordingLine | None, notes: list[str]) -> Summary:
     events, hidden = reader.replay.events, set(reader.replay.hidden)
     acted = {event.line for place, event in enumerate(events) if event.action != OBSERVE and place not in hidden}
     observed = reader.observed | {event.line for event in events if event.action == OBSERVE}
     if departed is not None:
         notes = [*notes, f"line {departed.number}: no such step; the lines after it were not read"]
     return Summary(
-        uses=line_uses({line.number: line.label for line in lines}, acted, observed),
+        uses=line_uses(labels, acted, observed),
         actions=dict(sorted(Counter(event.action for event in events).items())),
         moved=tuple(sorted(reader.replay.moved)),
         forced=(),
