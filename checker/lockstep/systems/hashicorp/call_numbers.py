@@ -135,7 +135,7 @@ class CallNumbers:
         return number
 
     def _most_likely(self, line: TimedLine, content: str, upcoming: Upcoming) -> int:
-        """Return the number of the call of which a request is, of those that say the same.
+        """Return the number of the call that a request belongs to, among those that say the same.
 
         Of those whose caller gets the answer that is given here, it is the one that gets it first. Else it is one whose
         caller gets none.
