@@ -196,6 +196,13 @@ Answers(call, term, ok) ==
         /\ acks' = Stored(asked, ok)
         /\ UNCHANGED <<whole, campaigns, leaders, streams, log, chosen, request>>
 
+\* ACTION Agrees: the call of a number is answered, with yes or no, by a node that does not say its term.
+Agrees(call, ok) ==
+    /\ call \in DOMAIN calls
+    /\ calls' = Without(calls, {call})
+    /\ acks' = Stored(calls[call], ok)
+    /\ UNCHANGED <<terms, elections, streams, log, chosen, request, answer>>
+
 \* ACTION Drops: a stream is over, and some calls will have no answer.
 Drops(stream, over) ==
     /\ calls' = Without(calls, {over[i] : i \in DOMAIN over})
@@ -217,6 +224,7 @@ Next ==
           \E sent \in Seq([term : Int, value : STRING]) : \E last, commit \in Int :
              Replicates(src, dst, call, stream, term, from, sent, last, commit)
     \/ \E call, term \in Int : \E ok \in BOOLEAN : Answers(call, term, ok)
+    \/ \E call \in Int : \E ok \in BOOLEAN : Agrees(call, ok)
     \/ \E stream \in Int : \E over \in Seq(Int) : Drops(stream, over)
     \/ Misses
 

@@ -23,7 +23,15 @@ from raftref.hashicorp.messages import (
 )
 from raftref.hashicorp.values import Entry, EntryType
 from raftref.hashicorp.wire import RpcCall, RpcFailure, encode_answer, encode_request
-from tests.support.wire_sessions import ADDRESSES, RaftSession, changed, raft_conversation, wire_of
+from tests.support.wire_sessions import (
+    ADDRESSES,
+    DLedgerSession,
+    RaftSession,
+    changed,
+    dledger_conversation,
+    raft_conversation,
+    wire_of,
+)
 
 VOTE = encode_request(RpcCall(RequestVoteRequest("n1", "n2", 2, 1, 1, False)), ADDRESSES)
 BEAT = encode_request(RpcCall(HeartbeatRequest("n1", "n2", 2)), ADDRESSES)
@@ -249,3 +257,102 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     found = checked(path)
     assert found.verdict is Verdict.MALFORMED
     assert "field `version`: 2" in found.reason
+
+
+# ---- DLedger -----------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_of_dledger_breaks_no_rule(tmp_path: Path) -> None:
+    found = checked(dledger_conversation().write(tmp_path / "wire.ndjson"))
+    assert found.verdict is Verdict.HOLDS, found.findings
+    assert found.steps == 27
+
+
+def test_a_capture_of_dledger_may_begin_and_end_anywhere(tmp_path: Path) -> None:
+    whole = dledger_conversation()
+    for first, last in [(5, 100), (16, 100), (0, 10)]:
+        found = checked(DLedgerSession(text=whole.text[first:last]).write(tmp_path / "wire.ndjson"))
+        assert found.verdict in (Verdict.HOLDS, Verdict.INCONCLUSIVE), (first, last, found.findings)
+
+
+def pushed(call: int, **fields: Any) -> Callable[[Fields], bool]:
+    """A change of the entry of a push."""
+
+    def change(line: Fields) -> bool:
+        if (line["kind"], line.get("call"), line.get("answer")) != ("PUSH", call, False):
+            return False
+        line["fields"]["entry"] |= fields
+        return True
+
+    return change
+
+
+DLEDGER_LIES = {
+    "another leader in the term": (from_("HEART_BEAT", 7, "n3"), {"OneLeader"}),
+    "a second vote in the term": (at("VOTE", 4, answer=True, voteResult="ACCEPT"), {"OneVote"}),
+    "a vote refused without which there is no quorum": (
+        at("VOTE", 11, answer=True, voteResult="REJECT_ALREADY_VOTED"),
+        {"ElectedByQuorum"},
+    ),
+    "a term that falls": (at("VOTE", 11, answer=True, term=0), {"AnswerInTerm"}),
+    "an entry of a later term": (pushed(8, term=2), {"EntriesInOrder"}),
+    "another value at an index": (pushed(6, body="0000000000000000"), {"LeaderAppends"}),
+    "another term at a committed index": (pushed(12, term=0), {"CommittedStays"}),
+    "another value at a committed index": (pushed(14, body="0000000000000000"), {"CommittedStays", "LeaderAppends"}),
+    "a commit index that nobody stored": (at("PUSH", 13, answer=False, commitIndex=2), {"CommitIsAcked"}),
+}
+
+
+@pytest.mark.parametrize("lie", DLEDGER_LIES)
+def test_a_lie_of_dledger_is_found_at_its_line(tmp_path: Path, lie: str) -> None:
+    change, broken = DLEDGER_LIES[lie]
+    path = dledger_conversation().write(tmp_path / "wire.ndjson")
+    number = changed(path, change)
+    found = checked(path)
+    assert found.verdict is Verdict.VIOLATED
+    first = found.findings[0]
+    # What a vote was needed for is a later line.
+    assert first.line == number or (broken == {"ElectedByQuorum"} and first.line > number)
+    assert first.name in broken
+
+
+def frames_of_dledger(data: bytes) -> list[Fields]:
+    connection = WireLines(wire_of("DLedger")).open("n2", "127.0.0.1:1")
+    return [json.loads(line) for line in [*connection.requests(data, 1.0), connection.closed(2.0)]]
+
+
+def framed(header: bytes, body: bytes = b"") -> bytes:
+    content = len(header).to_bytes(4, "big") + header + body
+    return len(content).to_bytes(4, "big") + content
+
+
+BEAT_HEADER = b'{"code":51002,"flag":0,"opaque":1}'
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x7f\xff\xff\xff" + bytes(8), "is longer than"),
+        (b"\xff\xff\xff\xff" + bytes(8), "length of -1"),
+        (framed(b"[" * 200_000), "nested too deep"),
+        (framed(b'{"code":51002,"flag":1,"opaque":1}'), "an answer"),
+        (b"\x00\x00\x00\x04\x01\x00\x00\x00", "is not JSON"),
+    ],
+)
+def test_hostile_frames_of_dledger_are_one_line(data: bytes, why: str) -> None:
+    found = frames_of_dledger(data + framed(BEAT_HEADER, b"{}"))
+    assert [line["kind"] for line in found] == ["unreadable", "closed"]
+    assert why in found[0]["why"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[" * 5000, b'{"term":"x"}', b"\xff", b'{"term":99999999999999999999}'])
+def test_a_frame_of_dledger_with_a_body_that_is_none_leaves_those_behind_it(body: bytes) -> None:
+    found = frames_of_dledger(framed(BEAT_HEADER, body) + framed(BEAT_HEADER, b'{"term":3}'))
+    assert [line["kind"] for line in found] == ["HEART_BEAT", "HEART_BEAT", "closed"]
+    assert list(found[0]["fields"]) == ["why"]
+    assert found[1]["fields"] == {"term": 3}
+
+
+def test_a_code_that_nobody_knows_is_a_line(tmp_path: Path) -> None:
+    found = frames_of_dledger(framed(b'{"code":51003,"flag":0,"opaque":1}', b"{}"))
+    assert [line["kind"] for line in found] == ["code 51003", "closed"]

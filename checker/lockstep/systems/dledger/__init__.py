@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lockstep.systems.logged_facts import OwnLogs
     from lockstep.systems.node_recorder import NodeRecorder
     from lockstep.systems.running_nodes import RunningNodes
+    from lockstep.systems.wire_format import WireFormat
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
@@ -89,6 +90,13 @@ def _own_logs() -> OwnLogs:
     return OWN_LOGS
 
 
+def _wire() -> WireFormat:
+    # Slow to import, and only a tap needs it.
+    from lockstep.systems.dledger.wire import WIRE
+
+    return WIRE
+
+
 def _hunted() -> Hunted:
     """Return what `lockstep hunt` searches."""
     # Slow to import, and only a hunt needs it.
@@ -128,5 +136,6 @@ DLEDGER = System(
     hunted=_hunted,
     running=_running,
     own_logs=_own_logs,
+    wire=_wire,
     faults=FAULTS,
 )
