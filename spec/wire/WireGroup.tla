@@ -13,11 +13,9 @@
 (* after all that was seen before it, that an answer was sent after its    *)
 (* request, and that a request which acts on answers was sent after them.  *)
 (***************************************************************************)
-EXTENDS Integers, Sequences, FiniteSets, TLC
+EXTENDS LogParts, FiniteSets, TLC
 
 CONSTANT Electorate  \* the nodes that vote, all through the capture; {} where that is not known
-
-Unknown == -2      \* -1 is the end of a log without entries
 
 VARIABLES
     terms,     \* [node -> the last term that it was in for certain]
@@ -39,10 +37,6 @@ elections == <<whole, campaigns, votes, leaders>>
 entries == <<streams, log, chosen, acks, request>>
 vars == <<terms, whole, campaigns, votes, leaders, calls, streams, log, chosen, acks, request, answer>>
 
-Max(a, b) == IF a > b THEN a ELSE b
-Min(a, b) == IF a < b THEN a ELSE b
-
-None == [from |-> Unknown, entries |-> <<>>]
 Quiet == [term |-> Unknown, sent |-> <<>>, changed |-> {}, lost |-> {},
           commit |-> Unknown, allowed |-> Unknown]
 
@@ -94,31 +88,6 @@ Leads(src, dst, call, term, last) ==
 -----------------------------------------------------------------------------
 (* Entries.                                                                *)
 
-End(part) == part.from + Len(part.entries) - 1
-Has(part, index) == part.entries # <<>> /\ part.from <= index /\ index <= End(part)
-At(part, index) == part.entries[index - part.from + 1]
-Part(part, low, high) ==
-    IF low > high THEN <<>> ELSE SubSeq(part.entries, low - part.from + 1, high - part.from + 1)
-
-Differ(a, b) == a.term # b.term \/ (a.value # b.value /\ a.value # "" /\ b.value # "")
-Clashes(part, sent) ==
-    {i \in Max(part.from, sent.from)..Min(End(part), End(sent)) : Differ(At(part, i), At(sent, i))}
-
-\* The same term at the same index: up to there the two logs are one (Raft, Figure 3, Log Matching).
-SameUpTo(part, sent) ==
-    LET both == Max(part.from, sent.from)..Min(End(part), End(sent))
-        same == {i \in both : At(part, i).term = At(sent, i).term}
-    IN  IF same = {} THEN Unknown ELSE CHOOSE i \in same : \A j \in same : j <= i
-
-\* Two parts of one log, where they touch; else the newer one.
-Joined(part, sent) ==
-    IF part.entries = <<>> \/ sent.from > End(part) + 1 \/ End(sent) < part.from - 1 THEN sent
-    ELSE LET from == Min(part.from, sent.from)
-             before == IF sent.from < part.from THEN Part(sent, sent.from, part.from - 1) ELSE <<>>
-             after == IF End(sent) > End(part) THEN Part(sent, End(part) + 1, End(sent)) ELSE <<>>
-         IN  [from |-> from, entries |-> IF before = <<>> THEN part.entries \o after
-                                         ELSE before \o part.entries \o after]
-
 \* What is known of the log of the leader that has sent these entries.
 LogWith(term, sent) ==
     LET known == [from |-> log.from, entries |-> log.entries]
@@ -142,8 +111,8 @@ Base(src, term) ==
     LET campaign == Campaigns(src, term)
     IN  IF acks.base # Unknown \/ campaign = {} THEN acks.base ELSE (CHOOSE c \in campaign : TRUE).last
 
-\* ACTION Replicates: src, which leads a term, sends entries of its log from an index on, of which dst stores
-\* those up to `last` if it agrees, and its committed index. A value is "" where the message does not have it.
+\* ACTION Replicates: src, which leads a term, sends entries of its log from an index on, and its committed
+\* index. If dst agrees, it has stored up to `last`. A value is "" where the message does not have it.
 Replicates(src, dst, call, stream, term, from, sent, last, commit) ==
     LET part == [from |-> from, entries |-> sent]
         isNewest == term >= log.term
@@ -165,7 +134,6 @@ Replicates(src, dst, call, stream, term, from, sent, last, commit) ==
                        allowed |-> IF isNewest /\ Electorate # {} /\ Campaigns(src, term) # {} THEN bound
                                    ELSE commit]
         /\ UNCHANGED <<whole, campaigns, votes, answer>>
-
 -----------------------------------------------------------------------------
 (* Answers.                                                                *)
 
@@ -227,7 +195,6 @@ Next ==
     \/ \E call \in Int : \E ok \in BOOLEAN : Agrees(call, ok)
     \/ \E stream \in Int : \E over \in Seq(Int) : Drops(stream, over)
     \/ Misses
-
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------

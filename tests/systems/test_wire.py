@@ -1,4 +1,4 @@
-"""What crosses the wire of a group: frames as lines, and the rules that messages alone are held against."""
+"""The wire of a group: frames as lines, and the rules that messages alone are held against."""
 
 from __future__ import annotations
 

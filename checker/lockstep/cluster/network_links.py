@@ -13,8 +13,8 @@ from lockstep.systems.running_nodes import Address
 CHUNK = 1 << 16
 
 
-class Watch(Protocol):
-    """What sees a connection of a link: its bytes before they go on, and its end."""
+class LinkWatch(Protocol):
+    """A view of a connection of a link: its bytes before they go on, and its end."""
 
     def opened(self) -> None:
         """See that the callee has taken it."""
@@ -46,7 +46,7 @@ class _Blind:
     def closed(self) -> None: ...
 
 
-def _unwatched(_caller: str) -> Watch:
+def _unwatched(_caller: str) -> LinkWatch:
     return _Blind()
 
 
@@ -60,7 +60,7 @@ class Link:
     target: Address
     is_cut: bool = False
     delay: float = 0.0
-    watch: Callable[[str], Watch] = _unwatched
+    watch: Callable[[str], LinkWatch] = _unwatched
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _server: asyncio.Server | None = None
 

@@ -20,7 +20,7 @@ from lockstep.trace.json_lines import UnreadableError
 MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x0a\x0d\x0d\x0a")
 
 #: What a direction keeps that came before what is missing: more, and it is taken for lost by the capture.
-MAX_AHEAD_BYTES, MAX_AHEAD_SEGMENTS = 1 << 22, 2_000
+MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS = 1 << 22, 2_000
 
 _SEQUENCE = 1 << 32
 _FIN, _SYN, _RST = 0x01, 0x02, 0x04
@@ -50,11 +50,11 @@ Packet: TypeAlias = tuple[float, Address, Address, Any, bool]
 class _Direction:
     """One direction of a connection, in the order of its bytes.
 
-    `next` is the number of the next byte, None before the SYN. `ahead` are segments that came too early.
+    `next` is the number of the next byte, None before the SYN. `early` are segments that came too early.
     """
 
     next: int | None = None
-    ahead: dict[int, bytes] = field(default_factory=dict)
+    early: dict[int, bytes] = field(default_factory=dict)
     is_over: bool = False
 
     def take(self, number: int, data: bytes) -> bytes:
@@ -63,8 +63,8 @@ class _Direction:
         if data:
             offset = self._offset(number)
             if offset > 0:
-                known = self.ahead.get(number, b"")
-                self.ahead[number] = max(known, data, key=len)
+                known = self.early.get(number, b"")
+                self.early[number] = max(known, data, key=len)
                 return b""
             found = data[-offset:] if -offset < len(data) else b""
             self.next = (self.next + len(found)) % _SEQUENCE
@@ -72,16 +72,16 @@ class _Direction:
         return b""
 
     def _offset(self, number: int) -> int:
-        """Return how far a number is ahead of the next byte; negative where it is behind it."""
+        """Return by how much a number is greater than that of the next byte; negative where it is behind it."""
         assert self.next is not None
         return (number - self.next + _SEQUENCE // 2) % _SEQUENCE - _SEQUENCE // 2
 
     def _caught_up(self) -> bytes:
         """Return the bytes of segments that were early, and follow now."""
         found = b""
-        while ready := [number for number in self.ahead if self._offset(number) <= 0]:
+        while ready := [number for number in self.early if self._offset(number) <= 0]:
             for number in sorted(ready, key=self._offset):
-                data, behind = self.ahead.pop(number), -self._offset(number)
+                data, behind = self.early.pop(number), -self._offset(number)
                 rest = data[behind:]
                 found += rest
                 self.next = ((self.next or 0) + len(rest)) % _SEQUENCE
@@ -89,12 +89,12 @@ class _Direction:
 
     @property
     def is_lost(self) -> bool:
-        """Whether so much is ahead that what is missing will not come."""
-        return len(self.ahead) > MAX_AHEAD_SEGMENTS or sum(map(len, self.ahead.values())) > MAX_AHEAD_BYTES
+        """Whether so much came early that what is missing will not come."""
+        return len(self.early) > MAX_EARLY_SEGMENTS or sum(map(len, self.early.values())) > MAX_EARLY_BYTES
 
 
 @dataclass(slots=True)
-class _Connection:
+class _CapturedConnection:
     """A connection to a node, from its caller."""
 
     lines: WireConnection
@@ -126,7 +126,7 @@ class _Connection:
         if data := direction.take(number, bytes(segment.data)):
             yield from (self.lines.requests if is_up else self.lines.answers)(data, time)
         if direction.is_lost:
-            direction.ahead.clear()
+            direction.early.clear()
             yield from self.lines.give_up(time, _LOST, is_answer=not is_up)
         direction.is_over = direction.is_over or bool(segment.flags & _FIN)
 
@@ -135,8 +135,8 @@ class _Connection:
         if not self.is_open:
             yield self.lines.refused(time, "the node has not answered")
             return
-        if self.up.ahead or self.down.ahead:
-            yield from self.lines.give_up(time, _LOST, is_answer=not self.up.ahead)
+        if self.up.early or self.down.early:
+            yield from self.lines.give_up(time, _LOST, is_answer=not self.up.early)
         yield self.lines.closed(time)
 
 
@@ -164,7 +164,7 @@ class Capture:
         """
         by_address = {(str(ipaddress.ip_address(host)), port): name for name, (host, port) in self.nodes.items()}
         wire_lines = WireLines(self.wire)
-        open_: dict[tuple[Address, Address], _Connection] = {}
+        open_: dict[tuple[Address, Address], _CapturedConnection] = {}
         time = 0.0
         for time, src, dst, segment, is_cut in self._packets():
             is_up = dst in by_address and not (src in by_address and (dst, src) in open_)
@@ -180,7 +180,7 @@ class Capture:
                     continue  # of a connection whose end was seen, or that says nothing any more
                 self.connections += 1
                 caller = f"{key[0][0]}:{key[0][1]}"
-                open_[key] = _Connection(wire_lines.open(by_address[key[1]], caller))
+                open_[key] = _CapturedConnection(wire_lines.open(by_address[key[1]], caller))
             connection = open_[key]
             if segment.flags & _RST and connection.is_refused:
                 yield open_.pop(key).lines.refused(time, "reset")
@@ -192,7 +192,7 @@ class Capture:
             yield from self._counted(connection.end(time))
 
     @staticmethod
-    def _is_repeated(connection: _Connection | None, segment: Any) -> bool:
+    def _is_repeated(connection: _CapturedConnection | None, segment: Any) -> bool:
         """Return whether a SYN is the one that the connection began with, sent once more."""
         if connection is None or connection.up.next is None:
             return False

@@ -20,7 +20,7 @@ UNKNOWN = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class WireFrame:
     """A request or an answer.
 
     `kind` is that of the request, also of an answer. `number` is that of the request within its connection, which its
@@ -38,11 +38,11 @@ class Frame:
 class WireStream(Protocol):
     """One connection of a system, cut into frames."""
 
-    def requests(self, data: bytes) -> Iterator[Frame]:
+    def requests(self, data: bytes) -> Iterator[WireFrame]:
         """Take the next bytes of the caller and yield the requests that are complete; raises WireError."""
         ...
 
-    def answers(self, data: bytes) -> Iterator[Frame]:
+    def answers(self, data: bytes) -> Iterator[WireFrame]:
         """Take the next bytes of the callee and yield the answers that are complete; raises WireError."""
         ...
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.wire_format import CLOSED, FORMAT, OPENED, REFUSED, UNREADABLE, VERSION, Frame, WireFormat
+from lockstep.systems.wire_format import CLOSED, FORMAT, OPENED, REFUSED, UNREADABLE, VERSION, WireFormat, WireFrame
 from lockstep.trace.json_lines import MAX_LINE_BYTES
 from raftref.wire_error import WireError
 
@@ -49,7 +49,7 @@ class WireConnection:
     """One connection: its lines, while its bytes come.
 
     Behind bytes that are no frame, nothing of either direction is read any more: where the next frame begins is not
-    known, and an answer could not be told from another one.
+    known, and an answer could not be matched with its request.
     """
 
     lines: WireLines
@@ -67,11 +67,11 @@ class WireConnection:
 
     def opened(self, time: float) -> bytes:
         """Return the line of its begin, at a time in seconds since 1970."""
-        return self._of(time, OPENED, to=self.dst, caller=self.caller)
+        return self._event_line(time, OPENED, to=self.dst, caller=self.caller)
 
     def refused(self, time: float, why: str) -> bytes:
         """Return the line of a connection that the node did not take."""
-        return self._of(time, REFUSED, to=self.dst, caller=self.caller, why=why)
+        return self._event_line(time, REFUSED, to=self.dst, caller=self.caller, why=why)
 
     def requests(self, data: bytes, time: float) -> list[bytes]:
         """Return the lines of what the caller has sent."""
@@ -86,11 +86,11 @@ class WireConnection:
         if self._is_dead:
             return []
         self._is_dead = True
-        return [self._of(time, UNREADABLE, to=self.dst, answer=is_answer, why=why)]
+        return [self._event_line(time, UNREADABLE, to=self.dst, answer=is_answer, why=why)]
 
     def closed(self, time: float) -> bytes:
         """Return the line of its end."""
-        return self._of(time, CLOSED, to=self.dst, unanswered=[call for call, _ in self._calls.values()])
+        return self._event_line(time, CLOSED, to=self.dst, unanswered=[call for call, _ in self._calls.values()])
 
     def _read(self, feed: Any, data: bytes, time: float, *, is_answer: bool) -> list[bytes]:
         found: list[bytes] = []
@@ -106,7 +106,7 @@ class WireConnection:
             found += self.give_up(time, why, is_answer=is_answer)
         return found
 
-    def _frame(self, frame: Frame, time: float) -> bytes:
+    def _frame(self, frame: WireFrame, time: float) -> bytes:
         if frame.is_answer:
             call, caller = self._calls.pop(frame.number)
             src, dst = self.dst, caller
@@ -115,10 +115,10 @@ class WireConnection:
             self._calls[frame.number] = call, caller
             src, dst = caller, self.dst
         names = {"call": call, "answer": frame.is_answer, "from": src, "to": dst}
-        line = self._of(time, frame.kind, **names, fields=frame.fields)
+        line = self._event_line(time, frame.kind, **names, fields=frame.fields)
         if len(line) > MAX_LINE_BYTES:
-            raise WireError(f"a {frame.kind} has fields of {len(line):,} bytes, of which a line has no place for")
+            raise WireError(f"a {frame.kind} has fields of {len(line):,} bytes, too many for a line")
         return line
 
-    def _of(self, time: float, kind: str, **fields: Any) -> bytes:
+    def _event_line(self, time: float, kind: str, **fields: Any) -> bytes:
         return _line({"time": round(time, 6), "conn": self.number, "kind": kind, **fields})

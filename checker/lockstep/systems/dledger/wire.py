@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lockstep.systems.wire_format import UNKNOWN, Frame, MisnamedNodeError, WireFact, WireFormat, WireLine
+from lockstep.systems.wire_format import UNKNOWN, MisnamedNodeError, WireFact, WireFormat, WireFrame, WireLine
 from raftref.dledger.client_messages import ResponseCode
 from raftref.dledger.election_rules import VoteCode
 from raftref.dledger.messages import PushType
@@ -30,7 +30,7 @@ class DLedgerStream:
         #: The codes of the requests without an answer.
         self._asked: dict[int, int] = {}
 
-    def requests(self, data: bytes) -> Iterator[Frame]:
+    def requests(self, data: bytes) -> Iterator[WireFrame]:
         """Take the next bytes of the caller and yield the requests that are complete; raises WireError."""
         for command in self._requests.feed(data):
             if command.is_response:
@@ -38,15 +38,17 @@ class DLedgerStream:
             self._asked[command.opaque] = command.code
             fields = _fields(command, command.code, is_answer=False)
             sender = fields.get("leaderId")
-            yield Frame(_name(command.code), command.opaque, False, sender if isinstance(sender, str) else "", fields)
+            yield WireFrame(
+                _name(command.code), command.opaque, False, sender if isinstance(sender, str) else "", fields
+            )
 
-    def answers(self, data: bytes) -> Iterator[Frame]:
+    def answers(self, data: bytes) -> Iterator[WireFrame]:
         """Take the next bytes of the callee and yield the answers that are complete; raises WireError."""
         for command in self._answers.feed(data):
             if not command.is_response or command.opaque not in self._asked:
                 raise WireError(f"frame {command.opaque}, of code {command.code}, is no answer to a request")
             code = self._asked.pop(command.opaque)
-            yield Frame(_name(code), command.opaque, True, "", _fields(command, code, is_answer=True))
+            yield WireFrame(_name(code), command.opaque, True, "", _fields(command, code, is_answer=True))
 
 
 def _name(code: int) -> str:

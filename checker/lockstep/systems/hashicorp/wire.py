@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lockstep.systems.wire_format import UNKNOWN, Frame, MisnamedNodeError, WireFact, WireFormat, WireLine
+from lockstep.systems.wire_format import UNKNOWN, MisnamedNodeError, WireFact, WireFormat, WireFrame, WireLine
 from raftref.hashicorp.msgpack import Extension, unpack
 from raftref.hashicorp.transport import AnswerReader, ReceivedRequest, RequestReader
 from raftref.hashicorp.values import EntryType
@@ -50,16 +50,16 @@ class RaftStream:
         self._asked: deque[tuple[int, str, RpcCode]] = deque()
         self._count = 0
 
-    def requests(self, data: bytes) -> Iterator[Frame]:
+    def requests(self, data: bytes) -> Iterator[WireFrame]:
         """Take the next bytes of the caller and yield the requests that are complete; raises WireError."""
         for received in self._requests.feed(data):
             is_beat = received.code is RpcCode.APPEND_ENTRIES and is_heartbeat(received.fields)
             name = _HEARTBEAT if is_beat else _NAMES[received.code]
             self._asked.append((self._count, name, received.code))
             self._count += 1
-            yield Frame(name, self._count - 1, False, _sender(received.fields), _request_fields(received))
+            yield WireFrame(name, self._count - 1, False, _sender(received.fields), _request_fields(received))
 
-    def answers(self, data: bytes) -> Iterator[Frame]:
+    def answers(self, data: bytes) -> Iterator[WireFrame]:
         """Take the next bytes of the callee and yield the answers that are complete; raises WireError."""
         for received in self._answers.feed(data):
             if not self._asked:
@@ -71,7 +71,7 @@ class RaftStream:
                 fields |= {key: _shown(key, value) for key, value in read.items()}
             elif not received.error:
                 raise WireError(f"an answer to {name} has neither an error nor fields")
-            yield Frame(name, number, True, "", fields)
+            yield WireFrame(name, number, True, "", fields)
 
 
 def _sender(fields: Mapping[str, Any]) -> str:
