@@ -1,4 +1,4 @@
-"""What the recorder of DLedger costs a group: python bench/recorder_cost.py
+"""The cost of the recorder of DLedger to a group: python bench/recorder_cost.py
 
 Two groups of three nodes of the unmodified DLedger run side by side on this machine, with the JVM's own options, and
 with long times of elections, so that they keep their leaders on a busy machine; the nodes of one of them have the
@@ -63,7 +63,7 @@ class MeasuredGroup:
         self._rounds += 1
         before = self._processor_time()
         if self._client is None:
-            answer = self._group.tell(self._leader, f"load {count} {BODY} {UNDER_WAY}")
+            answer = self._group.order(self._leader, f"load {count} {BODY} {UNDER_WAY}")
         else:
             answer = self._client.ask(f"load r{self._rounds}- {count} {self._load}")
         confirmed, seconds, busy = int(answer[0]), float(answer[1]), self._processor_time() - before

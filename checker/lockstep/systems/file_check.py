@@ -28,7 +28,7 @@ from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import import_in_memory, open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
-from lockstep.systems.wire_check import check_wire, is_wire
+from lockstep.systems.wire_files import is_wire
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
@@ -161,6 +161,8 @@ class KnownTraceCheck:
     def _check_wire(self, given: Path) -> TraceVerdict:
         if self.by_tlc:
             raise TraceError(source_name(given), 1, "TLC alone checks no capture of a wire; leave --engine out")
+        from lockstep.systems.wire_check import check_wire  # with the codecs of the reference
+
         return check_wire(given, self.say)
 
     def _check_events(self, given: Path | Trace, source: str) -> TraceVerdict:

@@ -16,10 +16,9 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.system import BEGINNING_BYTES, System
+from lockstep.systems.system import System
 from lockstep.systems.wire_format import (
     CLOSED,
-    FORMAT,
     OPENED,
     REFUSED,
     UNREADABLE,
@@ -30,7 +29,7 @@ from lockstep.systems.wire_format import (
 )
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.json_lines import STDIN, TraceError, convert_line, file_lines, json_object, source_name
+from lockstep.trace.json_lines import TraceError, convert_line, file_lines, json_object, source_name
 from lockstep.trace.trace_format import Event
 from raftref.wire_error import WireError
 
@@ -66,15 +65,6 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True, rename={"src": "from", "
     unanswered: list[int] = []
     caller: str = ""
     why: str = ""
-
-
-def is_wire(path: Path) -> bool:
-    """Return whether a file has the lines of a tap."""
-    if path == STDIN or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        begin = file.read(BEGINNING_BYTES)
-    return begin.startswith(b'{"format":"%s"' % FORMAT.encode())
 
 
 @dataclass(slots=True)

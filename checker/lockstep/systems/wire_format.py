@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 from raftref.wire_error import WireError
 
-#: What the first line of a file of wire lines has under `format`.
-FORMAT = "lockstep-wire"
 VERSION = 1
 
 #: The kinds of lines that are of no frame.

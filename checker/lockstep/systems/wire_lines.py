@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.wire_format import CLOSED, FORMAT, OPENED, REFUSED, UNREADABLE, VERSION, WireFormat, WireFrame
+from lockstep.systems.wire_files import FORMAT
+from lockstep.systems.wire_format import CLOSED, OPENED, REFUSED, UNREADABLE, VERSION, WireFormat, WireFrame
 from lockstep.trace.json_lines import MAX_LINE_BYTES
 from raftref.wire_error import WireError
 

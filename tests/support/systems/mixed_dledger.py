@@ -179,7 +179,7 @@ class MixedGroup:
         """The number of a node's process."""
         return self._processes[node].pid
 
-    def tell(self, node: str, command: str) -> list[str]:
+    def order(self, node: str, command: str) -> list[str]:
         """Give a node of Java a command, and return the words of its answer."""
         process, log = self._processes[node], self._logs / f"{node}.log"
         assert process.stdin is not None
