@@ -201,6 +201,31 @@ def test_of_requests_that_say_the_same_each_has_the_answer_that_its_caller_gets(
     assert [rpc for kind, rpc in found if kind == "recv"] == [2, 1]
 
 
+def test_of_appends_that_say_the_same_the_one_that_found_the_entry_stored_came_second(tmp_path: Path) -> None:
+    """The caller of the first, by a pipeline, follows by then, and never hears of it."""
+    body = {**BEAT, "prev_index": 1, "prev_term": 1, "entries": [{"i": 2, "t": 2, "type": "Noop"}]}
+    asks = {"msg": "AppendEntries", "body": body}
+    got, gets = ({"msg": "AppendEntries", "body": {**ANSWER, "last_log": end}} for end in (1, 2))
+    first = [
+        *start("n1", 1.0),
+        *(line("n1", 2.0 + rpc, "send", rpc=rpc, to="n2", pipelined=rpc == 1, **asks) for rpc in (1, 2)),
+        line("n1", 6.0, "reply_recv", rpc=2, **gets, **{"from": "n2"}),
+    ]
+    second = [
+        *start("n2", 1.0),
+        *(
+            each
+            for at, answer in ((4.2, got), (5.2, gets))
+            for each in (
+                line("n2", at, "recv", rpc=0, copy=0, **asks, **{"from": "n1"}),
+                line("n2", at + 0.1, "respond", rpc=0, copy=0, to="n1", **answer),
+            )
+        ),
+    ]
+    found = calls_of(merged([write(tmp_path / "n1", first), write(tmp_path / "n2", second)]))
+    assert [rpc for kind, rpc in found if kind == "recv"] == [1, 2]
+
+
 def test_of_requests_that_say_the_same_one_that_fails_is_not_the_one_that_is_answered(tmp_path: Path) -> None:
     failed = line("n1", 4.5, "rpc_error", rpc=1, peer="n2", msg="RequestPreVote", err="timeout")
     first = [*start("n1", 1.0), *ASKED, answered(3.4, 2, GRANTED), failed]

@@ -43,13 +43,15 @@ def _answer(line: TimedLine, following: Iterable[TimedLine]) -> Fields | None:
         if each.fields["kind"] == "start":
             return None
         if each.fields["kind"] in ("recv", "respond") and _routine(each.fields) == routine:
-            return _said(each.fields) if each.fields["kind"] == "respond" else None
+            return _said(each.fields, line) if each.fields["kind"] == "respond" else None
     return None
 
 
-def _said(fields: Fields) -> Fields:
-    """Return what an answer says; a server of the reference does not get the end of the log as a heartbeat's answer."""
-    return {name: value for name, value in fields["body"].items() if name != "last_log"}
+def _said(answer: Fields, request: TimedLine) -> Fields:
+    """Return what an answer to a request says; that to a heartbeat has no end of the log with the reference."""
+    asked = request.fields["body"]
+    left_out = "last_log" if not asked.get("prev_index") and not asked.get("entries") else None
+    return {name: value for name, value in answer["body"].items() if name != left_out}
 
 
 class CallNumbers:
@@ -144,7 +146,7 @@ class CallNumbers:
         if not under_way or len(under_way) + len(failed) == 1:
             return (under_way or failed)[0]
         answer = _answer(line, upcoming(line.node))
-        replies, is_known = self._replies(line.fields["from"], under_way, upcoming)
+        replies, is_known = self._replies(line, under_way, upcoming)
         if not is_known:
             self._guessed.add(content)
         if answer is not None:
@@ -154,11 +156,14 @@ class CallNumbers:
         unanswered = [each for each in [*under_way, *failed] if each not in replies]
         return (unanswered or under_way)[0]
 
-    def _replies(self, src: str, numbers: Sequence[int], upcoming: Upcoming) -> tuple[dict[int, Fields], bool]:
-        """Return the answers that a server gets to calls, in their order; and whether all ends of these are known.
+    def _replies(
+        self, request: TimedLine, numbers: Sequence[int], upcoming: Upcoming
+    ) -> tuple[dict[int, Fields], bool]:
+        """Return the answers that the sender of a request gets to calls that say the same, in their order.
 
-        Whoever starts again gets none to what it sent before.
+        Also return whether all ends of these calls are known. Whoever starts again gets none to what it sent before.
         """
+        src = request.fields["from"]
         own = {mine: number for mine, (number, _) in self._own[src].items() if number in numbers}
         found: dict[int, Fields] = {}
         for line in upcoming(src):
@@ -167,7 +172,7 @@ class CallNumbers:
             if line.fields["kind"] in ENDS and line.fields["rpc"] in own:
                 number = own.pop(line.fields["rpc"])
                 if line.fields["kind"] == "reply_recv":
-                    found[number] = _said(line.fields)
+                    found[number] = _said(line.fields, request)
         return found, not own
 
     def _ends(self, line: TimedLine) -> None:
