@@ -39,7 +39,7 @@ RequestVote(n) ==
 \* one.
 \* A heartbeat of that leader is handled beside the main loop when this has forgotten the leader, and has not
 \* stored the term yet.  Until the heartbeat timeout n turns other candidates away.
-\* A process that dies among the writes forgets the leader, so RequestVote has the crashes.
+\* A process that dies among the writes forgets the leader, so RequestVote has the crashes.  No write fails.
 \* Source: requestVote, between setState and setCurrentTerm; processHeartbeat (HeartbeatRace).
 RequestVoteAroundHeartbeat(n) ==
     \E request \in Inbox(n) : \E heartbeat \in Inbox(n) :

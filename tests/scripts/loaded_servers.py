@@ -4,8 +4,9 @@ Processes of the released library, recorded, store what two clients append, whil
 while, links between them are cut, and an operator transfers leaderships, takes snapshots and changes the members. What
 they recorded is merged and checked by the spec, and what the clients were answered is compared with what a server has
 applied. A row for each run says what was done to the group and what the check says; the exit code is 1 if a run does
-not hold. Releases, numbers of servers and bounds are drawn by the seed of the run. A group in which something that is
-waited for does not come, as on a busy machine, is left out, with a note. Go fetches the modules.
+not hold or has lost a command, and 3 if all others hold and some were left out. Releases, numbers of servers and bounds
+are drawn by the seed of the run. A group in which something that is waited for does not come, as on a busy machine, is
+left out, with a note. Go fetches the modules.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ LASTS = (0.1, 1.5)
 RPC_TIMEOUT = 2.0
 #: The outcome of a run in which something that is waited for did not come.
 LEFT_OUT = "left out"
+
+
+class LostError(Exception):
+    """A command that was acknowledged was not applied at its index."""
+
 
 #: What is done to a group while clients append.
 Fault: TypeAlias = Callable[["LoadedGroup", random.Random], None]
@@ -227,7 +233,11 @@ def drawn(folder: Path, chance: random.Random) -> tuple[str, LoadedGroup]:
 
 
 def load(group: LoadedGroup, faults: list[Fault], chance: random.Random) -> int:
-    """Let faults happen while clients append; return how many commands were acknowledged."""
+    """Let faults happen while clients append; return how many commands were acknowledged.
+
+    Raises:
+        LostError: One of them was not applied where it was acknowledged.
+    """
     with group:
         group.start(*group.kinds)
         with Appender(group, "a") as one, Appender(group, "b") as other:
@@ -239,9 +249,12 @@ def load(group: LoadedGroup, faults: list[Fault], chance: random.Random) -> int:
         acknowledged = one.acknowledged | other.acknowledged
         group.until_applied({max(acknowledged, key=acknowledged.__getitem__): max(acknowledged.values())})
         applied = group.applied(group.leader())
+        group.stop(*group.running())
+    try:
         one.check(applied)
         other.check(applied)
-        group.stop(*group.running())
+    except AssertionError as error:
+        raise LostError(str(error)) from error
     return len(acknowledged)
 
 
@@ -265,6 +278,8 @@ def run(seed: int, out: Path) -> Run:
         acknowledged = load(group, faults, chance)
     except (AssertionError, RequestFailedError) as error:
         return Run(seed, setting, done, 0, 0, LEFT_OUT, str(error))
+    except LostError as error:
+        return Run(seed, setting, done, 0, 0, "lost", str(error))
     try:
         found = check(merged(group))
     except BadInputError as error:
@@ -311,7 +326,8 @@ def main() -> None:
     print(summary(found))
     acknowledged, events = sum(each.acknowledged for each in found), sum(each.events for each in found)
     print(f"{acknowledged:,} commands acknowledged, {events:,} events")
-    sys.exit(any(each.outcome not in (str(Verdict.HOLDS), LEFT_OUT) for each in found))
+    outcomes = {each.outcome for each in found}
+    sys.exit(1 if outcomes - {str(Verdict.HOLDS), LEFT_OUT} else 3 if LEFT_OUT in outcomes else 0)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from raftref.action import NotEnabled
 from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.failures import crash, restart
 from raftref.hashicorp.follower import append_entries
 from raftref.hashicorp.hashicorp_raft import observe
+from raftref.hashicorp.messages import HeartbeatRequest
 from raftref.hashicorp.server import Server
 from raftref.hashicorp.snapshots import install_snapshot
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
-from raftref.hashicorp.values import Configuration
-from raftref.hashicorp.votes import request_pre_vote, request_vote
+from raftref.hashicorp.values import Configuration, Term
+from raftref.hashicorp.votes import request_pre_vote, request_vote, request_vote_around_heartbeat
 from tests.support.systems.hashicorp import (
     append,
     ask,
@@ -204,3 +206,34 @@ def test_a_request_that_nobody_awaits_is_handled_without_an_answer() -> None:
     node = server(2, 2)
     effects = request_vote(node, replace(ask(3, AS_GOOD), awaited=False), DONE)
     assert (effects.sent, node.stores.last_vote_cand) == ([], "n2")
+
+
+# ---- A heartbeat within a vote (HeartbeatRace) ----
+
+
+def beat(term: int, src: str = "n3") -> HeartbeatRequest:
+    return HeartbeatRequest(src, "n1", Term(term))
+
+
+def test_a_voter_that_a_heartbeat_reaches_while_it_enters_a_term_knows_the_old_leader_there() -> None:
+    """Source: requestVote, which forgets the leader before it writes the term; processHeartbeat."""
+    node = server(2, 2, flaws={Flaw.HEARTBEAT_RACE})
+    request = ask(node.current_term + 1, AS_GOOD)
+    sent = request_vote_around_heartbeat(node, request, beat(node.current_term)).sent
+    assert [(m.dst, m.term, getattr(m, "granted", None)) for m in sent] == [
+        ("n3", request.term - 1, None),
+        ("n2", request.term, True),
+    ]
+    assert (node.leader, node.current_term, node.stores.last_vote_cand) == ("n3", request.term, "n2")
+    with pytest.raises(NotEnabled):
+        request_vote_around_heartbeat(node, ask(request.term + 1, AS_GOOD), beat(request.term))  # it knows a leader
+
+
+def test_a_heartbeat_within_a_vote_is_of_the_term_that_the_voter_leaves() -> None:
+    node = server(2, 2, flaws={Flaw.HEARTBEAT_RACE})
+    for term in (node.current_term - 1, node.current_term + 1):
+        with pytest.raises(NotEnabled):
+            request_vote_around_heartbeat(node, ask(node.current_term + 1, AS_GOOD), beat(term))
+    repaired = server(2, 2)
+    with pytest.raises(NotEnabled):
+        request_vote_around_heartbeat(repaired, ask(repaired.current_term + 1, AS_GOOD), beat(repaired.current_term))

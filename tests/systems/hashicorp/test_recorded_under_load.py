@@ -16,6 +16,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
 from tests.support.places import ROOT
+from tests.support.systems.recording_lies import renumbered
 
 Lines = list[dict[str, Any]]
 
@@ -87,6 +88,13 @@ def test_a_main_loop_that_counts_a_pre_vote_after_a_heartbeat_is_no_violation(tm
     campaign = last(lines, kind="stable_set", by="electSelf<runCandidate", key="CurrentTerm")
     follows = last(lines[: campaign["seq"]], kind="state", node=campaign["node"])
     assert follows["by"] == "appendEntries<processHeartbeat"
+    applied = last(lines[: campaign["seq"]], kind="fsm_apply", node=campaign["node"])
+    stored = [entry for line in lines if line["kind"] == "store_logs" for entry in line["entries"]]
+    entry = next(each for each in stored if each["i"] == applied["i"] + 1)
+    lie = applied | {name: entry[name] for name in ("i", "t", "v")}
+    lie |= {"t_ms": campaign["t_ms"], "count": applied["count"] + 1}
+    lied = renumbered([*lines[: campaign["seq"]], lie, *lines[campaign["seq"] :]])
+    assert checked(lied, tmp_path).verdict is Verdict.VIOLATED  # an entry that is not committed is applied
 
 
 def test_a_heartbeat_of_the_old_leader_is_handled_while_a_voter_enters_a_term(tmp_path: Path) -> None:

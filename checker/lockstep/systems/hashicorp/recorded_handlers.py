@@ -45,7 +45,7 @@ class Handlers:
         if handler.heartbeat is not None:
             self._vote_around(handler, handler.heartbeat)
             return
-        if handler.overlaps or (handler.shuts_down and server.role == "Follower"):
+        if (handler.overlaps or handler.shuts_down) and server.role == "Follower":
             handler.parts = [part for part in handler.parts if not _enters_again(part, server)]
         if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
             return  # the process went down before it had written anything: its step is unknown
@@ -54,7 +54,7 @@ class Handlers:
         if not recv.beside:
             self.leaders.noop_if_due(node, self.replay.server(node)["currentTerm"])
             self.replay.reach_select(node)
-        if handler.is_early:
+        if handler.is_early and recv.msg in ("AppendEntries", "InstallSnapshot"):
             server.leader = None
         for part in handler.parts:
             server.write(part)

@@ -60,10 +60,10 @@ WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
 class HandledRequest:
     """A request that a main loop handles: its line, what that writes meanwhile, its answer if it has one.
 
-    `shuts_down`: Shutdown is called on its server before that has answered. `overlaps`: the main loop handles one
-    of two requests while a heartbeat is handled beside it. `is_early`: it came before the server was observed, so
-    no line says whom that takes for its leader. `heartbeat`: one by which the leader of the old
-    term is known again while a vote enters a new one; both are one step, that of the vote.
+    `shuts_down`: Shutdown is called on its server before that has answered. `overlaps`: another request of the server
+    is handled at the same time, the one of them by the main loop and the other a heartbeat beside it. `is_early`: it
+    came before the server was observed, so no line says whom that takes for its leader. `heartbeat`: one by which the
+    leader of the old term is known again while a vote enters a new one; both are one step, that of the vote.
     """
 
     recv: Recv
@@ -78,15 +78,15 @@ class HandledRequest:
         """Return the line at which the step is taken.
 
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
-        the FSM, are recorded as they read. Without such a write it is the line at which the handler begins; but that of
-        the last write of a vote that was never answered, since a heartbeat may have come in between.
+        the FSM, are recorded as they read. Without such a write it is the line at which the handler begins; of a vote
+        that enters a term it is the first write, since a heartbeat may be handled before that.
         """
         if self.heartbeat is not None:
             return self.heartbeat.place()
         if self.recv.beside:
             return self._place_beside()
-        if self.recv.msg == "RequestVote" and self.respond is None and self.parts:
-            return self.parts[-1]
+        if self.recv.msg == "RequestVote":
+            return next((part for part in self.parts if isinstance(part, WRITES)), self.recv)
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
         return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
 
@@ -272,7 +272,7 @@ class LookaheadReader:
         self._place(handler)
 
     def _surround(self, handler: HandledRequest) -> None:
-        """Make a vote and a heartbeat one step if that came once the leader was forgotten, and before the new term."""
+        """Make a vote and a heartbeat one step if that made the leader known after the vote had forgotten it."""
         enters = [part for part in handler.parts if isinstance(part, StableSet) and part.key == "CurrentTerm"]
         if (
             handler.recv.msg != "RequestVote"

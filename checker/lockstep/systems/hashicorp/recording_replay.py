@@ -19,9 +19,19 @@ from lockstep.tla.values.function_operators import in_domain
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value, as_fcn
 from lockstep.trace.trace_format import OBSERVE, Event
 
-#: What a main loop does first once it has noticed that its server follows.
+#: What a main loop does first once it has noticed that its server follows; or the server starts again.
 _AS_FOLLOWER = frozenset(
-    {"AppendEntries", "InstallSnapshot", "RequestVote", "RequestPreVote", "TimeoutNow", "HeartbeatTimeout"}
+    {
+        *("AppendEntries", "InstallSnapshot", "RequestVote", "RequestPreVote", "TimeoutNow", "HeartbeatTimeout"),
+        *("Crash", "Restart"),
+    }
+)
+#: What it may do once more as a candidate or a leader before it notices.
+_AS_OVERTAKEN = frozenset(
+    {
+        *("ElectSelf", "HandleRequestVoteResponse", "HandleRequestPreVoteResponse"),
+        *("DispatchLogs", "DispatchNoop", "AppendConfigurationEntry"),
+    }
 )
 
 DONE: Tree = {"result": "DONE", "write": 0}
@@ -79,7 +89,7 @@ class RecordingReplay:
         shown = dict(shows or {})
         if after is not None and "log" in shown and not self._has_indexes(node, after, shown["log"]):
             shown["log"] = self.whole_log(node)
-        disputed = after is None and node in self.noticed
+        disputed = after is None and node in self.noticed and action in _AS_OVERTAKEN
         self._record(node, action, args or {}, shown, sent, line, hidden=hidden, disputed=disputed)
         if after is None:
             raise NotAStepError
