@@ -8,8 +8,8 @@
 (* them, and has no guard: any message may be the first.  So every capture *)
 (* is a behaviour of this spec, and the properties alone judge it.         *)
 (*                                                                         *)
-(* Of two messages little is certain: threads send at their leisure, and   *)
-(* on several connections.  What is certain is that a request was received *)
+(* Of two messages little is certain: threads send at any time, and on     *)
+(* several connections.  What is certain is that a request was received *)
 (* after all that was seen before it, that an answer was sent after its    *)
 (* request, and that a request which acts on answers was sent after them.  *)
 (***************************************************************************)
@@ -20,7 +20,7 @@ CONSTANT Electorate  \* the nodes that vote, all through the capture; {} where t
 VARIABLES
     terms,     \* [node -> the last term that it was in for certain]
     whole,     \* whether no message has been missed since the capture began
-    campaigns, \* SUBSET [term, candidate, last]: elections that were seen from their begin, with the last
+    campaigns, \* SUBSET [term, candidate, last]: elections that were seen from their start, with the last
                \* index of the candidate; none where messages are missed
     votes,     \* SUBSET [term, voter, candidate]: who voted for whom
     leaders,   \* SUBSET [term, leader]: who led which term
@@ -69,7 +69,7 @@ Without(function, keys) == [key \in DOMAIN function \ keys |-> function[key]]
 Shows(n, term) == Reaches(n, term) /\ UNCHANGED <<elections, calls, entries, answer>>
 
 \* ACTION AsksVote: src, whose log ends at an index, asks dst for its vote.
-\* An election is seen from its begin if its candidate was seen in an earlier term.
+\* An election is seen from its start if its candidate was seen in an earlier term.
 AsksVote(src, dst, call, term, last) ==
     /\ Reaches(src, term)
     /\ Asks(call, "vote", src, dst, term, Unknown)
@@ -127,7 +127,8 @@ Replicates(src, dst, call, stream, term, from, sent, last, commit) ==
         /\ chosen' = IF isNewest THEN ChosenWith(now, commit) ELSE chosen
         /\ acks' = [acks EXCEPT !.term = Max(@, term), !.by = IF term > acks.term THEN <<>> ELSE @,
                                 !.shown = Max(@, commit), !.base = Base(src, term)]
-        /\ request' = [term |-> term, sent |-> sent,
+        \* A routine of a leadership that is over sends from the log as it is now.
+        /\ request' = [term |-> term, sent |-> IF isNewest THEN sent ELSE <<>>,
                        changed |-> IF term = log.term THEN Clashes(log, part) ELSE {},
                        lost |-> IF isNewest THEN Clashes(chosen, part) ELSE {},
                        commit |-> commit,
@@ -208,7 +209,7 @@ OneLeader == \A a, b \in leaders : a.term = b.term => a.leader = b.leader
 \* Source: Raft, Figure 2, votedFor.
 OneVote == \A a, b \in votes : a.term = b.term /\ a.voter = b.voter => a.candidate = b.candidate
 
-\* INV ElectedByQuorum: who leads after an election that was seen from its begin has the votes of a quorum.
+\* INV ElectedByQuorum: who leads after an election that was seen from its start has the votes of a quorum.
 \* Source: Raft, Figure 2, Candidates.
 ElectedByQuorum ==
     Electorate # {} =>
@@ -217,10 +218,10 @@ ElectedByQuorum ==
                 LET for == {v.voter : v \in {v \in votes : v.term = l.term /\ v.candidate = l.leader}}
                 IN  Cardinality((for \cup {l.leader}) \cap Electorate) >= Quorum
 
-\* INV AnswerInTerm: a node answers in no earlier term than it was in when it was asked, and agrees in the
-\* term of the request.
-\* Source: Raft, Figure 2: currentTerm is stable, and increases; a receiver refuses what is of another term.
-AnswerInTerm == answer.term >= answer.least /\ (answer.ok => answer.term = answer.asked)
+\* INV AnswerInTerm: a node answers in no earlier term than it was in when it was asked, and agrees in none
+\* later than the request's.  Its answer may have an older one, if another thread enters the term meanwhile.
+\* Source: Raft, Figure 2: currentTerm is stable, and increases; a receiver refuses what is of an older term.
+AnswerInTerm == answer.term >= answer.least /\ (answer.ok => answer.term <= answer.asked)
 
 \* INV EntriesInOrder: the terms of a log do not fall, and none is later than its leader's.
 \* Source: Raft, Figure 3, Leader Append-Only: entries are of the term in which they were appended.

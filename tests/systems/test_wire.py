@@ -18,6 +18,7 @@ from raftref.hashicorp.messages import (
     AppendEntriesRequest,
     AppendEntriesResponse,
     HeartbeatRequest,
+    HeartbeatResponse,
     RequestVoteRequest,
     RequestVoteResponse,
 )
@@ -192,6 +193,52 @@ def test_a_message_without_the_fields_of_its_kind_is_passed_over_with_a_note(tmp
     assert found.verdict is Verdict.HOLDS
     assert any(f"1 messages have fields that no such message has, and were passed over (lines {number})" in note
                for note in found.notes)  # fmt: skip
+
+
+def test_a_routine_of_an_old_leadership_may_send_from_the_log_as_it_is_now(tmp_path: Path) -> None:
+    """Source: replicateTo, which reads the log once it has been truncated, and asks in its own term."""
+    group = raft_conversation()
+    group.ask(AppendEntriesRequest("n1", "n2", 2, 3, 2, (Entry(3, EntryType.COMMAND, "x"),), 3))
+    path = group.write(tmp_path / "wire.ndjson")
+    assert checked(path).verdict is Verdict.HOLDS
+    changed(path, at("AppendEntries", 16, answer=False, Term=3))
+    assert checked(path).verdict is Verdict.VIOLATED
+
+
+def test_an_agreement_may_have_the_term_before_that_of_the_request(tmp_path: Path) -> None:
+    """Source: appendEntries, which reads the term first; another thread may enter the request's meanwhile."""
+    group = RaftSession()
+    group.ask(HeartbeatRequest("n1", "n2", 2))
+    group.answer(HeartbeatResponse("n2", "n1", 1, success=True))
+    path = group.write(tmp_path / "wire.ndjson")
+    assert checked(path).verdict is Verdict.HOLDS
+    changed(path, lambda line: bool(line.get("answer")) and line["fields"].update(Term=3) is None)
+    assert [each.name for each in checked(path).findings] == ["AnswerInTerm"]
+
+
+def test_where_something_was_not_read_no_quorum_is_missed(tmp_path: Path) -> None:
+    """What is missing in a capture may be noticed long after it."""
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    changed(path, LIES["a vote refused without which there is no quorum"][0])
+    with path.open("a") as file:
+        file.write('{"time":99,"conn":77,"kind":"unreadable","answer":true,"why":"bytes are missing"}\n')
+    found = checked(path)
+    assert found.verdict is Verdict.HOLDS, found
+    assert any("were not evaluated everywhere: messages may be missing" in note for note in found.notes)
+
+
+def test_a_message_that_is_passed_over_may_have_been_a_vote(tmp_path: Path) -> None:
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    changed(path, lambda line: line["kind"] == "RequestVote" and line.get("answer") and not line["fields"].clear())
+    assert checked(path).verdict is Verdict.HOLDS
+
+
+def test_a_request_of_nobody_is_malformed_where_all_nodes_are_named(tmp_path: Path) -> None:
+    path = raft_conversation().write(tmp_path / "wire.ndjson")
+    number = changed(path, from_("Heartbeat", 9, "10.0.0.1:8300"))
+    found = checked(path)
+    assert found.verdict is Verdict.MALFORMED
+    assert f"wire.ndjson:{number}: field `from`: '10.0.0.1:8300' is none of the nodes" in found.reason
 
 
 # ---- Lines -----------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from lockstep.systems.wire_format import (
 )
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.json_lines import TraceError, convert_line, file_lines, json_object, source_name
+from lockstep.trace.json_lines import STDIN, TraceError, convert_line, file_lines, json_object, source_name
 from lockstep.trace.trace_format import Event
 from raftref.wire_error import WireError
 
@@ -71,15 +71,19 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True, rename={"src": "from", "
 class _WireSteps:
     """The lines of a file as the events of a trace.
 
-    `unread` counts the connections with bytes that are no frames; `others` the messages that do not fit their kind;
-    `texts` are the lines that were read last, by their numbers.
+    `voters` are the nodes that vote, none where that is not known. `is_whole`: no line says that something could not be
+    read; where one does, it may stand far behind what is missing. `unread` are the lines with bytes that are no frames;
+    `others` those of messages that do not fit their kind; `texts` are the lines that were read last, by their numbers.
     """
 
     path: Path
     wire: WireFormat
     lines: Iterator[bytes]
     say: Say
+    voters: frozenset[str]
+    is_whole: bool
     counts: Counter[str] = field(default_factory=Counter)
+    actions: Counter[str] = field(default_factory=Counter)
     unread: list[int] = field(default_factory=list)
     others: list[int] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
@@ -94,6 +98,10 @@ class _WireSteps:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event); raises TraceError."""
+        if not self.is_whole:
+            self.seq += 1
+            self.texts = {1: ""}
+            yield 1, Event(self.seq, "", "Misses", {}, line=1)
         for number, text in enumerate(self.lines, start=2):
             if number % REPORT_INTERVAL == 0:
                 self.say(f"{self.source}: line {number:,}")
@@ -122,9 +130,13 @@ class _WireSteps:
             raise TraceError(self.source, number, f"{error}: name it so with --node") from error
         except (WireError, KeyError, TypeError, AttributeError):
             self.others.append(number)
+            yield "Misses", {}
             return
+        if facts and self.voters and not line.answer and line.src not in self.voters:
+            raise TraceError(self.source, number, f"field `from`: {line.src!r} is none of the nodes, which all vote")
         for action, args in facts:
-            if line.answer and line.call not in self._asked:
+            self.actions[action] += 1
+            if line.answer and "call" in args and line.call not in self._asked:
                 continue
             if line.answer:
                 self._asked.discard(line.call)
@@ -137,12 +149,15 @@ class _WireSteps:
         seen = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.counts.items()))
         yield f"note: seen: {seen or 'nothing'}"
         for numbers, what in (
-            (self.unread, "connections were given up at bytes that are no frame"),
+            (self.unread, "connections were not read to their end"),
             (self.others, "messages have fields that no such message has, and were passed over"),
         ):
             if numbers:
                 first = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
                 yield f"note: {len(numbers):,} {what} (lines {first})"
+        if self.voters and not (self.is_whole and not self.others and self.actions["AsksVote"]):
+            why = "no election was seen" if self.is_whole and not self.others else "messages may be missing"
+            yield f"note: ElectedByQuorum and CommitIsAcked were not evaluated everywhere: {why}"
         yield f"note: the wire never shows {self.wire.blind}"
 
 
@@ -166,8 +181,10 @@ def check_wire(path: Path, say: Say = silent) -> TraceVerdict:
     system = SYSTEMS.get(header.system)
     if system is None or system.wire is None:
         raise TraceError(source, 1, f"field `system`: {header.system!r} is none whose wire is read")
-    steps = _WireSteps(path, system.wire(), lines, say)
-    spec = _compiled(frozenset(header.nodes if header.all_voters else ()))
+    voters = frozenset(header.nodes if header.all_voters else ())
+    is_whole = path == STDIN or not any(b'"kind":"%s"' % UNREADABLE.encode() in line for line in file_lines(path))
+    steps = _WireSteps(path, system.wire(), lines, say, voters, is_whole)
+    spec = _compiled(voters)
     texts: list[str] = []
 
     def keep(check: Any, state: Any, line: int, event: Event, after: Any) -> None:

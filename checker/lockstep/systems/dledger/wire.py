@@ -93,6 +93,8 @@ def _facts(line: WireLine) -> Iterator[WireFact]:
     if line.kind not in _OF_REQUESTS:
         return
     if line.is_answer:
+        if "why" in line.fields:
+            yield "Misses", {}
         yield _of_answer(line)
         return
     if (name := line.fields["remoteId"]) != line.dst:
