@@ -144,6 +144,8 @@ class Handlers:
         if handler.recv.beside and handler.overlaps:
             return _written_by(handler, server.shown())
         shows = server.shown()
+        if handler.overlaps and not any(isinstance(part, LeaderLine) for part in handler.parts):
+            shows.pop("leader", None)  # the heartbeat may have made it known before this handler did
         if server.role == "Follower" and handler.respond.obs is not None and handler.respond.obs.role == "Follower":
             obs = handler.respond.obs
             shows |= {"commitIndex": obs.commit, "lastApplied": obs.applied, "lastIndex": obs.last}

@@ -93,11 +93,13 @@ class HandledRequest:
     def _place_beside(self) -> RecordingLine:
         """Return the line at which a heartbeat beside the main loop was handled.
 
-        It is the last one that it writes. One that writes nothing has read the term of the server at some moment, which
-        its answer shows: the term before it or the one after it.
+        It is the last one that it writes; but where the main loop handles a request meanwhile, that at which the server
+        follows, which the main loop sees at once. One that writes nothing has read the term of the server at some
+        moment, which its answer shows: the term before it or the one after it.
         """
         if self.parts:
-            return self.parts[-1]
+            follows = [part for part in self.parts if isinstance(part, StateLine)] if self.overlaps else []
+            return (follows or self.parts)[-1]
         obs, respond = self.recv.obs, self.respond
         if obs is None or respond is None or respond.body.success == (self.recv.body.term >= obs.term):
             return self.recv

@@ -69,7 +69,8 @@ def _answer(step: NodeStep, m: Request) -> Mapping[str, Any] | None:
     answer: Mapping[str, Any] = step.args.get("m", {})
     if step.node != m.src or answer.get("kind") != "response":
         return None
-    return answer if (answer["src"], answer["type"], answer.get("index")) == (m.dst, m.type, m.index) else None
+    asked = (m.dst, m.type, m.term, m.index)
+    return answer if (answer["src"], answer["type"], answer.get("term"), answer.get("index")) == asked else None
 
 
 def _can_answer(step: NodeStep, m: Request, answer: Mapping[str, Any], *, obeys_all: bool) -> bool:
