@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +23,7 @@ from lockstep.systems.running_nodes import Address
 from lockstep.systems.wire_lines import header_line
 from raftref.hashicorp.messages import RequestVoteRequest, RequestVoteResponse
 from raftref.hashicorp.wire import RpcCall, encode_answer, encode_request
+from tests.support.programs.processes import wait_until
 from tests.support.wire_sessions import ADDRESSES, wire_of
 
 VOTE = encode_request(RpcCall(RequestVoteRequest("n1", "n2", 2, 1, 1, False)), ADDRESSES)
@@ -120,6 +126,36 @@ def test_a_node_that_takes_no_connection_is_a_line(tmp_path: Path) -> None:
 
     asyncio.run(work())
     assert [each["kind"] for each in lines(path)] == ["refused"]
+
+
+def test_ctrl_c_ends_open_connections_each_with_its_line(tmp_path: Path) -> None:
+    path, errors = tmp_path / "wire.ndjson", tmp_path / "errors"
+    target, proxy = free_addresses(2)
+    words = [sys.executable, "-m", "lockstep", "tap", "--system", "HashicorpRaft", "-o", str(path)]
+    words += ["--node", f"n2={target[0]}:{target[1]}", "--listen", f"n2={proxy[0]}:{proxy[1]}"]
+    with (
+        ExitStack() as stack,
+        errors.open("wb") as stderr,
+        subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=stderr) as process,
+    ):
+        node = stack.enter_context(socket.create_server(target))
+        try:
+            assert wait_until(lambda: "passes on" in errors.read_text(encoding="utf-8"))
+            for _ in range(5):
+                caller = stack.enter_context(socket.create_connection(proxy))
+                callee = stack.enter_context(node.accept()[0])
+                caller.sendall(VOTE)
+                assert callee.recv(len(VOTE))
+        finally:
+            process.send_signal(signal.SIGINT)
+            status = process.wait(20)
+    assert status == 0
+    assert "Traceback" not in errors.read_text(encoding="utf-8")
+    found = lines(path)
+    opened, closed = ([each["conn"] for each in found if each["kind"] == kind] for kind in ("opened", "closed"))
+    assert len(opened) == 5
+    assert sorted(closed) == sorted(opened)
+    assert all(each["unanswered"] for each in found if each["kind"] == "closed")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from lockstep.systems.running_nodes import Address
 #: The bytes that are forwarded at once.
 CHUNK = 1 << 16
 
+#: How long connections that were cut have to end by themselves, in seconds, before their tasks are cancelled.
+GRACE = 2.0
+
 
 class LinkWatch(Protocol):
     """A view of a connection of a link: its bytes before they go on, and its end."""
@@ -62,6 +65,7 @@ class Link:
     delay: float = 0.0
     watch: Callable[[str], LinkWatch] = _unwatched
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _server: asyncio.Server | None = None
 
     async def open(self, host: str = "127.0.0.1", port: int = 0) -> Address:
@@ -86,7 +90,19 @@ class Link:
         if self._server is not None:
             self._server.close()
 
+    async def ended(self) -> None:
+        """Wait after `close` until no connection is left, and each `watch` has seen its end."""
+        await asyncio.sleep(0)  # the task of a connection that came just now begins
+        if self._tasks:
+            _, slow = await asyncio.wait(self._tasks, timeout=GRACE)
+            for task in slow:
+                task.cancel()
+            await asyncio.gather(*slow, return_exceptions=True)
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (task := asyncio.current_task()) is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         self._writers.add(writer)
         try:
             if self.is_cut:

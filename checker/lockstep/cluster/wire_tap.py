@@ -98,7 +98,7 @@ class WireTap:
             finally:
                 for link in self._links:
                     link.close()
-                await asyncio.sleep(0)
+                await asyncio.gather(*(link.ended() for link in self._links))  # each writes its end
         if file.error is not None:
             raise OSError(file.error.errno, file.error.strerror, str(output))
         return file.lines
