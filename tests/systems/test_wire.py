@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+import math
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
+from lockstep.systems.wire_format import WireFrame
 from lockstep.systems.wire_lines import WireLines
 from raftref.hashicorp.messages import (
     AppendEntriesRequest,
@@ -392,12 +396,49 @@ def test_hostile_frames_of_dledger_are_one_line(data: bytes, why: str) -> None:
     assert why in found[0]["why"]
 
 
-@pytest.mark.parametrize("body", [b"{", b"[" * 5000, b'{"term":"x"}', b"\xff", b'{"term":99999999999999999999}'])
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[" * 5000, b'{"term":"x"}', b"\xff", b'{"term":99999999999999999999}', b'{"a":1e999}', b'{"a":[-1e999]}'],
+)
 def test_a_frame_of_dledger_with_a_body_that_is_none_leaves_those_behind_it(body: bytes) -> None:
     found = frames_of_dledger(framed(BEAT_HEADER, body) + framed(BEAT_HEADER, b'{"term":3}'))
     assert [line["kind"] for line in found] == ["HEART_BEAT", "HEART_BEAT", "closed"]
     assert list(found[0]["fields"]) == ["why"]
     assert found[1]["fields"] == {"term": 3}
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_number_that_json_has_not_is_no_line_but_unreadable(value: float) -> None:
+    @dataclass
+    class Stream:
+        def requests(self, data: bytes) -> Iterator[WireFrame]:
+            yield WireFrame("VOTE", 1, False, "n1", {"a": value})
+
+        def answers(self, data: bytes) -> Iterator[WireFrame]:
+            yield from ()
+
+    connection = WireLines(replace(wire_of("DLedger"), stream=Stream)).open("n2", "127.0.0.1:1")
+    found = [*connection.requests(b"x", 1.0), connection.closed(2.0)]
+    assert not any(word in line for line in found for word in (b"Infinity", b"NaN"))
+    assert [json.loads(line)["kind"] for line in found] == ["unreadable", "closed"]
+    assert json.loads(found[1])["unanswered"] == []
+
+
+def test_a_connection_that_was_given_up_keeps_none_of_its_bytes() -> None:
+    wire = wire_of("DLedger")
+    streams: list[weakref.ref[Any]] = []
+
+    def stream() -> Any:
+        made = wire.stream()
+        streams.append(weakref.ref(made))
+        return made
+
+    connection = WireLines(replace(wire, stream=stream)).open("n2", "127.0.0.1:1")
+    assert connection.requests(b"\x00\xff\xff\x00" + bytes(1000), 1.0) == []
+    assert streams[0]() is not None
+    assert connection.answers(b"\xff" * 12, 2.0) != []
+    assert streams[0]() is None
+    assert connection.requests(bytes(1000), 3.0) == []
 
 
 def test_a_code_that_nobody_knows_is_a_line(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.systems.wire_files import FORMAT
-from lockstep.systems.wire_format import CLOSED, OPENED, REFUSED, UNREADABLE, VERSION, WireFormat, WireFrame
+from lockstep.systems.wire_format import CLOSED, OPENED, REFUSED, UNREADABLE, VERSION, WireFormat, WireFrame, WireStream
 from lockstep.trace.json_lines import MAX_LINE_BYTES
 from raftref.wire_error import WireError
 
@@ -23,7 +23,8 @@ def header_line(system: str, nodes: Mapping[str, str], *, all_voters: bool) -> b
 
 
 def _line(fields: Mapping[str, Any]) -> bytes:
-    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 @dataclass(slots=True)
@@ -57,8 +58,8 @@ class WireConnection:
     number: int
     dst: str
     caller: str
-    _stream: Any = None
-    _is_dead: bool = False
+    #: Cuts its bytes into frames; None once it was given up, as what has been buffered may be large.
+    _stream: WireStream | None = None
     #: The calls without an answer, by their numbers within the connection: their numbers in the file, and callers.
     _calls: dict[int, tuple[int, str]] = field(default_factory=dict)
 
@@ -76,29 +77,29 @@ class WireConnection:
 
     def requests(self, data: bytes, time: float) -> list[bytes]:
         """Return the lines of what the caller has sent."""
-        return self._read(self._stream.requests, data, time, is_answer=False)
+        return self._read(data, time, is_answer=False)
 
     def answers(self, data: bytes, time: float) -> list[bytes]:
         """Return the lines of what the node has answered."""
-        return self._read(self._stream.answers, data, time, is_answer=True)
+        return self._read(data, time, is_answer=True)
 
     def give_up(self, time: float, why: str, *, is_answer: bool) -> list[bytes]:
         """Read no more of the connection, and return the line that says why; none where it has been given up."""
-        if self._is_dead:
+        if self._stream is None:
             return []
-        self._is_dead = True
+        self._stream = None
         return [self._event_line(time, UNREADABLE, to=self.dst, answer=is_answer, why=why)]
 
     def closed(self, time: float) -> bytes:
         """Return the line of its end."""
         return self._event_line(time, CLOSED, to=self.dst, unanswered=[call for call, _ in self._calls.values()])
 
-    def _read(self, feed: Any, data: bytes, time: float, *, is_answer: bool) -> list[bytes]:
+    def _read(self, data: bytes, time: float, *, is_answer: bool) -> list[bytes]:
         found: list[bytes] = []
-        if self._is_dead:
+        if self._stream is None:
             return found
         try:
-            for frame in feed(data):
+            for frame in self._stream.answers(data) if is_answer else self._stream.requests(data):
                 found.append(self._frame(frame, time))
         except (
             Exception
@@ -113,12 +114,13 @@ class WireConnection:
             src, dst = self.dst, caller
         else:
             call, caller = self.lines.next_call(), frame.sender
-            self._calls[frame.number] = call, caller
             src, dst = caller, self.dst
         names = {"call": call, "answer": frame.is_answer, "from": src, "to": dst}
         line = self._event_line(time, frame.kind, **names, fields=frame.fields)
         if len(line) > MAX_LINE_BYTES:
             raise WireError(f"a {frame.kind} has fields of {len(line):,} bytes, too many for a line")
+        if not frame.is_answer:
+            self._calls[frame.number] = call, caller
         return line
 
     def _event_line(self, time: float, kind: str, **fields: Any) -> bytes:

@@ -9,6 +9,7 @@ Source: RemotingCommand, NettyDecoder of RocketMQ, in the versions that DLedger 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -169,12 +170,12 @@ def read_object(data: bytes, what: str) -> dict[str, Any]:
         what: What it is, for the error.
 
     Raises:
-        WireError: It is no JSON, or nested too deep, or no object.
+        WireError: It is no JSON, or nested too deep, or no object, or has a number that no float holds.
     """
     if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
         raise WireError(f"{what} has more than {MAX_CONTAINERS} brackets")
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise WireError(f"{what} is nested too deep") from None
     except ValueError as error:  # of its UTF-8, of its JSON, or of an integer with thousands of digits
@@ -186,6 +187,13 @@ def read_object(data: bytes, what: str) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{shown(text)} is too large a number")
+    return value
 
 
 def read_text(value: object, what: str) -> str:

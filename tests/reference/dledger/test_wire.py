@@ -184,6 +184,7 @@ def test_a_message_too_long_for_a_frame_is_refused_before_it_is_sent() -> None:
         (b"{\xff}", "the body of VOTE is no JSON: 'utf-8' codec can't decode byte 0xff"),
         (b'{"term":NaN}', "the body of VOTE is no JSON: NaN is no number of JSON"),
         (b'{"term":-Infinity}', "the body of VOTE is no JSON: -Infinity is no number of JSON"),
+        (b'{"term":1e999}', "the body of VOTE is no JSON: '1e999' is too large a number"),
         (b'{"unknown":' + b"9" * 5000 + b"}", "the body of VOTE is no JSON: Exceeds the limit"),
         (b"[" * 100_000, "the body of VOTE is nested too deep"),
         (b'{"unknown":' * 100_000, "the body of VOTE is nested too deep"),
