@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,7 +106,20 @@ def kinds(lines: Sequence[dict[str, Any]]) -> list[str]:
 WHOLE = ["opened", "RequestVote", "answer RequestVote", "Heartbeat", "answer Heartbeat", "closed"]
 
 
-@pytest.mark.parametrize("writer", [dpkt.pcap.Writer, dpkt.pcapng.Writer])
+class BigEndian:
+    """Writes pcap in the order of bytes that this host has not, with nanoseconds."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        file.write(b"\xa1\xb2\x3c\x4d" + struct.pack(">2H4I", 2, 4, 0, 0, 65_535, 1))
+
+    def writepkt(self, data: bytes, ts: int) -> None:
+        self.file.write(struct.pack(">4I", ts - 1, 1_000_000_000, len(data), len(data)) + data)
+
+
+@pytest.mark.parametrize(
+    "writer", [dpkt.pcap.Writer, dpkt.pcapng.Writer, BigEndian, lambda file: dpkt.pcap.Writer(file, nano=True)]
+)
 def test_a_capture_is_the_lines_of_a_tap(tmp_path: Path, writer: Any) -> None:
     found, said = imported(written(tmp_path / "a.pcap", conversation().packets, writer))
     assert kinds(found) == WHOLE
@@ -187,7 +201,97 @@ def test_a_capture_that_ends_within_a_packet_is_read_up_to_there(tmp_path: Path)
     path.write_bytes(path.read_bytes() + b"\x01\x02\x03")
     found, said = imported(path)
     assert kinds(found) == [*WHOLE[:5], "closed"]
-    assert "ends within a packet" in said
+    assert "ends within a packet, after packet 6" in said
+
+
+@pytest.mark.parametrize("writer", [dpkt.pcap.Writer, dpkt.pcapng.Writer])
+@pytest.mark.parametrize("missing", [1, 5, 30, 80])
+def test_a_last_packet_without_all_of_its_bytes_is_none(tmp_path: Path, writer: Any, missing: int) -> None:
+    path = written(tmp_path / "a.pcap", conversation().packets[:6], writer)
+    path.write_bytes(path.read_bytes()[:-missing])
+    found, said = imported(path)
+    assert kinds(found) == [*WHOLE[:4], "closed"]
+    assert "ends within a packet, after packet 5" in said
+
+
+def block(kind: int, body: bytes, length: int | None = None, again: int | None = None) -> bytes:
+    """A block of pcapng, with lengths of its own where some are given."""
+    length = len(body) + 12 if length is None else length
+    return struct.pack("<2I", kind, length) + body + struct.pack("<I", length if again is None else again)
+
+
+EMPTY_PACKET = struct.pack("<5I", 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (block(6, EMPTY_PACKET, length=0), "a block has a length of 0 bytes"),
+        (block(6, EMPTY_PACKET, length=4), "a block has a length of 4 bytes"),
+        (block(5, b"1234", length=15), "a block has a length of 15 bytes"),
+        (block(5, b"1234", length=0xFFFF_FFFC), "a block has a length of 4,294,967,292 bytes"),
+        (block(5, b"1234", again=20), "16 bytes at its begin, and 20 at its end"),
+        (block(6, b"1234"), "too short for its kind"),
+        (block(6, struct.pack("<5I", 0, 0, 0, 99, 99)), "a packet of 99 bytes is in a block with 0"),
+        (block(6, struct.pack("<5I", 7, 0, 0, 0, 0)), "interface 7, which is not described"),
+    ],
+)
+def test_a_damaged_block_is_said_with_the_packet_before_it(tmp_path: Path, damage: bytes, why: str) -> None:
+    path = written(tmp_path / "a.pcap", conversation().packets[:6], dpkt.pcapng.Writer)
+    path.write_bytes(path.read_bytes() + damage + bytes(40))
+    found, said = imported(path)
+    assert kinds(found) == [*WHOLE[:5], "closed"]
+    assert "is malformed after packet 6" in said
+    assert why in said
+
+
+def test_a_packet_of_pcap_with_an_absurd_length_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.pcap", conversation().packets[:6])
+    path.write_bytes(path.read_bytes() + b"\xff" * 16)
+    _, said = imported(path)
+    assert "is malformed after packet 6" in said
+
+
+def interface(link: int, options: bytes = b"") -> bytes:
+    return block(1, struct.pack("<2HI", link, 0, 0) + options)
+
+
+def test_interfaces_of_different_links_are_refused_by_their_types(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.pcap", conversation().packets, dpkt.pcapng.Writer)
+    path.write_bytes(path.read_bytes() + interface(113))
+    usual = ["--system", "HashicorpRaft", "--node", "n2=127.0.0.1:8002"]
+    result = CliRunner().invoke(command, [str(path), *usual, "-o", str(tmp_path / "b")])
+    assert "a.pcap: it has interfaces of different link types, 1 and 113" in str(result.exception)
+    assert not (tmp_path / "b").exists()
+
+
+def test_interfaces_of_the_same_link_each_have_their_times(tmp_path: Path) -> None:
+    nanoseconds = struct.pack("<2HB3x", 9, 1, 9) + struct.pack("<2Hq", 14, 8, 1_000)
+    data = block(0x0A0D0D0A, b"\x4d\x3c\x2b\x1a" + struct.pack("<2Hq", 1, 0, -1))
+    data += interface(1) + interface(1, nanoseconds + bytes(4))
+    for number, each in enumerate(conversation().packets):
+        time = 3_000_000 if number % 2 == 0 else 2_000_000_000
+        padded = each + bytes(-len(each) % 4)
+        data += block(6, struct.pack("<5I", number % 2, 0, time, len(each), len(each)) + padded)
+    path = tmp_path / "a.pcap"
+    path.write_bytes(data + data)  # two sections
+    found, said = imported(path)
+    assert kinds(found) == WHOLE * 2
+    assert {each["time"] for each in found} == {3, 1_002}
+    assert "note" not in said
+
+
+def test_packets_that_cannot_be_decoded_are_counted(tmp_path: Path) -> None:
+    whole = conversation().packets
+    broken = [whole[0][:40], whole[0][:20], b"\x01", whole[0][:12] + b"\x12\x34"]
+    found, said = imported(written(tmp_path / "a.pcap", [*broken, *whole]))
+    assert kinds(found) == WHOLE
+    assert "4 packets could not be decoded" in said
+    arp = bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_ARP, data=dpkt.arp.ARP()))
+    udp = dpkt.ip.IP(p=dpkt.ip.IP_PROTO_UDP, data=dpkt.udp.UDP())
+    udp.len = len(udp)
+    others = [arp, bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_IP, data=udp))]
+    assert "decoded" not in imported(written(tmp_path / "b.pcap", [*others, *whole]))[1]
 
 
 def test_the_same_ports_once_more_are_another_connection(tmp_path: Path) -> None:

@@ -6,18 +6,16 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.extras import extra
 from lockstep.base.progress import REPORT_INTERVAL, Say, silent
+from lockstep.systems.capture_records import MAGIC, DamagedError, ForeignError, Records
 from lockstep.systems.running_nodes import Address
 from lockstep.systems.wire_format import WireFormat
 from lockstep.systems.wire_lines import WireConnection, WireLines
 from lockstep.trace.json_lines import UnreadableError
-
-#: How the files begin: pcap in both byte orders, with micro- and nanoseconds, and pcapng.
-MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x0a\x0d\x0d\x0a")
 
 #: What a direction keeps that came before what is missing: more, and it is taken for lost by the capture.
 MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS = 1 << 22, 2_000
@@ -156,6 +154,7 @@ class Capture:
     packets: int = 0
     connections: int = 0
     unread: int = 0
+    _undecoded: int = 0
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines in the order of the packets.
@@ -215,28 +214,48 @@ class Capture:
         except OSError as error:
             raise UnreadableError(str(self.path), error) from error
 
-    def _of_file(self, file: Any, dpkt: Any) -> Iterator[Packet]:
-        try:
-            reader = dpkt.pcap.UniversalReader(file)
-            unwrap = _unwrapping(reader.datalink(), dpkt)
-        except (ValueError, dpkt.Error) as error:
-            raise CaptureError(f"{self.path}: no capture that can be read: {error}") from error
-        if unwrap is None:
-            raise CaptureError(f"{self.path}: packets of link type {reader.datalink()} are not read")
-        packets, count = iter(reader), 0
-        while True:
+    def _of_file(self, file: BinaryIO, dpkt: Any) -> Iterator[Packet]:
+        records, unwrap = Records(file), None
+        for time, data in self._captured(records):
+            unwrap = unwrap or self._unwrapping(records.link, dpkt)
             try:
-                time, data = next(packets)
-            except StopIteration:
-                return
-            except Exception as error:  # dpkt raises what struct, or a slice, raises
-                self.say(f"note: {self.path} ends within a packet, after {count:,}: {type(error).__name__}")
-                return
-            count += 1
-            if count % REPORT_INTERVAL == 0:
-                self.progress(f"{self.path}: packet {count:,}")
-            if (packet := _tcp_in(data, unwrap, dpkt)) is not None:
-                yield float(time), *packet
+                packet = _tcp_in(data, unwrap, dpkt)
+            except Exception:  # dpkt raises what struct, or a slice, raises
+                self._undecoded += 1
+                continue
+            if packet is not None:
+                yield time, *packet
+        self._unwrapping(records.link, dpkt)  # also where there is no packet
+        if self._undecoded:
+            self.say(
+                f"note: {self.path}: {self._undecoded:,} packets could not be decoded, and were passed over: damaged, "
+                "in fragments, or of a protocol that is not known"
+            )
+
+    def _unwrapping(self, link: int, dpkt: Any) -> Callable[[bytes], Any]:
+        """Return what takes a packet out of its frame; raises CaptureError."""
+        if link == -1:
+            raise CaptureError(f"{self.path}: no capture that can be read: it describes no interface")
+        if (unwrap := _unwrapping(link, dpkt)) is None:
+            raise CaptureError(f"{self.path}: packets of link type {link} are not read")
+        return unwrap
+
+    def _captured(self, records: Records) -> Iterator[tuple[float, bytes]]:
+        """Yield the packets as they were captured, and say where the file is damaged."""
+        count = 0
+        try:
+            for time, data in records.packets():
+                count += 1
+                if count % REPORT_INTERVAL == 0:
+                    self.progress(f"{self.path}: packet {count:,}")
+                yield time, data
+        except ForeignError as error:
+            raise CaptureError(f"{self.path}: {error}") from error
+        except DamagedError as error:
+            if records.link == -1:
+                raise CaptureError(f"{self.path}: no capture that can be read: {error}") from error
+            how = "ends within a packet," if error.is_short else "is malformed"
+            self.say(f"note: {self.path} {how} after packet {count:,}, and was read up to there: {error}")
 
 
 def _unwrapping(link: int, dpkt: Any) -> Callable[[bytes], Any] | None:
@@ -255,16 +274,18 @@ def _unwrapping(link: int, dpkt: Any) -> Callable[[bytes], Any] | None:
 
 
 def _tcp_in(data: bytes, unwrap: Callable[[bytes], Any], dpkt: Any) -> tuple[Address, Address, Any, bool] | None:
-    """Return where a packet comes from and goes to, its segment, and whether it was cut; None for anything else."""
-    try:
-        packet = unwrap(data)
-        segment = packet.data
-        if not isinstance(segment, dpkt.tcp.TCP):
-            return None
-        src, dst = (str(ipaddress.ip_address(each)) for each in (packet.src, packet.dst))
-        # A packet that the card will cut into several has the length 0.
-        has = len(packet) if isinstance(packet, dpkt.ip.IP) else len(packet) - 40
-        said = packet.len if isinstance(packet, dpkt.ip.IP) else packet.plen
-    except Exception:  # It is none of TCP, whatever it is.
+    """Return where a packet comes from and goes to, its segment, and whether it was cut; None for anything else.
+
+    Raises any exception where it cannot be decoded.
+    """
+    packet = unwrap(data)
+    segment = packet.data
+    if not isinstance(segment, dpkt.tcp.TCP):
+        if isinstance(packet, dpkt.ip.IP | dpkt.ip6.IP6) and packet.p == dpkt.ip.IP_PROTO_TCP:
+            raise ValueError("a packet of TCP without its header")
         return None
+    src, dst = (str(ipaddress.ip_address(each)) for each in (packet.src, packet.dst))
+    # A packet that the card will cut into several has the length 0.
+    has = len(packet) if isinstance(packet, dpkt.ip.IP) else len(packet) - 40
+    said = packet.len if isinstance(packet, dpkt.ip.IP) else packet.plen
     return (src, segment.sport), (dst, segment.dport), segment, said > has
