@@ -221,7 +221,7 @@ def test_an_agreement_may_have_the_term_before_that_of_the_request(tmp_path: Pat
 
 
 def test_where_something_was_not_read_no_quorum_is_missed(tmp_path: Path) -> None:
-    """What is missing in a capture may be noticed long after it."""
+    """A gap in a capture may be noticed long after it."""
     path = raft_conversation().write(tmp_path / "wire.ndjson")
     changed(path, LIES["a vote refused without which there is no quorum"][0])
     with path.open("a") as file:

@@ -139,3 +139,17 @@ def test_a_request_that_comes_before_the_recorder_observes_a_server_says_nothing
         if line["kind"] == "leader_obs" and line["inc"] == started["inc"] and line["node"] == started["node"]
     ]
     assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+
+
+@pytest.mark.nightly
+def test_a_heartbeat_comes_once_the_main_loop_follows_and_before_it_has_written_the_term(tmp_path: Path) -> None:
+    """Source: appendEntries, whose setState and setCurrentTerm another thread may come between."""
+    lines = recorded("heartbeat_before_the_term")
+    known = last(lines, kind="leader_obs", by="appendEntries<processHeartbeat")
+    own = [line for line in lines if line.get("node") == known["node"]]
+    follows = last(own, kind="state", by="appendEntries<processRPC")
+    entered = last(own, kind="stable_set", by="appendEntries<processRPC")
+    assert follows["seq"] < known["seq"] < entered["seq"]
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    entered["value"] += 1
+    assert checked(lines, tmp_path).verdict is Verdict.VIOLATED

@@ -271,7 +271,25 @@ class LookaheadReader:
             self.within[line.node].append(handler)
         elif not line.beside:
             self._surround(handler)
+            self._share(handler)
         self._place(handler)
+
+    def _share(self, handler: HandledRequest) -> None:
+        """Give a heartbeat what the main loop wrote as it followed, if it came after that and before the term.
+
+        Either of the two is the first to follow: the one whose step is taken first.
+        """
+        follows = [part for part in handler.parts if isinstance(part, StateLine)]
+        enters = [part for part in handler.parts if isinstance(part, StableSet) and part.key == "CurrentTerm"]
+        for each in self.within[handler.recv.node] if follows and enters else ():
+            is_between = follows[0].seq < each.recv.seq and self._answered(each) < enters[0].seq
+            if is_between and each.recv.body.term == handler.recv.body.term and handler.place().seq > each.recv.seq:
+                each.parts = [follows[0], *each.parts, enters[0]]
+                handler.parts = [part for part in handler.parts if part not in (follows[0], enters[0])]
+                return
+
+    def _answered(self, handler: HandledRequest) -> int:
+        return handler.recv.seq if handler.respond is None else handler.respond.seq
 
     def _surround(self, handler: HandledRequest) -> None:
         """Make a vote and a heartbeat one step if that made the leader known after the vote had forgotten it."""
