@@ -9,7 +9,6 @@ Source: RemotingCommand, NettyDecoder of RocketMQ, in the versions that DLedger 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -191,7 +190,7 @@ def _refuse_constant(name: str) -> None:
 
 def _finite(text: str) -> float:
     value = float(text)
-    if math.isinf(value):
+    if abs(value) == float("inf"):
         raise ValueError(f"{shown(text)} is too large a number")
     return value
 
