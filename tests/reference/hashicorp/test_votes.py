@@ -13,6 +13,8 @@ from raftref.hashicorp.follower import append_entries
 from raftref.hashicorp.hashicorp_raft import observe
 from raftref.hashicorp.messages import HeartbeatRequest
 from raftref.hashicorp.server import Server
+from raftref.hashicorp.simulation.cluster import Cluster
+from raftref.hashicorp.simulation.fault_plan import FaultPlan
 from raftref.hashicorp.snapshots import install_snapshot
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import DONE
@@ -30,6 +32,7 @@ from tests.support.systems.hashicorp import (
     only,
     server,
     snapshot,
+    vote,
 )
 
 #: A candidate's log that is as good as that of `server(2, 2)`.
@@ -237,3 +240,11 @@ def test_a_heartbeat_within_a_vote_is_of_the_term_that_the_voter_leaves() -> Non
     repaired = server(2, 2)
     with pytest.raises(NotEnabled):
         request_vote_around_heartbeat(repaired, ask(repaired.current_term + 1, AS_GOOD), beat(repaired.current_term))
+
+
+def test_a_message_of_another_kind_is_no_request_around_a_heartbeat() -> None:
+    cluster = Cluster(FaultPlan(flaws=frozenset({Flaw.HEARTBEAT_RACE})))
+    answer = replace(vote(2, src="n2"), dst="n1")
+    for m in (answer, beat(1)):
+        cluster.network.send(m)
+    assert not cluster.enabled("n1", "RequestVoteAroundHeartbeat", answer, beat(1))

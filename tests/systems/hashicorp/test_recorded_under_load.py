@@ -57,9 +57,8 @@ def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_
     assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("heartbeat_within_append", marks=pytest.mark.nightly), "heartbeat_within_installation"]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["heartbeat_within_append", "heartbeat_within_installation"])
 def test_a_heartbeat_is_answered_while_the_main_loop_handles_another_request(name: str, tmp_path: Path) -> None:
     """Source: processHeartbeat, which a goroutine of the transport calls."""
     lines = recorded(name)

@@ -84,9 +84,11 @@ class Cluster(Group[Server, Message, Effects]):
         return effects
 
     def is_enabled(self, node: NodeId, action: Action, args: tuple[Any, ...]) -> bool:
-        """Return whether a server may take an action now, all of whose messages can come next."""
-        handled = (each for each in args if isinstance(each, Message))
-        return all(map(self.network.is_deliverable, handled)) and super().is_enabled(node, action, args)
+        """Return whether a server may take an action now, all of whose messages are of its kinds and can come next."""
+        for kind, m in zip(action.types.values(), args, strict=True):
+            if isinstance(m, Message) and not (isinstance(m, kind) and self.network.is_deliverable(m)):
+                return False
+        return super().is_enabled(node, action, args)
 
     def may_disturb(self, node: NodeId, action: str, m: Message) -> bool:
         """Return whether the network may lose or double a message to a server now.
