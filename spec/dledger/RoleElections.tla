@@ -100,21 +100,25 @@ NextTerm(n) ==
     /\ node[n].role = "CANDIDATE"
     /\ Step(n, InTerm(node[n], term))
 
-\* n would answer the candidate's vote request with ACCEPT.
+\* n would answer the candidate's vote request with ACCEPT. The request may be late: others have elected
+\* the candidate since, and n may follow it already. The log that it had then is not kept.
 Accepts(n, candidate) ==
     LET request == Candidacy(candidate, node[candidate])
     IN  /\ node[n].role # "DOWN"
-        /\ node[candidate].role = "CANDIDATE"
+        /\ \/ node[candidate].role = "CANDIDATE"
+           \/ node[candidate].role = "LEADER" /\ n # candidate
         /\ VoteCode(Member(n, node[n]), request, Node, n = candidate) = "ACCEPT"
 
 \* ACTION SetCurrVoteFor: n accepts the candidate in its term.
 \* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
+\* Nobody counts the vote for a leader: its round is over.
 SetCurrVoteFor(n) ==
     \E candidate \in Node :
     /\ StepwiseElections /\ ~VoteMessages
     /\ Accepts(n, candidate)
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
-       IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
+       IN  node' = IF node[candidate].role = "LEADER" THEN votedFor
+                   ELSE [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
     /\ UNCHANGED <<network, received, elected, history>>
 
 \* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.

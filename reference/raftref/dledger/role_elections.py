@@ -89,9 +89,12 @@ class RoleElections(Node):
     def vote_request(self, voter: NodeId) -> VoteMessage:
         """Return this candidate's request to a member, which may be this node; raises NotEnabled if it is none.
 
+        A request to another member may be late: this node leads by now. The log that it had then is not kept.
+
         Source: DLedgerLeaderElector.voteForQuorumResponses.
         """
-        if self.member_state.role is not Role.CANDIDATE:
+        role = self.member_state.role
+        if role is not Role.CANDIDATE and (role is not Role.LEADER or voter == self.node_id):
             raise NotEnabled(f"{self.node_id} is no candidate")
         store = self.ledger_store
         return VoteMessage(self.node_id, voter, self.member_state.curr_term, store.end_term, store.end_index)
@@ -114,11 +117,12 @@ class RoleElections(Node):
         return NO_EFFECTS
 
     def vote_accepted(self, voter: NodeId) -> None:
-        """Count a vote for this candidate in its term.
+        """Count a vote for this candidate in its term. Nobody counts one for a leader, whose round is over.
 
         Source: DLedgerLeaderElector.maintainAsCandidate, where it counts ACCEPT.
         """
-        self.member_state.votes.add(voter)
+        if self.member_state.role is Role.CANDIDATE:
+            self.member_state.votes.add(voter)
 
     def can_change_to_leader(self) -> bool:
         """The node is a candidate that a quorum has accepted."""

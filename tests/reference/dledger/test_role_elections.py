@@ -105,11 +105,24 @@ class TestVoting:
         assert voter.observe() == server(term=1).observe()
 
     def test_only_a_candidate_asks_for_votes(self) -> None:
-        leader = server()
-        assert leader.vote_request("n2") == VoteMessage("n1", "n2", Term(0), Term(-1), Index(-1))
-        leader.member_state.role = Role.LEADER
+        candidate = server()
+        assert candidate.vote_request("n2") == VoteMessage("n1", "n2", Term(0), Term(-1), Index(-1))
+        candidate.member_state.role = Role.FOLLOWER
         with pytest.raises(NotEnabled):
-            leader.vote_request("n2")
+            candidate.vote_request("n2")
+
+    def test_the_request_of_a_candidate_may_come_once_it_leads_but_not_to_itself(self) -> None:
+        leader = server()
+        leader.member_state.role = Role.LEADER
+        assert leader.vote_request("n2") == VoteMessage("n1", "n2", Term(0), Term(-1), Index(-1))
+        with pytest.raises(NotEnabled):
+            leader.vote_request("n1")
+
+    def test_a_leader_counts_no_vote(self) -> None:
+        leader = server()
+        leader.member_state.role = Role.LEADER
+        leader.vote_accepted("n2")
+        assert leader.member_state.votes == set()
 
 
 class TestTerms:

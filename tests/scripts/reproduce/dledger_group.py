@@ -34,12 +34,15 @@ def votes_only(*nodes: str) -> list[Rule]:
 
 
 class DLedgerGroup(MixedGroup):
-    """Three nodes; a script starts them. Skips where Java cannot be built: a test, or the run of a command."""
+    """Nodes that a script starts: three, unless `setting` names others.
 
-    def __init__(self, folder: Path, version: str, is_recorded: bool = True) -> None:
+    Skips where Java cannot be built: a test, or the run of a command.
+    """
+
+    def __init__(self, folder: Path, version: str, is_recorded: bool = True, **setting: Any) -> None:
         if NO_MAVEN is not None:
             pytest.skip(NO_MAVEN)
-        super().__init__(folder, GroupSetting(version, is_recorded=is_recorded, times=TIMES))
+        super().__init__(folder, GroupSetting(version, is_recorded=is_recorded, **{"times": TIMES, **setting}))
         self.links = Links(self.addresses, DLedgerStream, folder / "links.ndjson")
         self.story = Story()
 
@@ -53,7 +56,7 @@ class DLedgerGroup(MixedGroup):
 
     def java_peers_of(self, node: str) -> str:
         """The members as a node reaches them: the others by its links."""
-        places = {other: self.links.address(node, other) for other in NODES}
+        places = {other: self.links.address(node, other) for other in self.nodes}
         return ";".join(f"{other}-{host}:{port}" for other, (host, port) in places.items())
 
     def up(self, *nodes: str) -> None:

@@ -57,7 +57,7 @@ class GroupSetting:
 
     `batches`: leaders push batches. `preferred`: the node to which a leader of Java hands over. `flaws` and `features`
     are those of the reference's nodes. `java` are more fields of DLedgerConfig for some nodes; `jvm` are the options of
-    each JVM. `is_recorded`: each node records, in the folder of the group.
+    each JVM. `is_recorded`: each node records, in the folder of the group. `nodes` are the members.
     """
 
     version: str
@@ -70,6 +70,7 @@ class GroupSetting:
     time_scale: float = TIME_SCALE
     jvm: Sequence[str] = tuple(SMALL_JVM)
     is_recorded: bool = False
+    nodes: tuple[str, ...] = NODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,13 @@ class Confirmed:
 
 
 class MixedGroup:
-    """Three nodes, each a process of either kind; leaving the block kills all of them."""
+    """Some nodes, each a process of either kind; leaving the block kills all of them."""
 
     def __init__(self, folder: Path, setting: GroupSetting) -> None:
-        self.setting, self.store = setting, folder / "store"
+        self.setting, self.store, self.nodes = setting, folder / "store", setting.nodes
         self._logs = folder
         self.store.mkdir(parents=True)
-        self.addresses = dict(zip(NODES, free_addresses(len(NODES)), strict=True))
+        self.addresses = dict(zip(self.nodes, free_addresses(len(self.nodes)), strict=True))
         self._java = java_words(setting.version, setting.jvm)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.kinds: dict[str, str] = {}
@@ -222,10 +223,10 @@ class MixedGroup:
 
     def leader(self) -> str | None:
         """The node that a majority names as its leader, and that leads by its own account."""
-        named = [self._named(node) for node in NODES]
-        found = {each for each in named if each is not None and named.count(each) > len(NODES) // 2}
+        named = [self._named(node) for node in self.nodes]
+        found = {each for each in named if each is not None and named.count(each) > len(self.nodes) // 2}
         leader = found.pop() if found else None
-        return leader if leader is not None and named[NODES.index(leader)] == leader else None
+        return leader if leader is not None and named[self.nodes.index(leader)] == leader else None
 
     def _named(self, node: str) -> str | None:
         try:
@@ -244,7 +245,7 @@ class MixedGroup:
             found.append(leader)
             return True
 
-        assert wait_until(leads, 60), f"no leader of {wanted or NODES}: {[self.log(node) for node in self.kinds]}"
+        assert wait_until(leads, 60), f"no leader of {wanted or self.nodes}: {[self.log(node) for node in self.kinds]}"
         return found[-1]
 
     def hand_over(self, node: str) -> None:
@@ -287,9 +288,9 @@ class MixedGroup:
         asyncio.run(append_all())
 
     @contextmanager
-    def appending(self, prefix: str) -> Iterator[SteadyAppends]:
-        """Append unique values all the while, in a thread."""
-        appends = SteadyAppends(self.client(), prefix)
+    def appending(self, prefix: str, rest: float = 0.005) -> Iterator[SteadyAppends]:
+        """Append unique values all the while, in a thread that rests for some seconds after each."""
+        appends = SteadyAppends(self.client(), prefix, rest)
         appends.start()
         try:
             yield appends
@@ -313,7 +314,7 @@ class MixedGroup:
 
     def await_committed(self, index: int, *nodes: str) -> None:
         """Wait until nodes, by default all, have an index committed by their checkpoints."""
-        for node in nodes or NODES:
+        for node in nodes or self.nodes:
             there = wait_until(lambda node=node: self.committed_index(node) >= index, 60)  # type: ignore[misc]
             assert there, f"{node} has {self.committed_index(node)} of {index} committed: {self.log(node)}"
 
@@ -342,11 +343,11 @@ class StoredLog(NamedTuple):
 class SteadyAppends(threading.Thread):
     """Appends values, each once, one after the other; `confirmed` are those that the group confirmed."""
 
-    def __init__(self, client: Client, prefix: str) -> None:
+    def __init__(self, client: Client, prefix: str, rest: float) -> None:
         super().__init__(daemon=True)
         self.confirmed: list[Confirmed] = []
         self.refused = 0
-        self._client, self._prefix, self._over = client, prefix, False
+        self._client, self._prefix, self._rest, self._over = client, prefix, rest, False
 
     def run(self) -> None:
         asyncio.run(self._append())
@@ -361,7 +362,7 @@ class SteadyAppends(threading.Thread):
                 self.confirmed.append(Confirmed(value, answer.index, answer.term))
             except RequestRefusedError:
                 self.refused += 1
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(self._rest)
 
     def more(self, count: int) -> None:
         """Wait until this many more have been confirmed."""

@@ -531,6 +531,19 @@ def test_a_follower_that_dies_before_it_moves_its_committed_index_does_not_show_
     assert checked(imported).verdict == Verdict.HOLDS
 
 
+def test_a_process_that_is_stopped_before_it_has_recovered_takes_no_step() -> None:
+    """The recorder's shutdown hook reads what MemberState has loaded so far."""
+    recorded = Continued()
+    recorded.add("stop", "n1", st=recorded.state("n1"))
+    recorded.add("start", "n1", why="restart", inc=2)
+    loaded = {"role": "CANDIDATE", "term": 0, "leader": None, "begin": -1, "end": -1, "endTerm": 0, "committed": -1}
+    stopping = recorded.add("stopping", "n1", st=loaded, inc=2)
+    stopped = recorded.add("stop", "n1", st=loaded, inc=2)
+    imported = import_lines(recorded.recording(), "recorded")
+    assert [event.action for event in imported if event.line in (stopping, stopped)] == []
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
 @pytest.mark.parametrize("field", ["committed", "end"])
 def test_a_recording_whose_last_state_is_forged_leaves_the_spec_there(field: str) -> None:
     lines = lines_of(FAULT_FREE)

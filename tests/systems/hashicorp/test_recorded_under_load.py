@@ -1,6 +1,6 @@
 """The beginnings of recordings of real servers under load, in which the parts of two steps are interleaved.
 
-Made by tests.scripts.loaded_servers and cut behind the place.
+Made by tests.scripts.loaded_hashicorp and cut behind the place.
 """
 
 from __future__ import annotations

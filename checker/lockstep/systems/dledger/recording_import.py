@@ -44,6 +44,7 @@ from lockstep.systems.dledger.recording_lines import (
     ShownDispatcher,
     ShownNode,
     StopLine,
+    StoppingLine,
     StoreLine,
     WatermarkLine,
 )
@@ -202,12 +203,15 @@ def _events(placement: Placement, steps: Sequence[PlacedStep], first: int) -> li
 def _check_state(group: RecordedGroup, line: RecordingLine) -> None:
     """Raise TraceError unless the state that a line shows is one that the lines above lead to, now or before.
 
-    The state that a step shows is compared with the spec, by the checker.
+    The state that a step shows is compared with the spec, by the checker. A process that is stopped before it has
+    recovered shows what it has loaded so far.
     """
     st = getattr(line, "st", None)
     if not isinstance(line, NodeLine) or not isinstance(st, ShownNode) or isinstance(line, _SHOWN_BY_STEPS):
         return
     node = group.node(line)
+    if node.role.now.role == "DOWN" and isinstance(line, StoppingLine):
+        return
     if not node.role.has_been(RoleInTerm(st.role, st.term)):
         raise group.problem(line, "st.role", f"{st.role} in term {st.term}: by the lines above it never was that")
     for name, history, value in (("end", node.end, st.end), ("committed", node.committed, st.committed)):
@@ -303,6 +307,8 @@ def _role(group: RecordedGroup, line: RoleLine) -> None:
         return
     if line.op == "nextTerm":
         _read_of_a_term(group, node, line, step)
+    if line.op == "changeToFollower":
+        _read_of_a_leader(group, line, step)
     node.role.write(step, RoleInTerm(line.role, line.term))
     if line.term != node.marks.now.term:
         node.marks.write(step, MarksInTerm(line.term, node.no_marks))
@@ -328,10 +334,21 @@ def _voted_so_before(group: RecordedGroup, node: RecordedNode, line: RoleLine) -
 
 
 def _reads_of_a_vote(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
-    """A vote reaches a candidate that still is one in this term, though its line may come later."""
-    term = line.term
+    """A vote reaches a candidate that still is one in this term, though its line may come later.
+
+    It comes too late where the voter had followed it by then: the candidate leads.
+    """
+    term, candidate = line.term, group.nodes[step.args["candidate"]]
+    asks, leads = RoleInTerm("CANDIDATE", term), RoleInTerm("LEADER", term)
+    is_late = candidate.role.last_held(lambda now: now == asks) < node.role.since and line.leaderId == candidate.name
     node.role.read(step, lambda now: now.term == term)
-    group.nodes[step.args["candidate"]].role.read(step, lambda now: now == RoleInTerm("CANDIDATE", term))
+    candidate.role.read(step, lambda now: now == (leads if is_late else asks))
+
+
+def _read_of_a_leader(group: RecordedGroup, line: RoleLine, step: PlacedStep) -> None:
+    """A follower follows a node that has led the term, and may lead it no more."""
+    term = line.term
+    group.nodes[step.args["leader"]].role.read(step, lambda now: now == RoleInTerm("LEADER", term), ends=False)
 
 
 def _read_of_a_term(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
@@ -383,8 +400,10 @@ def _checkpoint(group: RecordedGroup, line: CheckpointLine) -> None:
 
 
 def _crash(group: RecordedGroup, line: CrashLine | StopLine) -> None:
-    """Crash: killed, or stopped in order (its checkpoint has a line of its own)."""
+    """Crash: killed, or stopped in order (its checkpoint has a line of its own); none before it had recovered."""
     node = group.node(line)
+    if node.role.now.role == "DOWN":
+        return
     step = group.step(line, node, "Crash")
     step.after += node.since_barrier[:-1]
     node.barrier, node.threads, node.since_barrier = step, {}, []

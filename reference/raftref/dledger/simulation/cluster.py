@@ -152,10 +152,15 @@ class Cluster(Group[Server, Message, Effects]):
         return {}
 
     def _vote_requests(self, node: NodeId) -> list[VoteMessage]:
-        """Return the requests for votes that may come next to a node: under way, or of any candidate."""
+        """Return the requests for votes that may come next to a node: under way, or of any candidate, or leader."""
         if not self.plan.has(Feature.VOTE_MESSAGES):
-            candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
-            return [each.vote_request(node) for each in candidates]
+            asking = (
+                each
+                for each in self.servers.values()
+                if each.member_state.role is Role.CANDIDATE
+                or (each.member_state.role is Role.LEADER and each.node_id != node)
+            )
+            return [each.vote_request(node) for each in asking]
         channels = [self.network.channels[peer, node] for peer in self.servers[node].peers]
         return [m for channel in channels for m in channel.deliverable() if isinstance(m, VoteMessage)]
 

@@ -1,0 +1,189 @@
+"""Groups of the real DLedger under load: python -m tests.scripts.loaded_dledger --runs 8 --out FOLDER
+
+Processes of the released DLedger, recorded by the agent, three or five, store what two clients append, while nodes are
+killed and stopped for a while, links between them are cut, a leader hands over, and followers fall behind by more
+entries than a dispatcher keeps without an answer. What they recorded is merged and checked by the spec, and what the
+clients were confirmed is compared with the leader's files. A row for each run says what was done to the group and what
+the check says; the exit code is 1 if a run does not hold or has lost an entry, and 3 if all others hold and some were
+left out. Versions, numbers of nodes, batches and times are drawn by the seed of the run. A group in which something
+that is waited for does not come, as on a busy machine, is left out, with a note. Maven fetches the jars.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from raftref.dledger.messages import Entry
+from raftref.dledger.runtime.client import RequestRefusedError
+from tests.scripts.loaded_runs import (
+    COMMON_FAULTS,
+    NUMBER_OF_FAULTS,
+    Loaded,
+    LostError,
+    NotComeError,
+    any_follower,
+    fault_name,
+    main,
+    wait,
+)
+from tests.scripts.reproduce.dledger_group import DLedgerGroup
+from tests.support.programs.java_programs import recorder_jar
+from tests.support.systems.mixed_dledger import VERSIONS, Confirmed, java_words
+
+#: How many nodes there are, how often in 12 runs.
+SIZES = (3,) * 8 + (5,) * 4
+#: The intervals of heartbeats that are drawn, in milliseconds. A leader that loses a majority keeps on for three.
+HEARTBEATS = (300, 500, 1_000)
+#: More entries than a dispatcher keeps without an answer (EntryDispatcher.maxPendingSize), and what a follower misses
+#: otherwise.
+MISSED = (1_200, *(100,) * 11)
+#: How long a client rests after an append, in seconds.
+REST = 0.05
+#: Clients of DLedger's own that append meanwhile.
+THREADS = 8
+
+
+class LoadedNodes(DLedgerGroup):
+    """A group of DLedger whose nodes may stand still."""
+
+    def running(self) -> list[str]:
+        """Return the nodes whose processes run."""
+        return [node for node in self.nodes if node in self._processes and self._processes[node].poll() is None]
+
+    def kill(self, *names: str) -> None:
+        """Kill the processes of nodes with SIGKILL."""
+        for name in names:
+            super().kill(name)
+
+    def start_again(self, name: str) -> None:
+        """Start a node that was killed."""
+        self.up(name)
+
+    @contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        """Let the process of a node stand still meanwhile."""
+        process = self._processes[name]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    def load(self, prefix: str, count: int) -> None:
+        """Append values by DLedger's own client, in threads."""
+        with self.java_client() as client:
+            client.ask(f"load {prefix} {count} {THREADS}")
+
+
+Fault: TypeAlias = Callable[[LoadedNodes, random.Random], None]
+
+
+# ---- What is done to it beside the faults of any group ---------------------------------------------------
+
+
+def handed_over(group: LoadedNodes, chance: random.Random) -> None:
+    """The leader is asked to hand over, and may refuse."""
+    target = any_follower(group, chance)
+    with suppress(RequestRefusedError):
+        asyncio.run(group.client().hand_over(target))
+
+
+def left_behind(group: LoadedNodes, chance: random.Random) -> None:
+    """A follower is down while others append, and catches up while more is appended."""
+    down, missed = any_follower(group, chance), chance.choice(MISSED)
+    group.kill(down)
+    group.load(f"missed{chance.random()}", missed)
+    group.start_again(down)
+    group.load(f"later{chance.random()}", missed // 4)
+
+
+def majority_killed(group: LoadedNodes, chance: random.Random) -> None:
+    """The leader alone is left, stores what nobody commits, and the others come back."""
+    leader = group.await_leader()
+    others = [node for node in group.running() if node != leader]
+    down = chance.sample(others, len(group.nodes) // 2 + 1) if len(others) > 2 else others
+    group.kill(*down)
+    group.append_in_vain(leader, *(f"vain{chance.random()}" for _ in range(20)))
+    for node in down:
+        group.start_again(node)
+
+
+FAULTS: tuple[Fault, ...] = (*COMMON_FAULTS, handed_over, left_behind, majority_killed)
+
+
+# ---- Runs ------------------------------------------------------------------------------------------------
+
+
+def drawn(folder: Path, chance: random.Random) -> tuple[str, LoadedNodes]:
+    """Draw how a group is set up; return its description, and the group, which is not started."""
+    version, nodes, batches = chance.choice(VERSIONS), chance.choice(SIZES), chance.random() < 0.5
+    heartbeat, checkpoint = chance.choice(HEARTBEATS), chance.choice((300, 3_000))
+    times = {
+        "heartBeatTimeIntervalMs": heartbeat,
+        "minVoteIntervalMs": 200,
+        "maxVoteIntervalMs": 600,
+        "checkPointInterval": checkpoint,
+    }
+    names = tuple(f"n{number}" for number in range(nodes))
+    group = LoadedNodes(folder, version, nodes=names, batches=batches, times=times)
+    words = [version, f"{nodes} nodes", f"heartbeats of {heartbeat} ms", f"checkpoints of {checkpoint} ms"]
+    return ", ".join([*words, *(["batches"] if batches else [])]), group
+
+
+def assert_stored(group: LoadedNodes, node: str, confirmed: list[Confirmed]) -> None:
+    """Assert that a node has in its files what clients were confirmed.
+
+    Raises:
+        LostError: It has not.
+    """
+    entries = group.stored(node).entries
+    lost = [each for each in confirmed if entries[each.index : each.index + 1] != [Entry(each.term, each.value)]]
+    if lost:
+        raise LostError(f"{node} lacks {lost[0]}, and {len(lost) - 1} more")
+
+
+def load(seed: int, folder: Path) -> Loaded:
+    """Let faults happen to the group of a seed while clients append.
+
+    Raises:
+        LostError: An entry that was confirmed is not in the files of the last leader.
+        NotComeError: Something that is waited for has not come.
+    """
+    chance = random.Random(seed)
+    setting, group = drawn(folder, chance)
+    faults = [chance.choice(FAULTS) for _ in range(chance.randint(*NUMBER_OF_FAULTS))]
+    try:
+        with group:
+            group.up(*group.nodes)
+            group.await_leader()
+            with group.appending("a", REST) as one, group.appending("b", REST) as other:
+                one.more(3)
+                for fault in faults:
+                    fault(group, chance)
+                    wait(chance)
+                one.more(3)
+            confirmed = [*one.confirmed, *other.confirmed]
+            leader = group.await_leader()
+            group.await_committed(max(each.index for each in confirmed), leader)
+            group.stop(*group.running())
+            assert_stored(group, leader, confirmed)
+    except AssertionError as error:
+        raise NotComeError(f"{setting}; {', '.join(map(fault_name, faults))}: {error}") from error
+    return Loaded(setting, tuple(map(fault_name, faults)), len(confirmed), sorted(folder.glob("n*.rec")))
+
+
+def build() -> None:
+    """Build the programs of each version, and the recorder."""
+    recorder_jar()
+    for version in VERSIONS:
+        java_words(version)
+
+
+if __name__ == "__main__":
+    main(__doc__, load, FAULTS, build)
