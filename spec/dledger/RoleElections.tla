@@ -105,8 +105,7 @@ NextTerm(n) ==
 Accepts(n, candidate) ==
     LET request == Candidacy(candidate, node[candidate])
     IN  /\ node[n].role # "DOWN"
-        /\ \/ node[candidate].role = "CANDIDATE"
-           \/ node[candidate].role = "LEADER" /\ n # candidate
+        /\ node[candidate].role \in {"CANDIDATE"} \cup (IF n = candidate THEN {} ELSE {"LEADER"})
         /\ VoteCode(Member(n, node[n]), request, Node, n = candidate) = "ACCEPT"
 
 \* ACTION SetCurrVoteFor: n accepts the candidate in its term.

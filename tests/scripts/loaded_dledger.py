@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from raftref.dledger.client_messages import AppendEntryRequest
 from raftref.dledger.messages import Entry
-from raftref.dledger.runtime.client import RequestRefusedError
+from raftref.dledger.runtime.client import Client, RequestRefusedError
 from tests.scripts.loaded_runs import (
     COMMON_FAULTS,
     NUMBER_OF_FAULTS,
@@ -34,12 +35,12 @@ from tests.scripts.loaded_runs import (
 )
 from tests.scripts.reproduce.dledger_group import DLedgerGroup
 from tests.support.programs.java_programs import recorder_jar
-from tests.support.systems.mixed_dledger import VERSIONS, Confirmed, java_words
+from tests.support.systems.mixed_dledger import GROUP, VERSIONS, Confirmed, java_words
 
 #: How many nodes there are, how often in 12 runs.
 SIZES = (3,) * 8 + (5,) * 4
 #: The intervals of heartbeats that are drawn, in milliseconds. A leader that loses a majority keeps on for three.
-HEARTBEATS = (300, 500, 1_000)
+HEARTBEATS = (500, 1_000, 2_000)
 #: More entries than a dispatcher keeps without an answer (EntryDispatcher.maxPendingSize), and what a follower misses
 #: otherwise.
 MISSED = (1_200, *(100,) * 11)
@@ -80,6 +81,13 @@ class LoadedNodes(DLedgerGroup):
         with self.java_client() as client:
             client.ask(f"load {prefix} {count} {THREADS}")
 
+    async def append_unheard(self, node: str, *values: str) -> None:
+        """Append values at a node at once, whatever it answers."""
+        clients = [Client(GROUP, self.addresses, timeout=0.2) for _ in values]
+        asked = zip(clients, values, strict=True)
+        appends = (client.ask(node, AppendEntryRequest(node, value)) for client, value in asked)
+        await asyncio.gather(*appends, return_exceptions=True)
+
 
 Fault: TypeAlias = Callable[[LoadedNodes, random.Random], None]
 
@@ -109,7 +117,7 @@ def majority_killed(group: LoadedNodes, chance: random.Random) -> None:
     others = [node for node in group.running() if node != leader]
     down = chance.sample(others, len(group.nodes) // 2 + 1) if len(others) > 2 else others
     group.kill(*down)
-    group.append_in_vain(leader, *(f"vain{chance.random()}" for _ in range(20)))
+    asyncio.run(group.append_unheard(leader, *(f"vain{chance.random()}" for _ in range(20))))
     for node in down:
         group.start_again(node)
 

@@ -20,6 +20,33 @@ final class StoreCalls {
         byte[] shown = Lines.shown(entry.getBody());
         // A hook may write into the body as it is stored, but for that of the entry: RocketMQ's broker puts its place in.
         boolean isHooked = method.equals("appendAsLeader") && !Recorder.store.appendHooks.isEmpty();
+        return recorded(body, (before, thrown) -> {
+            byte[] stored = isHooked && thrown == null ? stored(entry) : shown;
+            Lines line = Recorder.entry(begin(method, thrown), entry, stored);
+            if (!method.equals("appendAsLeader")) {
+                line.raw(",\"leaderTerm\":").number(leaderTerm).raw(",\"leaderId\":").text(leaderId);
+            }
+            end(line, before);
+        });
+    }
+
+    private static byte[] stored(DLedgerEntry entry) {
+        return Lines.shown(Recorder.store.get(entry.getIndex()).getBody());
+    }
+
+    static void commit(long term, long index, Callable<?> body) throws Exception {
+        if (isNothing(index)) {
+            return;
+        }
+        recorded(body, (before, thrown) -> committed(term, index, before, thrown));
+    }
+
+    /** Makes the line of a call once it has ended, by the log before it and what it has thrown, which may be null. */
+    private interface Ending {
+        void record(Recorder.Log before, Throwable thrown);
+    }
+
+    private static Object recorded(Callable<?> body, Ending ending) throws Exception {
         try {
             synchronized (Recorder.member) {
                 LOCK.lock();
@@ -32,43 +59,7 @@ final class StoreCalls {
                         thrown = error;
                         throw error;
                     } finally {
-                        byte[] stored = isHooked && thrown == null ? stored(entry) : shown;
-                        Lines line = Recorder.entry(begin(method, thrown), entry, stored);
-                        if (!method.equals("appendAsLeader")) {
-                            line.raw(",\"leaderTerm\":").number(leaderTerm).raw(",\"leaderId\":").text(leaderId);
-                        }
-                        end(line, before);
-                    }
-                } finally {
-                    LOCK.unlock();
-                }
-            }
-        } finally {
-            LineFile.flush();
-        }
-    }
-
-    private static byte[] stored(DLedgerEntry entry) {
-        return Lines.shown(Recorder.store.get(entry.getIndex()).getBody());
-    }
-
-    static void commit(long term, long index, Callable<?> body) throws Exception {
-        if (isNothing(index)) {
-            return;
-        }
-        try {
-            synchronized (Recorder.member) {
-                LOCK.lock();
-                try {
-                    Recorder.Log before = new Recorder.Log();
-                    Throwable thrown = null;
-                    try {
-                        body.call();
-                    } catch (Exception | Error error) {
-                        thrown = error;
-                        throw error;
-                    } finally {
-                        committed(term, index, before, thrown);
+                        ending.record(before, thrown);
                     }
                 } finally {
                     LOCK.unlock();
