@@ -53,6 +53,7 @@ Next ==
     \/ \E n \in Node : DoBatchAppend(n)
     \/ \E n \in Node : DoCheckAppendResponse(n)
     \/ \E n \in Node : DoCheckBatchAppendResponse(n)
+    \/ \E n \in Node : PushAnsweredAgain(n)
     \/ \E n \in Node : CheckLeak(n)
     \/ \E n \in Node : HandleAppendResponse(n)
     \/ \E n \in Node : DoCommit(n)

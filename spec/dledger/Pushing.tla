@@ -69,7 +69,8 @@ DoBatchAppend(n) ==
 (*                                                                         *)
 (* The code looks at the end of the log and at its map first, then at the  *)
 (* watermark, and pushes last.  In between clients append, and answers     *)
-(* come.  So with LateResend it may push again whatever is left.           *)
+(* come.  So with LateResend it may push again whatever is left, and what  *)
+(* was answered since.                                                     *)
 
 PushAgain(n, peer) ==
     LET dispatcher == node[n].dispatchers[peer]
@@ -96,6 +97,19 @@ DoCheckBatchAppendResponse(n) ==
     \E peer \in Peers(n) :
     /\ Batches
     /\ PushAgain(n, peer)
+
+\* ACTION PushAnsweredAgain: the leader pushes once more what had no answer when it looked, and has one now.
+\* It reads committedIndex last: the entries may be those that this answer has committed.
+\* Source: EntryDispatcher.doCheckAppendResponse and doCheckBatchAppendResponse, between their lines.
+PushAnsweredAgain(n) ==
+    \E peer \in Peers(n) :
+    \E index \in 0..node[n].peerWaterMarks[peer] :
+    \E count \in 1..(IF Batches THEN node[n].peerWaterMarks[peer] - index + 1 ELSE 1) :
+    /\ LateResend
+    /\ Appending(n, peer)
+    /\ MaySend(n, peer)
+    /\ \A i \in index..index + count - 1 : HasEntry(node[n].log, i)
+    /\ Act(n, [node |-> node[n], out |-> <<AppendRequest(n, peer, node[n], index, count)>>])
 
 \* ACTION CheckLeak: the dispatcher forgets what it pushed below the peer's watermark; of batches, what it
 \* pushed up to there.

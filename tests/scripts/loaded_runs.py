@@ -36,7 +36,7 @@ LEFT_OUT = "left out"
 
 
 class LostError(Exception):
-    """What a client was confirmed is not where it was confirmed."""
+    """An append that was confirmed is not where it was confirmed."""
 
 
 class NotComeError(Exception):
@@ -142,7 +142,7 @@ def fault_name(fault: Callable[..., None]) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a run did: how the group was set up, which faults happened, and what its nodes recorded."""
+    """A run that is over: how the group was set up, which faults happened, and what its nodes recorded."""
 
     setting: str
     done: tuple[str, ...]

@@ -154,6 +154,7 @@ OF_DLEDGER = Vocabulary(
         "candidate": "the node that gets the vote",
         "voters": 'the nodes that vote, a set: `{"#set": ["n1", "n2"]}`',
         "code": "the answer to the client",
+        "index": "the first entry that is pushed again",
         "count": "the number of entries of the batch",
         "kept": "the number of entries of the file that reached the disk",
         "resurrected": "the number of entries of the tail that recovery takes for entries of the log",

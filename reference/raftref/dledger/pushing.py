@@ -161,6 +161,28 @@ class PushingDispatcher(EntryDispatcher):
         index = self._behind_water_mark(peer)
         return Effects(sent=(self._build_batch_request(peer, index, self._unanswered_count(peer, index)),))
 
+    def can_push_answered_again(self, peer: NodeId, index: Index, count: int) -> bool:
+        """The dispatcher may have looked for what has no answer before the entries were answered."""
+        last = index + count - 1
+        answered = 0 <= index <= last <= self.peer_water_marks[peer] and (count == 1 or self.has(Feature.BATCHES))
+        may = self.has(Feature.LATE_RESEND) and self._appending(peer)
+        return may and answered and self.ledger_store.begin_index <= index and self._has_entries(index, count)
+
+    @action(when=can_push_answered_again)
+    def push_answered_again(self, peer: NodeId, index: Index, count: int) -> Effects:
+        """Push once more what had no answer when the dispatcher looked, and has one now.
+
+        Args:
+            peer: The follower.
+            index: The first entry.
+            count: How many entries; more than one in a batch alone.
+
+        Source: EntryDispatcher.doCheckAppendResponse and doCheckBatchAppendResponse, between their lines.
+        """
+        if self.has(Feature.BATCHES):
+            return Effects(sent=(self._build_batch_request(peer, index, count),))
+        return Effects(sent=(self.build_request(peer, PushType.APPEND, index),))
+
     def can_check_leak(self, peer: NodeId) -> bool:
         """The dispatcher is about to push more."""
         return self.has(Feature.PENDING_MAP) and self._appending(peer) and not self._all_is_pushed(peer)

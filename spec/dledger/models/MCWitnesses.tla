@@ -80,7 +80,15 @@ NoBatchStored    == ~\E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(net
 NoEarlyResendProp ==
     [][\A n \in Node : \A p \in Peers(n) :
          node' = node /\ node[n].dispatchers[p].writeIndex <= EndIndex(node[n].log)
-            => \A m \in MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) : ~IsRequest(m, "APPEND")]_vars
+            => \A m \in MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) :
+                   IsRequest(m, "APPEND") => m.index <= node[n].peerWaterMarks[p]]_vars
+
+\* A dispatcher pushes again what its follower has answered.
+NoAnsweredResendProp ==
+    [][\A n \in Node : \A p \in Peers(n) :
+         node' = node
+            => \A m \in MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) :
+                   IsRequest(m, "APPEND") => m.index > node[n].peerWaterMarks[p]]_vars
 
 \* A batch begins before the end of the follower's log and ends behind it.
 NoBatchAcrossEnd == \A n \in Node : \A m \in Inbox(n) :

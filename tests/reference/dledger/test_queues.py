@@ -148,8 +148,8 @@ class TestOrder:
 class TestPendings:
     """EntryDispatcher.pendingMap."""
 
-    def appending(self) -> Server:
-        node = leader()
+    def appending(self, features: frozenset[Feature] = FINE) -> Server:
+        node = leader(features=features)
         node.append_as_leader("a")
         node.append_as_leader("b")
         node.dispatchers["n2"] = replace(node.dispatchers["n2"], type=PushType.APPEND, term=TERM, write_index=Index(0))
@@ -208,6 +208,18 @@ class TestPendings:
         node.do_append("n2")
         assert node.can_do_append("n2")
         assert node.can_do_check_append_response("n2") is late
+
+    @pytest.mark.parametrize("late", [True, False])
+    def test_a_dispatcher_that_looked_before_pushes_what_was_answered_since(self, *, late: bool) -> None:
+        node = self.appending(FINE | ({Feature.LATE_RESEND} if late else set()))
+        node.do_append("n2")
+        assert not node.can_push_answered_again("n2", Index(0), 1)
+        stored(node, 0)
+        assert node.can_push_answered_again("n2", Index(0), 1) is late
+        assert not node.can_push_answered_again("n2", Index(1), 1)
+        if late:
+            (push,) = node.push_answered_again("n2", Index(0), 1).sent
+            assert (push.type, push.index) == (PushType.APPEND, 0)
 
     def test_the_leak_check_forgets_what_is_below_the_watermark(self) -> None:
         node = self.appending()

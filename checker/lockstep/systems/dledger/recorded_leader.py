@@ -77,7 +77,7 @@ def quorum_ack_checker(group: RecordedGroup, line: StoreLine) -> None:
 
 
 def send_push(group: RecordedGroup, line: SendPush) -> None:
-    """DoCompare, DoTruncate, DoAppend, DoCheckAppendResponse, their like for batches, DoCommit.
+    """DoCompare, DoTruncate, DoAppend, DoCheckAppendResponse, their like for batches, PushAnsweredAgain, DoCommit.
 
     What they read they read shortly before the line.
     """
@@ -91,12 +91,15 @@ def send_push(group: RecordedGroup, line: SendPush) -> None:
     if line.type == "APPEND" and group.batches is (line.entries is None):
         batches = "batches" if group.batches else "no batches"
         raise group.problem(line, "entries", f"by its config this recording has {batches}")
-    action = _action(group, line, dispatcher)
+    action = _action(group, node, line, dispatcher)
     pushes_next = action in ("DoAppend", "DoBatchAppend")
     if pushes_next:
         _check_leak(group, node, dispatcher, line)
     step = group.step(line, node, action, thread=line.remoteId, peer=line.remoteId)
     step.shows = shown_by_thread(node, line.st) | _shown_after_push(line, step, batches=group.batches)
+    if step.action == "PushAnsweredAgain":
+        assert line.index is not None and line.last_index is not None
+        step.args |= {"index": line.index, "count": line.last_index - line.index + 1}
     if step.action == "DoBatchAppend" and line.last_index is not None:
         step.args["count"] = line.count
         dispatcher.write_index = line.last_index + 1
@@ -141,7 +144,24 @@ def _push_next(
     pendings.push(step, index, line.last_index)
 
 
-def _action(group: RecordedGroup, line: SendPush, dispatcher: RecordedDispatcher) -> str:
+def _action(group: RecordedGroup, node: RecordedNode, line: SendPush, dispatcher: RecordedDispatcher) -> str:
+    action = _kind_of_push(group, line, dispatcher)
+    return "PushAnsweredAgain" if action in _REPEATED and _was_answered(node, line) else action
+
+
+#: A push is repeated.
+_REPEATED = ("DoCheckAppendResponse", "DoCheckBatchAppendResponse")
+
+
+def _was_answered(node: RecordedNode, line: SendPush) -> bool:
+    """Return whether the peer's watermark had passed the entry when committedIndex became what the request has."""
+    assert line.index is not None
+    before, committed = line.index - 1, node.committed
+    last = node.marks.last_held(lambda now: now.term == line.term and now.marks[line.remoteId] == before)
+    return committed.now == line.commitIndex and -1 < last < committed.since
+
+
+def _kind_of_push(group: RecordedGroup, line: SendPush, dispatcher: RecordedDispatcher) -> str:
     if line.type != "APPEND":
         return f"Do{line.type.capitalize()}"
     assert line.index is not None
@@ -167,7 +187,6 @@ def _reads_of_a_push(
     group: RecordedGroup, node: RecordedNode, dispatcher: RecordedDispatcher, line: SendPush, step: PlacedStep
 ) -> None:
     index, last, write_index = line.index, line.last_index, line.disp.writeIndex
-    repeats = step.action in ("DoCheckAppendResponse", "DoCheckBatchAppendResponse")
     node.committed.read(step, lambda committed: committed == line.commitIndex)
     if line.type != "TRUNCATE":
         node.role.read(step, lambda now: now == RoleInTerm("LEADER", line.term))
@@ -180,9 +199,12 @@ def _reads_of_a_push(
         node.end.read(step, lambda end: end >= last, ends=False)
         if line.type == "COMPARE" and dispatcher.starts_at_end:
             node.end.read(step, lambda end: end == index)
-        if repeats:
+        if step.action in _REPEATED:
             group.pending_map = True
             node.marks.read(step, lambda now: now.term == line.term and now.marks[line.remoteId] == index - 1)
+        if step.action == "PushAnsweredAgain":
+            group.pending_map = True
+            node.marks.read(step, lambda now: now.term == line.term and now.marks[line.remoteId] >= last)
 
 
 def recv_resp_push(group: RecordedGroup, line: RecvRespPush) -> None:
