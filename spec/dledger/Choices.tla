@@ -24,7 +24,7 @@ CONSTANTS Features, Flaws, Environment
 (* Features.                                                               *)
 
 FeatureNames == {"StepwiseElections", "VoteMessages", "RequestQueues", "SplitQuorumCheck",
-                 "PendingMap", "LateResend", "Batches", "NotFollower", "Clients", "Applies"}
+                 "PendingMap", "LateResend", "Batches", "NotFollower", "LateRole", "Clients", "Applies"}
 
 \* An election takes a step for each raised term, vote and change of role; without it, ElectLeader is one
 \* step.
@@ -53,6 +53,9 @@ Batches           == "Batches" \in Features
 \* A node that does not follow refuses COMPARE, TRUNCATE and COMMIT, as from 0.3.0 on; without it, they wait
 \* until it follows, as in 0.2.7.
 NotFollower       == "NotFollower" \in Features
+
+\* The EntryHandler has looked whether its node follows before it handles an APPEND, and by then it may not.
+LateRole          == "LateRole" \in Features
 
 \* Clients wait for the entries they appended, and are answered.
 Clients           == "Clients" \in Features

@@ -135,6 +135,16 @@ HandleDoBatchAppend(n) ==
     /\ Batches
     /\ AppendsNext(n, m)
 
+\* ACTION FailAppend: the node ceased to follow after its EntryHandler looked; the store refuses the entry.
+\* Source: EntryHandler.doWork, which looks; DLedgerMmapFileStore.appendAsFollower, which looks once more.
+FailAppend(n) ==
+    \E m \in Requests(n) :
+    /\ LateRole
+    /\ node[n].role \notin {"FOLLOWER", "DOWN"}
+    /\ IsRequest(m, "APPEND")
+    /\ m.index = EndIndex(node[n].log) + 1
+    /\ HandleRequest(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "INCONSISTENT_STATE")])
+
 \* The log holds every entry of the APPEND m.
 HoldsEntriesOf(state, m) ==
     \A i \in m.index..LastPushedIndex(m) :

@@ -216,6 +216,21 @@ class EntryHandler(Node):
         """
         return self._append(m)
 
+    def can_fail_append(self, m: AppendRequest) -> bool:
+        """The node runs and follows no more; the EntryHandler looked before."""
+        waits = m.type is PushType.APPEND and self._has_its_turn(m) and m.index == self.ledger_store.end_index + 1
+        follows = self.member_state.role is Role.FOLLOWER
+        return self.has(Feature.LATE_ROLE) and self.is_up and not follows and waits
+
+    @action(when=can_fail_append)
+    def fail_append(self, m: AppendRequest) -> Effects:
+        """Refuse an APPEND that the EntryHandler took while this node followed.
+
+        Source: EntryHandler.doWork, which looks at the role; DLedgerMmapFileStore.appendAsFollower, which looks again.
+        """
+        self._take(m)
+        return self._answer(m, Code.INCONSISTENT_STATE)
+
     def can_handle_do_batch_append(self, m: BatchRequest) -> bool:
         """The node follows, and the first entry is the one behind its end."""
         return self.has(Feature.BATCHES) and self._is_next(m)

@@ -83,6 +83,13 @@ NoEarlyResendProp ==
             => \A m \in MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) :
                    IsRequest(m, "APPEND") => m.index <= node[n].peerWaterMarks[p]]_vars
 
+\* A node that follows no more refuses an APPEND.
+NoFailedAppendProp ==
+    [][\A n \in Node : \A p \in Peers(n) :
+         node[n].role \notin {"FOLLOWER", "DOWN"}
+            => \A m \in MessagesIn(network'[n][p]) \ MessagesIn(network[n][p]) :
+                   ~(IsResponse(m, "APPEND") /\ m.code = "INCONSISTENT_STATE")]_vars
+
 \* A dispatcher pushes again what its follower has answered.
 NoAnsweredResendProp ==
     [][\A n \in Node : \A p \in Peers(n) :

@@ -115,6 +115,7 @@ def test_the_header_names_the_system_its_features_and_the_published_flaws(figure
         "StepwiseElections": True,
         "Fifo": False,
         "SplitQuorumCheck": True,
+        "LateRole": True,
         "PendingMap": True,
         "LateResend": True,
     }

@@ -179,7 +179,7 @@ HUNTED = Hunted(
     spec="DLedger",
     flaws=tuple(map(str, Flaw)),
     # A push too many is nothing new to a network that duplicates.
-    features=tuple(str(each) for each in Feature if each is not Feature.LATE_RESEND),
+    features=tuple(str(each) for each in Feature if each not in (Feature.LATE_RESEND, Feature.LATE_ROLE)),
     properties=PROPERTIES,
     # What was committed can be cut only by a TRUNCATE that comes late.
     together={Flaw.COMMIT_PAST_END: (Flaw.LATE_TRUNCATE,)},

@@ -95,7 +95,7 @@ def store(group: RecordedGroup, line: StoreLine) -> None:
     elif line.ok:
         _write(group, line, node, handling)
     else:
-        handling.failed_at = line
+        handling.failed_at, handling.failed_as = line, node.role.now.role
 
 
 def _write(group: RecordedGroup, line: StoreLine, node: RecordedNode, handling: Handling) -> None:
@@ -156,14 +156,26 @@ def resp_push(group: RecordedGroup, line: RespPush) -> None:
 def _answer_taken(group: RecordedGroup, line: RespPush, node: RecordedNode, handling: Handling) -> None:
     handling.answered = True
     if handling.step is None:
-        batch = "Batch" if handling.rpc.is_batch else ""
-        action = f"HandleDo{batch}{handling.rpc.type.capitalize()}"
-        handling.step, handling.answer = _handle(group, handling.failed_at or line, node, handling.rpc, action)
+        handling.step, handling.answer = _fail(group, line, node, handling)
         handling.step.shows = shown_by_thread(node, line.st)
     else:
         group.observe(line)
         handling.step.shows.setdefault("committedIndex", line.st.committed)
     _send(handling.step, handling.answer, handling.rpc, line)
+
+
+def _fail(
+    group: RecordedGroup, line: RespPush, node: RecordedNode, handling: Handling
+) -> tuple[PlacedStep, Message | None]:
+    """A request has no effect but its answer; FailAppend, where the node ceased to follow meanwhile."""
+    rpc = handling.rpc
+    if rpc.type == "APPEND" and handling.failed_at and handling.failed_as != "FOLLOWER":
+        step, answer = _begin(group, handling.failed_at, node, rpc, "FailAppend")
+        node.role.read(step, lambda now: now.role not in ("FOLLOWER", "DOWN"))
+        return step, answer
+    batch = "Batch" if rpc.is_batch else ""
+    action = f"HandleDo{batch}{rpc.type.capitalize()}"
+    return _handle(group, handling.failed_at or line, node, rpc, action)
 
 
 def _refuse(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: RecordedPush) -> None:

@@ -79,13 +79,15 @@ class RecordedDispatcher:
 class Handling:
     """A request that the EntryHandler took; its step and its answer (to be filled) once it had an effect.
 
-    `commits`: it has come to the committed index, the last that it does.
+    `failed_at` is the line at which the store refused it; `failed_as` the role that the node had then. `commits`: it
+    has come to the committed index, the last that it does.
     """
 
     rpc: RecordedPush
     step: PlacedStep | None = None
     answer: Message | None = None
     failed_at: RecordingLine | None = None
+    failed_as: str = "FOLLOWER"
     answered: bool = False
     commits: bool = False
 

@@ -65,6 +65,7 @@ CONSTANTS: dict[str, bool | str | int] = {
     STEPWISE_ELECTIONS: True,
     "Fifo": False,
     Feature.SPLIT_QUORUM_CHECK: True,
+    Feature.LATE_ROLE: True,
 }
 
 #: The features that go with a map of what has no answer: a dispatcher reads the end of the log and the map, then the
