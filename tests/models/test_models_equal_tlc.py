@@ -42,6 +42,8 @@ AT_NIGHT = {
         *("CheckResponseFuturesTimeout", "CrashInPersistCheckPoint", "CrashInPersistTerm", "FlushDataService"),
         "Shutdown",
     ],
+    "late_resend": ["PushAnsweredAgain"],
+    "late_role": ["FailAppend"],
     "not_follower": ["ClearCompareOrTruncateRequests"],
     "refines_coarse": ["CheckLeak", "HandlePush"],
     "transfer_again": [
