@@ -203,7 +203,7 @@ class Cluster(Group[Server, Message, Effects]):
 _REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleDoCompare", "ClearCompareOrTruncateRequests"),
     PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests"),
-    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"),
+    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "FailAppend", "CheckAppendFuture"),
     PushType.COMMIT: ("HandleDoCommit", "ClearCompareOrTruncateRequests"),
     ElectionType.VOTE: ("HandleVote",),
     ElectionType.HEARTBEAT: ("HandleHeartBeat",),
