@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,8 +14,16 @@ VERSION = 1
 #: The kinds of lines that are of no frame.
 OPENED, CLOSED, REFUSED, UNREADABLE = "opened", "closed", "refused", "unreadable"
 
+#: The characters of a digest.
+_DIGEST = 16
+
 #: What spec/wire/WireGroup.tla has for what a message does not say.
 UNKNOWN = -2
+
+
+def digest(value: bytes) -> str:
+    """Return what stands in a line for a value: the beginning of its SHA-256."""
+    return hashlib.sha256(value).hexdigest()[:_DIGEST]
 
 
 @dataclass(frozen=True, slots=True)

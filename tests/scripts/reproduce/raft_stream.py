@@ -9,17 +9,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from raftref.hashicorp.messages import RpcType
 from raftref.hashicorp.msgpack import Scan, unpack
 from raftref.hashicorp.wire import is_heartbeat
 from raftref.hashicorp.wire_fields import FORMATS, RpcCode, read_fields
-
-_NAMES = {
-    RpcCode.APPEND_ENTRIES: "AppendEntries",
-    RpcCode.REQUEST_VOTE: "RequestVote",
-    RpcCode.REQUEST_PRE_VOTE: "RequestPreVote",
-    RpcCode.INSTALL_SNAPSHOT: "InstallSnapshot",
-    RpcCode.TIMEOUT_NOW: "TimeoutNow",
-}
 
 
 class RaftStream:
@@ -47,7 +40,7 @@ class RaftStream:
             raw = bytes(buffer[:end])
             del buffer[:end]
             heartbeat = code is RpcCode.APPEND_ENTRIES and is_heartbeat(fields)
-            self._types.append("Heartbeat" if heartbeat else _NAMES[code])
+            self._types.append(RpcType.HEARTBEAT if heartbeat else RpcType[code.name])
             yield raw, self._types[-1], fields
 
     def answers(self, data: bytes) -> Iterator[tuple[bytes, str, Mapping[str, Any]]]:

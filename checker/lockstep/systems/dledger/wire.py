@@ -6,20 +6,16 @@ Source: DLedgerRpcNettyService, RemotingCommand.
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lockstep.systems.wire_format import UNKNOWN, MisnamedNodeError, WireFact, WireFormat, WireFrame, WireLine
+from lockstep.systems.wire_format import UNKNOWN, MisnamedNodeError, WireFact, WireFormat, WireFrame, WireLine, digest
 from raftref.dledger.client_messages import ResponseCode
 from raftref.dledger.election_rules import VoteCode
 from raftref.dledger.messages import PushType
 from raftref.dledger.remoting import ANSWERED, FrameReader, RemotingCommand, read_object
 from raftref.dledger.wire_fields import FORMATS, Rpc, read_body
 from raftref.wire_error import WireError
-
-#: The characters of a digest.
-_DIGEST = 16
 
 
 class DLedgerStream:
@@ -72,17 +68,13 @@ def _fields(command: RemotingCommand, code: int, *, is_answer: bool) -> dict[str
 def _shown(name: str, value: Any) -> Any:
     match value:
         case str() if name in ("body", "batchMsgs"):
-            return _digest(value)
+            return digest(base64.b64decode(value))
         case list():
             return [_shown(name, each) for each in value]
         case dict():
             return {key: _shown(key, each) for key, each in value.items()}
         case _:
             return value
-
-
-def _digest(value: str) -> str:
-    return hashlib.sha256(base64.b64decode(value)).hexdigest()[:_DIGEST]
 
 
 # ---- What frames establish ----

@@ -5,36 +5,19 @@ Source: net_transport.go, commands.go.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lockstep.systems.wire_format import UNKNOWN, MisnamedNodeError, WireFact, WireFormat, WireFrame, WireLine
+from lockstep.systems.wire_format import UNKNOWN, MisnamedNodeError, WireFact, WireFormat, WireFrame, WireLine, digest
+from raftref.hashicorp.messages import RpcType
 from raftref.hashicorp.msgpack import Extension, unpack
 from raftref.hashicorp.transport import AnswerReader, ReceivedRequest, RequestReader
 from raftref.hashicorp.values import EntryType
 from raftref.hashicorp.wire import is_heartbeat
 from raftref.hashicorp.wire_fields import CONFIGURATION, ENTRY_TYPES, FORMATS, RpcCode, read_fields
 from raftref.wire_error import WireError
-
-_NAMES = {
-    RpcCode.APPEND_ENTRIES: "AppendEntries",
-    RpcCode.REQUEST_VOTE: "RequestVote",
-    RpcCode.REQUEST_PRE_VOTE: "RequestPreVote",
-    RpcCode.INSTALL_SNAPSHOT: "InstallSnapshot",
-    RpcCode.TIMEOUT_NOW: "TimeoutNow",
-}
-#: A heartbeat has a name of its own, though to the library it is an AppendEntries.
-_HEARTBEAT = "Heartbeat"
-
-#: The characters of a digest.
-_DIGEST = 16
-
-
-def _digest(value: bytes) -> str:
-    return hashlib.sha256(value).hexdigest()[:_DIGEST]
 
 
 def _text(value: bytes | None) -> str:
@@ -54,7 +37,7 @@ class RaftStream:
         """Take the next bytes of the caller and yield the requests that are complete; raises WireError."""
         for received in self._requests.feed(data):
             is_beat = received.code is RpcCode.APPEND_ENTRIES and is_heartbeat(received.fields)
-            name = _HEARTBEAT if is_beat else _NAMES[received.code]
+            name = RpcType.HEARTBEAT if is_beat else RpcType[received.code.name]
             self._asked.append((self._count, name, received.code))
             self._count += 1
             yield WireFrame(name, self._count - 1, False, _sender(received.fields), _request_fields(received))
@@ -80,7 +63,7 @@ def _sender(fields: Mapping[str, Any]) -> str:
 
 def _request_fields(received: ReceivedRequest) -> dict[str, Any]:
     shown = {key: _shown(key, value) for key, value in received.fields.items()}
-    return shown | {"Data": _digest(received.data)} if received.code is RpcCode.INSTALL_SNAPSHOT else shown
+    return shown | {"Data": digest(received.data)} if received.code is RpcCode.INSTALL_SNAPSHOT else shown
 
 
 def _shown(name: str, value: Any) -> Any:
@@ -93,7 +76,7 @@ def _shown(name: str, value: Any) -> Any:
         case bytes() if name == "AppendedAt":
             return value.hex()
         case bytes():
-            return _digest(value) if value else ""
+            return digest(value) if value else ""
         case Extension():
             return value.data.hex()
         case list():
@@ -114,7 +97,7 @@ def _servers(data: bytes) -> Any:
     try:
         servers = read_fields(CONFIGURATION, unpack(data), "a configuration")["Servers"] or []
     except WireError:
-        return _digest(data)
+        return digest(data)
     names = ("ID", "Address")
     return [{"Suffrage": each["Suffrage"], **{name: _text(each[name]) for name in names}} for each in servers]
 
@@ -127,7 +110,7 @@ def _facts(line: WireLine) -> Iterator[WireFact]:
     if line.is_answer:
         _refuse_other_name(line)
         yield from _of_answer(line)
-    elif line.kind == _NAMES[RpcCode.REQUEST_PRE_VOTE]:
+    elif line.kind == RpcType.REQUEST_PRE_VOTE:
         yield "Shows", {"n": line.src, "term": line.fields["Term"] - 1}  # It proposes the next one.
     elif line.kind in _OF_REQUESTS:
         ask = {"src": line.src, "dst": line.dst, "call": line.call, "term": line.fields["Term"]}
@@ -179,10 +162,10 @@ def _of_snapshot(line: WireLine) -> WireFact:
 
 
 _OF_REQUESTS: Mapping[str, Callable[[WireLine], WireFact]] = {
-    _NAMES[RpcCode.REQUEST_VOTE]: _of_vote,
-    _HEARTBEAT: _of_heartbeat,
-    _NAMES[RpcCode.APPEND_ENTRIES]: _of_entries,
-    _NAMES[RpcCode.INSTALL_SNAPSHOT]: _of_snapshot,
+    RpcType.REQUEST_VOTE: _of_vote,
+    RpcType.HEARTBEAT: _of_heartbeat,
+    RpcType.APPEND_ENTRIES: _of_entries,
+    RpcType.INSTALL_SNAPSHOT: _of_snapshot,
 }
 
 
@@ -193,7 +176,7 @@ def _of_answer(line: WireLine) -> Iterator[WireFact]:
     if line.fields.get("Error"):
         yield "Drops", {"stream": UNKNOWN, "over": [line.call]}
         return
-    ok = line.fields["Granted" if line.kind == _NAMES[RpcCode.REQUEST_VOTE] else "Success"]
+    ok = line.fields["Granted" if line.kind == RpcType.REQUEST_VOTE else "Success"]
     yield "Answers", {"call": line.call, "term": line.fields["Term"], "ok": ok}
 
 
