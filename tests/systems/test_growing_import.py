@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -11,11 +12,14 @@ import pytest
 
 from lockstep.base.package_data import traces_dir
 from lockstep.systems.growing_import import ContradictedError
+from lockstep.systems.hashicorp.growing_recording import PATIENCE_MS
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_files import imported_trace, recognised_format
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import Event, Header
+from tests.support.places import ROOT
 from tests.support.systems.hashicorp_recordings import simulated, written
+from tests.support.systems.recording_lies import renumbered
 
 CAPTURED = traces_dir() / "captured"
 NAMES = [
@@ -29,6 +33,28 @@ NAMES = [
         )
     ),
 ]
+
+#: Recordings of servers that handle two requests at the same time, or one as they start.
+RECORDED = [
+    "compaction",
+    "heartbeat_within_installation",
+    "heartbeat_within_vote",
+    *(
+        pytest.param(name, marks=pytest.mark.nightly)
+        for name in (
+            "append_within_heartbeat",
+            "heartbeat_before_the_term",
+            "heartbeat_within_append",
+            "request_before_observer",
+        )
+    ),
+]
+
+
+def recorded_file(name: str, folder: Path) -> Path:
+    path = folder / "recorded.ndjson"
+    path.write_bytes(lzma.decompress((ROOT / "tests" / "recorded" / f"raft-{name}.ndjson.xz").read_bytes()))
+    return path
 
 
 def grown(path: Path, until: Callable[[float], float], every: int = 30) -> tuple[Header | None, list[Event]]:
@@ -55,6 +81,30 @@ def test_a_recording_that_grows_becomes_the_same_trace(name: str) -> None:
     assert header.constants == whole.header.constants
     assert events == list(whole.events)
     assert len(events) > 200
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_requests_that_a_server_handles_at_the_same_time_become_the_same_steps(name: str, tmp_path: Path) -> None:
+    path = recorded_file(name, tmp_path)
+    _, events = grown(path, lambda now: now - 200, every=1)
+    assert events == list(imported_trace(path).events)
+    assert len(events) > 90
+
+
+def test_a_vote_that_takes_too_long_is_no_step_with_the_heartbeat_that_came_meanwhile(tmp_path: Path) -> None:
+    """The heartbeat is a step of its own by then; an import of all lines finds that the two are one."""
+    path = recorded_file("heartbeat_within_vote", tmp_path)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    known = [line for line in lines if line.get("by") == "appendEntries<processHeartbeat"][-1]
+    stalled = [line for line in lines[known["seq"] + 3 : -1] if line.get("node") == known["node"]]
+    others = [line for line in lines if line not in stalled]
+    for line in (*stalled, others[-1]):
+        line["t_ms"] += PATIENCE_MS + 1000
+    path.write_bytes(b"".join(written(renumbered([*others[:-1], *stalled, others[-1]]))))
+    whole, events = imported_trace(path).events, grown(path, lambda now: now - 200, every=1)[1]
+    at_once, step_by_step = ([each.action for each in found if each.node == known["node"]] for found in (whole, events))
+    assert at_once[-1] == "RequestVoteAroundHeartbeat"
+    assert step_by_step[-2:] == ["AppendEntries", "RequestVote"]
 
 
 @pytest.mark.parametrize(

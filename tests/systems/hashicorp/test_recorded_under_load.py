@@ -15,7 +15,10 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
+from lockstep.systems.hashicorp.recording_lookahead import LookaheadReader
+from lockstep.systems.hashicorp.recording_reader import RECORDING
 from tests.support.places import ROOT
+from tests.support.systems.hashicorp_recordings import written
 from tests.support.systems.recording_lies import renumbered
 
 Lines = list[dict[str, Any]]
@@ -109,6 +112,29 @@ def test_a_heartbeat_of_the_old_leader_is_handled_while_a_voter_enters_a_term(tm
     assert checked(cut, tmp_path).verdict is Verdict.HOLDS  # while the vote is still to be answered
     known["leader"] = asked["body"]["cand"]
     assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("name", ["heartbeat_within_vote", "heartbeat_before_the_term"])
+def test_a_request_whose_step_was_taken_stays_as_it_is_when_the_main_loop_answers_another(name: str) -> None:
+    """While a recording grows: the main loop takes longer than is waited for it."""
+    lines = recorded(name)
+    known = last(lines, kind="leader_obs", by="appendEntries<processHeartbeat")
+    own = [line for line in lines[: known["seq"]] if line.get("node") == known["node"]]
+    begun = last([line for line in own if "beside" not in line], kind="recv")
+    rest = list(RECORDING.parse(written(lines), "r")[1])
+    found = {}
+    for is_taken in (False, True):
+        reader = LookaheadReader("r")
+        for line in rest:
+            reader.add(line)
+            if is_taken and line.seq == known["seq"] + 1:  # the heartbeat is answered
+                assert reader.lookahead.steps.pop(known["seq"]).recv.beside
+        handler = reader.lookahead.handlers[begun["seq"]]
+        found[is_taken] = handler.heartbeat is None, sum(part.kind in ("state", "stable_set") for part in handler.parts)
+    written_by = [line for line in lines[begun["seq"] :] if line.get("by", "").endswith("<processRPC")]
+    whole = sum(line["kind"] in ("state", "stable_set") for line in written_by if line["node"] == begun["node"])
+    assert found[True] == (True, whole)
+    assert found[False] != found[True]
 
 
 @pytest.mark.nightly

@@ -173,7 +173,7 @@ def _written_by(handler: HandledRequest, shown: Tree) -> Tree:
             case StateLine():
                 written["role"] = shown["role"]
             case LeaderLine():
-                written["leader"] = shown.get("leader")
+                written["leader"] = shown["leader"]
             case _:
                 pass
     return written

@@ -283,7 +283,8 @@ class LookaheadReader:
         enters = [part for part in handler.parts if isinstance(part, StableSet) and part.key == "CurrentTerm"]
         for each in self.within[handler.recv.node] if follows and enters else ():
             is_between = follows[0].seq < each.recv.seq and self._answered(each) < enters[0].seq
-            if is_between and each.recv.body.term == handler.recv.body.term and handler.place().seq > each.recv.seq:
+            is_first = handler.place().seq > each.recv.seq and self._is_pending(each)
+            if is_between and is_first and each.recv.body.term == handler.recv.body.term:
                 each.parts = [follows[0], *each.parts, enters[0]]
                 handler.parts = [part for part in handler.parts if part not in (follows[0], enters[0])]
                 return
@@ -304,10 +305,17 @@ class LookaheadReader:
         for each in self.within[handler.recv.node]:
             knows = [part.seq for part in each.parts if isinstance(part, LeaderLine)]
             is_old = each.recv.body.term < handler.recv.body.term and len(each.parts) == 1
-            if is_old and knows and forgets < knows[0] < enters[0].seq:
+            if is_old and knows and forgets < knows[0] < enters[0].seq and self._is_pending(each):
                 del self.lookahead.steps[each.place().seq]
                 handler.heartbeat = each
                 return
+
+    def _is_pending(self, handler: HandledRequest) -> bool:
+        """Return whether the step of an answered request is yet to be taken.
+
+        Of a recording that grows it may be taken before the main loop answers, if that takes long.
+        """
+        return self.lookahead.steps.get(handler.place().seq) is handler
 
     def _place(self, handler: HandledRequest) -> None:
         self.lookahead.steps[handler.place().seq] = handler
