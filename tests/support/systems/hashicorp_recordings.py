@@ -116,6 +116,7 @@ class Recorder:
         self.calls: list[Call] = []
         self.current: dict[tuple[str, str, str], Call] = {}
         self.pipelines: dict[tuple[str, str], list[Call]] = {}
+        self.left: list[Call] = []
         self.unheard: list[Tree] = []
         self.ends: dict[tuple[str, str, str], float] = {}
 
@@ -462,7 +463,9 @@ class Recorder:
         for request in requests:
             call = Call(len(self.calls) + 1, request, at, len(self.lives[node]), action == "PipelineSend")
             self.calls.append(call)
-            if call.pipelined:
+            if action == "ZombieReplicateTo":
+                self._sends_on(call)
+            elif call.pipelined:
                 self.pipelines.setdefault((node, request["dst"]), []).append(call)
             elif not is_unheard:
                 if call.routine in self.current:
@@ -494,6 +497,19 @@ class Recorder:
         entries = [log[previous + 1 + k] for k in range(event["args"]["count"])]
         place = {"prevLogEntry": previous, "prevLogTerm": term, "entries": entries}
         return {**address, "type": "AppendEntries", **place, "leaderCommitIndex": shown["commitIndex"]}
+
+    def _sends_on(self, call: Call) -> None:
+        """A routine whose leadership is over sends behind what it has sent: it has a pipeline.
+
+        Behind a single call it would look at stopCh, and end. Source: replicateTo, CHECK_MORE.
+        """
+        start = call.request["prevLogEntry"]
+        for each in self.left:
+            m = each.request
+            is_before = m["entries"] and m["prevLogEntry"] + len(m["entries"]) == start
+            if each.routine == call.routine and m["term"] == call.request["term"] and is_before:
+                each.pipelined = call.pipelined = True
+        self.left.append(call)
 
     def _taken(self, at: float, m: Tree) -> tuple[Call, int]:
         """Take a copy of a request from the network."""
