@@ -1,6 +1,7 @@
-"""The beginnings of recordings of real servers under load, in which the parts of two steps are interleaved.
+"""Recordings of servers under load, in which the parts of two steps are interleaved.
 
-Made by tests.scripts.loaded_hashicorp and cut behind the place.
+Some are beginnings of those of real servers, made by tests.scripts.loaded_hashicorp and cut behind the place. In others
+the lines of simulated servers are put in an order that real ones were seen to have.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lockstep.systems.file_check import check
 from lockstep.systems.hashicorp.recording_lookahead import LookaheadReader
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from tests.support.places import ROOT
-from tests.support.systems.hashicorp_recordings import written
+from tests.support.systems.hashicorp_recordings import simulated, written
 from tests.support.systems.recording_lies import renumbered
 
 Lines = list[dict[str, Any]]
@@ -178,3 +179,57 @@ def test_a_heartbeat_comes_once_the_main_loop_follows_and_before_it_has_written_
     assert checked(lines, tmp_path).verdict is Verdict.HOLDS
     entered["value"] += 1
     assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
+# ---- In another order ------------------------------------------------------------------------------------
+
+
+def cut(lines: Lines) -> Lines:
+    """The lines and an end, with a moment for each."""
+    end = {"kind": "end", "events": 0}
+    return [{**line, "t_ms": float(number)} for number, line in enumerate(renumbered([*lines, end]))]
+
+
+def handled_at_once() -> tuple[Lines, Lines, Lines]:
+    """The lines of a heartbeat that makes a candidate follow, those of the append after it, and all before these."""
+    lines = simulated("heartbeats beside", 8, 160)
+    by_heartbeat = {"kind": "state", "by": "appendEntries<processHeartbeat"}
+    follows = next(k for k, line in enumerate(lines) if by_heartbeat.items() <= line.items())
+    node = lines[follows]["node"]
+    own = [(k, line) for k, line in enumerate(lines) if line.get("node") == node and k >= follows - 1]
+    heartbeat, append = [line for _, line in own[:5]], [line for _, line in own[5:8]]
+    assert [line["kind"] for line in heartbeat] == ["recv", "state", "stable_set", "leader_obs", "respond"]
+    assert [line["kind"] for line in append] == ["recv", "store_logs", "respond"]
+    append[0] = append[0] | {"obs": heartbeat[0]["obs"]}  # a candidate still
+    return heartbeat, append, [line for line in lines[: own[5][0]] if line not in heartbeat]
+
+
+def test_a_heartbeat_makes_a_server_follow_while_its_main_loop_handles_an_append(tmp_path: Path) -> None:
+    """Source: appendEntries, which looks at the role once the heartbeat has set it, and before that writes the term."""
+    (begun, follows, enters, knows, answers), (asked, stores, answered), before = handled_at_once()
+    lines = cut([*before, asked, begun, follows, stores, answered, enters, knows, answers])
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    late = cut([*before, asked, begun, stores, answered, follows, enters, knows, answers])
+    assert checked(late, tmp_path).verdict is Verdict.VIOLATED  # a candidate stores what it is sent
+
+
+def test_a_heartbeat_and_an_append_make_a_server_follow_and_enter_the_term_both(tmp_path: Path) -> None:
+    """Source: appendEntries, in two threads that have read the role before either has set it."""
+    (begun, *wrote, knows, answers), (asked, stores, answered), before = handled_at_once()
+    again = [line | {"by": "appendEntries<processRPC"} for line in wrote]
+    both = [line for pair in zip(wrote, again, strict=True) for line in pair]
+    lines = cut([*before, asked, begun, *both, knows, answers, stores, answered])
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    in_turn = cut([*before, begun, *wrote, knows, answers, asked, *again, stores, answered])
+    assert checked(in_turn, tmp_path).verdict is Verdict.VIOLATED  # a follower is in the term
+
+
+def test_a_snapshot_is_sent_for_entries_whose_deletion_has_no_line_yet(tmp_path: Path) -> None:
+    """Source: compactLogs, whose deletion a routine that replicates may notice before it is recorded."""
+    lines = simulated("snapshots", 9, 160)
+    deleted = next(k for k, line in enumerate(lines) if line.get("why") == "compact")
+    sent = next(k for k, line in enumerate(lines) if k > deleted and line.get("msg") == "InstallSnapshot")
+    assert (lines[sent]["kind"], lines[sent]["node"]) == ("send", lines[deleted]["node"])
+    before = [*lines[:deleted], *lines[deleted + 1 : sent + 1]]
+    assert checked(cut([*before, lines[deleted]]), tmp_path).verdict is Verdict.HOLDS
+    assert checked(cut(before), tmp_path).verdict is Verdict.VIOLATED  # nothing is ever deleted
