@@ -367,6 +367,22 @@ def test_a_lie_of_dledger_is_found_at_its_line(tmp_path: Path, lie: str) -> None
     assert first.name in broken
 
 
+def test_a_vote_of_dledger_that_cannot_be_read_may_have_been_given(tmp_path: Path) -> None:
+    """Its frame is whole, and its body is none of an answer to a vote."""
+
+    def unread(line: Fields) -> bool:
+        if is_it := (line["kind"], line.get("call"), line.get("answer")) == ("VOTE", 11, True):
+            line["fields"] = {"why": "the body: no JSON"}
+        return is_it
+
+    path = dledger_conversation().write(tmp_path / "wire.ndjson")
+    number = changed(path, unread)
+    found = checked(path)
+    assert found.verdict is Verdict.HOLDS, found.findings
+    assert any(f"and were passed over (lines {number})" in note for note in found.notes)
+    assert any("were not evaluated everywhere: messages may be missing" in note for note in found.notes)
+
+
 def frames_of_dledger(data: bytes) -> list[Fields]:
     connection = WireLines(wire_of("DLedger")).open("n2", "127.0.0.1:1")
     return [json.loads(line) for line in [*connection.requests(data, 1.0), connection.closed(2.0)]]

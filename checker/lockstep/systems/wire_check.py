@@ -134,6 +134,8 @@ class _WireSteps:
             return
         if facts and self.voters and not line.answer and line.src not in self.voters:
             raise TraceError(self.source, number, f"field `from`: {line.src!r} is none of the nodes, which all vote")
+        if any(action == "Misses" for action, _ in facts):
+            self.others.append(number)
         for action, args in facts:
             self.actions[action] += 1
             if line.answer and "call" in args and line.call not in self._asked:
