@@ -213,6 +213,30 @@ def test_a_heartbeat_makes_a_server_follow_while_its_main_loop_handles_an_append
     assert checked(late, tmp_path).verdict is Verdict.VIOLATED  # a candidate stores what it is sent
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("asked", "follows", "begun", "knows", "answers", "enters", "stores"),
+        ("asked", "begun", "follows", "knows", "answers", "enters", "stores"),
+        ("asked", "follows", "begun", "enters", "knows", "answers", "stores"),
+        ("asked", "follows", "enters", "begun", "knows", "answers", "stores"),
+        ("begun", "asked", "follows", "enters", "knows", "answers", "stores"),
+        ("asked", "follows", "begun", "enters", "stores", "knows", "answers"),
+    ],
+    ids=" ".join,
+)
+def test_a_main_loop_makes_a_server_follow_while_a_heartbeat_is_handled(order: tuple[str, ...], tmp_path: Path) -> None:
+    """Source: appendEntries, which looks at role and term once the main loop has set the one or both."""
+    (begun, follows, enters, knows, answers), (asked, stores, answered), before = handled_at_once()
+    follows, enters = (line | {"by": "appendEntries<processRPC"} for line in (follows, enters))
+    parts = {"asked": asked, "begun": begun, "follows": follows, "enters": enters, "stores": stores}
+    parts |= {"knows": knows, "answers": answers}
+    lines = [*before, *(parts[each] for each in order), answered]
+    assert checked(cut(lines), tmp_path).verdict is Verdict.HOLDS
+    lines.remove(enters)
+    assert checked(cut(lines), tmp_path).verdict is Verdict.VIOLATED  # nobody has entered the term
+
+
 def test_a_heartbeat_and_an_append_make_a_server_follow_and_enter_the_term_both(tmp_path: Path) -> None:
     """Source: appendEntries, in two threads that have read the role before either has set it."""
     (begun, *wrote, knows, answers), (asked, stores, answered), before = handled_at_once()

@@ -275,18 +275,17 @@ class LookaheadReader:
         self._place(handler)
 
     def _share(self, handler: HandledRequest) -> None:
-        """Give a heartbeat what the main loop wrote as it followed, if it came after that and before the term.
+        """Give a heartbeat what the main loop wrote as it followed or entered the term, if its step is taken first.
 
-        Either of the two is the first to follow: the one whose step is taken first.
+        It has written nothing of that itself: it came to its end once the main loop had.
         """
-        follows = [part for part in handler.parts if isinstance(part, StateLine)]
-        enters = [part for part in handler.parts if isinstance(part, StableSet) and part.key == "CurrentTerm"]
-        for each in self.within[handler.recv.node] if follows and enters else ():
-            is_between = follows[0].seq < each.recv.seq and self._answered(each) < enters[0].seq
-            is_first = handler.place().seq > each.recv.seq and self._is_pending(each)
-            if is_between and is_first and each.recv.body.term == handler.recv.body.term:
-                each.parts = [follows[0], *each.parts, enters[0]]
-                handler.parts = [part for part in handler.parts if part not in (follows[0], enters[0])]
+        entering = [part for part in handler.parts if isinstance(part, StateLine) or _is_term(part)]
+        for each in self.within[handler.recv.node] if any(map(_is_term, entering)) else ():
+            has_seen = entering[0].seq < self._answered(each) and not any(map(_is_term, each.parts))
+            is_first = each.place().seq < handler.place().seq and self._is_pending(each)
+            if has_seen and is_first and each.recv.body.term == handler.recv.body.term:
+                each.parts = sorted((*entering, *each.parts), key=lambda part: part.seq)
+                handler.parts = [part for part in handler.parts if part not in entering]
                 return
 
     def _answered(self, handler: HandledRequest) -> int:
@@ -389,3 +388,7 @@ class LookaheadReader:
             self.lookahead.compacted[self.last_saved.pop(line.node).seq] = line
         else:
             raise TraceError(self.source, line.number, f"field `why`: {line.node} has saved no snapshot")
+
+
+def _is_term(part: Part) -> bool:
+    return isinstance(part, StableSet) and part.key == "CurrentTerm"
