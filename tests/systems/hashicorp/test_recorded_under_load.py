@@ -257,3 +257,31 @@ def test_a_snapshot_is_sent_for_entries_whose_deletion_has_no_line_yet(tmp_path:
     before = [*lines[:deleted], *lines[deleted + 1 : sent + 1]]
     assert checked(cut([*before, lines[deleted]]), tmp_path).verdict is Verdict.HOLDS
     assert checked(cut(before), tmp_path).verdict is Verdict.VIOLATED  # nothing is ever deleted
+
+
+def test_a_heartbeat_is_refused_once_the_main_loop_has_entered_a_later_term(tmp_path: Path) -> None:
+    """Source: appendEntries, which reads the term when it begins; the vote is a step of its own before that."""
+    lines = recorded("heartbeat_within_vote")[:-1]
+    known = last(lines, kind="leader_obs", by="appendEntries<processHeartbeat")
+    entered = last(lines, kind="stable_set", node=known["node"], key="CurrentTerm")
+    answer = lines[known["seq"] + 1]
+    for line in (answer, last(lines, kind="reply_recv", rpc=answer["rpc"])):
+        line["body"] |= {"success": False, "term": entered["value"]}
+    lines.remove(known)
+    assert checked(cut(lines), tmp_path).verdict is Verdict.VIOLATED  # it is in the old term still
+    lines.remove(answer)
+    lines.insert(lines.index(entered) + 1, answer)
+    assert checked(cut(lines), tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_line_of_several_heartbeats_is_one_of_that_whose_term_or_leader_it_has() -> None:
+    """One of neither is of the latest term. Source: processHeartbeat, which several threads may be in."""
+    (begun, *parts, answers), _, before = handled_at_once()
+    later = begun | {"rpc": 999, "from": "n1", "body": begun["body"] | {"leader": "n1", "term": 3}}
+    reader = LookaheadReader("r")
+    _, lines = RECORDING.parse(written(cut([*before, later, begun, *parts, answers])), "r")
+    for line in lines:
+        reader.add(line)
+    found = [handler for handler in reader.lookahead.handlers.values() if handler.recv.rpc in (999, begun["rpc"])]
+    kinds = [[part.kind for part in handler.parts] for handler in found]
+    assert kinds == [["state"], ["stable_set", "leader_obs"]]
