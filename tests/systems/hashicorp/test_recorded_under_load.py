@@ -285,3 +285,33 @@ def test_a_line_of_several_heartbeats_is_one_of_that_whose_term_or_leader_it_has
     found = [handler for handler in reader.lookahead.handlers.values() if handler.recv.rpc in (999, begun["rpc"])]
     kinds = [[part.kind for part in handler.parts] for handler in found]
     assert kinds == [["state"], ["stable_set", "leader_obs"]]
+
+
+@pytest.mark.parametrize(
+    ("order", "is_one"),
+    [
+        (("asked", "forgets", "begun", "knows", "answers", "enters", "votes"), True),
+        (("asked", "begun", "knows", "answers", "forgets", "enters", "votes"), False),
+        (("asked", "forgets", "begun", "enters", "knows", "answers", "votes"), False),
+        (("asked", "forgets", "begun", "knows", "answers", "enters", "fails"), False),
+    ],
+    ids=["as it is", "before the leader is forgotten", "after the term is written", "and no vote is given"],
+)
+def test_a_vote_and_a_heartbeat_are_one_step_if_the_leader_is_known_in_the_new_term_by_that(
+    order: tuple[str, ...], is_one: bool
+) -> None:
+    """Source: requestVote, which forgets the leader before it writes the term."""
+    lines = recorded("heartbeat_within_vote")
+    known = last(lines, kind="leader_obs", by="appendEntries<processHeartbeat")
+    own = [line for line in lines[known["seq"] - 20 :] if line.get("node") == known["node"]]
+    vote = [line for line in own if line.get("by") == "requestVote<processRPC"]
+    parts = dict(zip(("forgets", "enters", "votes"), vote, strict=False))
+    parts |= {"fails": parts["votes"] | {"kind": "stable_fail", "err": "no space"}}
+    parts |= {"asked": last(own, kind="recv", msg="RequestVote"), "begun": last(own, kind="recv", beside=True)}
+    parts |= {"knows": known, "answers": lines[known["seq"] + 1]}
+    before = lines[: parts["asked"]["seq"]]
+    reader = LookaheadReader("r")
+    _, read = RECORDING.parse(written(cut([*before, *(parts[each] for each in order), own[-1]])), "r")
+    for line in read:
+        reader.add(line)
+    assert (reader.lookahead.handlers[parts["asked"]["seq"]].heartbeat is not None) is is_one
