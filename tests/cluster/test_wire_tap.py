@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
+import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +22,11 @@ from click.testing import CliRunner
 
 from lockstep.cli.tap_command import command
 from lockstep.cluster.node_processes import free_addresses
+from lockstep.cluster.tapped_file import BEHIND, MAX_WAITING
 from lockstep.cluster.wire_tap import WireTap
+from lockstep.systems.hashicorp.wire import RaftStream
 from lockstep.systems.running_nodes import Address
+from lockstep.systems.wire_format import WireFormat, WireFrame
 from lockstep.systems.wire_lines import header_line
 from raftref.hashicorp.messages import RequestVoteRequest, RequestVoteResponse
 from raftref.hashicorp.wire import RpcCall, encode_answer, encode_request
@@ -27,11 +34,17 @@ from tests.support.programs.processes import wait_until
 from tests.support.wire_sessions import ADDRESSES, wire_of
 
 VOTE = encode_request(RpcCall(RequestVoteRequest("n1", "n2", 2, 1, 1, False)), ADDRESSES)
+RAFT = wire_of("HashicorpRaft")
 GRANTED = encode_answer(RequestVoteResponse("n2", "n1", 2, True), ADDRESSES)
 
 
 async def tapped(
-    path: Path, work: Callable[[Address], Coroutine[Any, Any, bytes]], answer: Callable[[bytes], bytes]
+    path: Path,
+    work: Callable[[Address], Coroutine[Any, Any, bytes]],
+    answer: Callable[[bytes], bytes],
+    *,
+    wire: WireFormat | None = None,
+    max_waiting: int = MAX_WAITING,
 ) -> tuple[bytes, bytes]:
     """Return what a node received through a tap, and what its caller did."""
     received = bytearray()
@@ -47,7 +60,7 @@ async def tapped(
     target, proxy = free_addresses(2)
     server = await asyncio.start_server(node, *target)
     stop = asyncio.Event()
-    tap = WireTap(wire_of("HashicorpRaft"), {"n2": target}, {"n2": proxy}, lambda _: None)
+    tap = WireTap(wire or RAFT, {"n2": target}, {"n2": proxy}, lambda _: None, max_waiting)
     header = header_line("HashicorpRaft", {"n2": "there"}, all_voters=False)
     running = asyncio.create_task(tap.run(path, header, stop))
     while not path.exists():
@@ -118,7 +131,7 @@ def test_a_node_that_takes_no_connection_is_a_line(tmp_path: Path) -> None:
     async def work() -> None:
         target, proxy = free_addresses(2)
         stop = asyncio.Event()
-        tap = WireTap(wire_of("HashicorpRaft"), {"n2": target}, {"n2": proxy}, lambda _: None)
+        tap = WireTap(RAFT, {"n2": target}, {"n2": proxy}, lambda _: None)
         running = asyncio.create_task(tap.run(path, b"{}\n", stop))
         assert await conversation(VOTE)(proxy) == b""
         stop.set()
@@ -126,6 +139,84 @@ def test_a_node_that_takes_no_connection_is_a_line(tmp_path: Path) -> None:
 
     asyncio.run(work())
     assert [each["kind"] for each in lines(path)] == ["refused"]
+
+
+# ---- Behind the connections ------------------------------------------------------------------------------
+
+#: How long the reading of a frame takes here, in seconds.
+SLOW = 3.0
+
+
+class SlowStream(RaftStream):
+    """A connection whose frames take long to read, as large ones do."""
+
+    def requests(self, data: bytes) -> Iterator[WireFrame]:
+        time.sleep(SLOW)
+        return super().requests(data)
+
+
+def test_no_connection_waits_until_a_frame_is_read(tmp_path: Path) -> None:
+    path, took = tmp_path / "wire.ndjson", list[float]()
+
+    async def work(proxy: Address) -> bytes:
+        begin = time.monotonic()
+        back = await conversation(VOTE)(proxy)
+        took.append(time.monotonic() - begin)
+        return back
+
+    there, back = asyncio.run(tapped(path, work, lambda _: GRANTED, wire=replace(RAFT, stream=SlowStream)))
+    assert (there, back) == (VOTE, GRANTED)
+    assert took[0] < SLOW
+    found = lines(path)
+    assert [each["kind"] for each in found] == ["opened", "RequestVote", "RequestVote", "closed"]
+    times = [each["time"] for each in found]
+    assert times == sorted(times)
+    assert times[-1] - times[0] < SLOW  # when the bytes came, and not when they were read
+
+
+def test_a_connection_is_given_up_where_too_much_waits_to_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "wire.ndjson"
+    there, back = asyncio.run(tapped(path, conversation(VOTE), lambda _: GRANTED, max_waiting=len(VOTE) - 1))
+    assert (there, back) == (VOTE, GRANTED)
+    assert [(each["kind"], each.get("why")) for each in lines(path)] == [
+        ("opened", None),
+        ("unreadable", BEHIND),
+        ("closed", None),
+    ]
+
+
+def test_connections_outlive_the_process_that_writes_and_the_tap_says_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "wire.ndjson"
+
+    async def work(proxy: Address) -> bytes:
+        (writer,) = multiprocessing.active_children()
+        writer.kill()
+        return await conversation(VOTE)(proxy)
+
+    with pytest.raises(OSError, match="the process that writes it has died"):
+        asyncio.run(tapped(path, work, lambda _: GRANTED))
+
+
+def test_what_was_passed_on_is_written_when_ctrl_c_reaches_all_processes_of_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "wire.ndjson"
+    target, proxy = free_addresses(2)
+    words = [sys.executable, "-m", "lockstep", "tap", "--system", "HashicorpRaft", "-o", str(path)]
+    words += ["--node", f"n2={target[0]}:{target[1]}", "--listen", f"n2={proxy[0]}:{proxy[1]}"]
+    count = 500
+    with (
+        socket.create_server(target) as node,
+        subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as process,
+    ):
+        assert process.stderr is not None
+        assert b"passes on" in process.stderr.readline()
+        with socket.create_connection(proxy) as caller, node.accept()[0] as callee:
+            caller.sendall(VOTE * count)
+            left = len(VOTE) * count
+            while left:
+                left -= len(callee.recv(left))
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(20) == 0
+    assert [each["kind"] for each in lines(path)] == ["opened", *["RequestVote"] * count, "closed"]
 
 
 def test_ctrl_c_ends_open_connections_each_with_its_line(tmp_path: Path) -> None:

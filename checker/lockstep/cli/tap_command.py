@@ -65,9 +65,10 @@ ALL_VOTERS = click.option(
 def command(spec: str, nodes: tuple[str, ...], listen: tuple[str, ...], all_voters: bool, output: Path) -> int:
     """Write what crosses the wire of a group, by a proxy in front of each node.
 
-    Let the nodes reach each other where the proxies listen. Bytes pass unchanged, each after the line of its frame has
-    been written: who sent it, to whom, and all fields of the protocol, with digests in place of values. A frame that
-    cannot be read is one line that says why, and its connection goes on. Ctrl-C ends the tap, and the connections.
+    Let the nodes reach each other where the proxies listen. Bytes pass unchanged, and wait for nothing. Each frame is a
+    line, in the order in which frames passed: who sent it, to whom, and all fields of the protocol, with digests in
+    place of values. A frame that cannot be read is one line that says why, and its connection goes on. Ctrl-C ends the
+    tap, and the connections; what was seen until then is written.
 
     A name is the one that a node has in the protocol: the ServerID, or the peer's id.
 
