@@ -77,7 +77,7 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class TappedFile:
-    """What a tap has seen, on its way to the file.
+    """The way from what a tap sees to the file.
 
     The tap hands over what it sees in the order in which it passes it on, and waits for nothing: a thread sends it to
     the process that reads the frames, since a large one takes seconds. Where more than `max_waiting` bytes wait,
