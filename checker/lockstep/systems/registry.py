@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.errors import BadInputError
@@ -12,6 +13,7 @@ from lockstep.models.proofs.lemmas import QUORUM_LEMMAS, Lemmas
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System
+from lockstep.systems.wire_group import WIRE_GROUP
 
 #: Every system by its `spec`; the first is the default of commands.
 SYSTEMS: Mapping[str, System] = MappingProxyType({system.spec: system for system in (DLEDGER, HASHICORP)})
@@ -56,8 +58,18 @@ class UnknownModelError(BadInputError):
 
 
 def manifests() -> list[Manifest]:
-    """Load the manifest of each system that has models."""
-    return [load_manifest(system.manifest) for system in SYSTEMS.values() if system.manifest is not None]
+    """Load the manifest of each system that has models, and that of the messages between nodes."""
+    return [load_manifest(system.manifest) for system in _modelled() if system.manifest is not None]
+
+
+def model_system(path: Path) -> System:
+    """Return the system whose models the manifest at a path lists."""
+    return next(system for system in _modelled() if system.manifest == path)
+
+
+def _modelled() -> Iterator[System]:
+    yield from SYSTEMS.values()
+    yield WIRE_GROUP
 
 
 def manifest(spec: str = next(iter(SYSTEMS))) -> Manifest:

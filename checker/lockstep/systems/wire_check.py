@@ -16,7 +16,6 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.system import System
 from lockstep.systems.wire_format import (
     CLOSED,
     OPENED,
@@ -27,19 +26,12 @@ from lockstep.systems.wire_format import (
     WireFormat,
     WireLine,
 )
+from lockstep.systems.wire_group import WIRE_GROUP
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.json_lines import STDIN, TraceError, convert_line, file_lines, json_object, source_name
 from lockstep.trace.trace_format import Event
 from raftref.wire_error import WireError
-
-#: What messages establish, as a system.
-WIRE_GROUP = System(
-    spec="WireGroup",
-    title="messages between nodes",
-    root=Path("wire", "WireGroup.tla"),
-    cfg=Path("wire", "WireGroup.cfg"),
-)
 
 #: The longest line that a finding has.
 MAX_LINE_TEXT = 400

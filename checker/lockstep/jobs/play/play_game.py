@@ -10,11 +10,11 @@ from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.play.play_session import Offer, Session
-from lockstep.jobs.view.counterexample_view import model_system, page_context
+from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
 from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
-from lockstep.systems.registry import model_named
+from lockstep.systems.registry import model_named, model_system
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import compiled, system_of

@@ -15,7 +15,7 @@ from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.systems.node_picture import shown
 from lockstep.systems.own_traces import own_system
-from lockstep.systems.registry import SYSTEMS, model_named
+from lockstep.systems.registry import model_named, model_system
 from lockstep.systems.system import System
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load_spec import load_spec
@@ -111,8 +111,3 @@ def page_context(system: System, spec: Spec, module: Path | None = None) -> Page
     """Return what a page knows of a spec of a known system; `module` is the root module, if it is not the system's."""
     texts = {**module_texts(system.module), **({} if module is None else module_texts(module))}
     return PageContext(system, spec, texts)
-
-
-def model_system(manifest: Path) -> System:
-    """Return the system whose models a manifest lists."""
-    return next(system for system in SYSTEMS.values() if system.manifest == manifest)
