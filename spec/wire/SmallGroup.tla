@@ -45,11 +45,16 @@ FollowerIn(state, term) ==
 Hidden(n, after) == node' = [node EXCEPT ![n] = after] /\ UNCHANGED <<vars, watched, requests, answers>>
 Seen(m, action)  == IF <<m.src, m.dst>> \in watched THEN action ELSE UNCHANGED vars
 
+\* The bounds of a model.
+MayStand(n)  == TRUE
+MayAppend(n) == TRUE
+MaySend      == TRUE
+
 -----------------------------------------------------------------------------
 (* What no message shows.                                                  *)
 
 StandsForElection(n) ==
-    /\ ~Leader(n)
+    /\ MayStand(n) /\ ~Leader(n)
     /\ Hidden(n, [FollowerIn(node[n], node[n].term + 1) EXCEPT !.role = "Candidate", !.votedFor = n,
                                                                !.granted = {n}])
 
@@ -63,7 +68,7 @@ TakesTheLead(n) ==
 Appends(n) ==
     LET term == node[n].term + (IF Flawed("StampsNextTerm") THEN 1 ELSE 0)
         l    == Append(node[n].log, [term |-> term, value |-> "v"])
-    IN  /\ Leader(n)
+    IN  /\ MayAppend(n) /\ Leader(n)
         /\ Hidden(n, [node[n] EXCEPT !.log = l, !.commit = IF Flawed("CommitsUnacked") THEN Len(l) ELSE @])
 
 \* RewritesEntry: a leader puts another value in place of one that is not committed.
@@ -100,6 +105,7 @@ ShowsTerm(n) ==
 
 Number(m) == <<m.kind, m.src, m.dst>>
 Sends(m) ==
+    /\ MaySend
     /\ Number(m) \notin {Number(other) : other \in requests \cup {a.request : a \in answers}}
     /\ requests' = requests \cup {m}
     /\ UNCHANGED <<watched, node, answers>>

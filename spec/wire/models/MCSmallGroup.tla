@@ -24,11 +24,9 @@ AfterACommit ==
         /\ node = [n \in Node |-> IF n = a THEN leader ELSE IF n = b THEN follower ELSE blank]
         /\ requests = {} /\ answers = {}
 
-\* A step that leads beyond the bounds is never taken.
-MCNext ==
-    /\ GroupNext
-    /\ \A n \in Node : node'[n].term <= MaxTerm /\ Len(node'[n].log) <= MaxLog
-    /\ Cardinality(requests') + Cardinality(answers') <= MaxMessages
+MCMayStand(n)  == node[n].term < MaxTerm
+MCMayAppend(n) == Len(node[n].log) < MaxLog
+MCMaySend      == Cardinality(requests) + Cardinality(answers) < MaxMessages
 
 Symmetry == Permutations(Node)
 
