@@ -19,6 +19,7 @@ from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_session import Visit
+from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
@@ -53,6 +54,8 @@ def save_trace(game: Game, at: int) -> SavedTrace:
     path = game.session.path(at)
     if len(path) == 1:
         raise NoTraceError("a trace has at least one step; take one first")
+    if not game.is_own and game.system.spec not in SYSTEMS:
+        raise NoTraceError(f"{game.name} is no model of the whole of a system: it has no traces")
     header = _header(game, path)
     spec = _spec_of_traces(game, header)
     _refuse_other_states(game, spec, header)
