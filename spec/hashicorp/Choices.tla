@@ -58,8 +58,8 @@ RestoreCommittedLogs == "RestoreCommittedLogs" \in Features
 (* where this spec repairs it.                                             *)
 
 InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStore", "SnapshotRegress",
-           "StaleInstall", "ReapedInstall", "CompactedPrevRejected", "HeartbeatRace", "VerifyCountsNonvoters",
-           "VerifyCountsOldAcks", "TransferFlagLeft"}
+           "StaleInstall", "ReapedInstall", "CompactedPrevRejected", "UnknownCandidateRejected", "HeartbeatRace",
+           "VerifyCountsNonvoters", "VerifyCountsOldAcks", "TransferFlagLeft"}
 InOlder  == {"TruncateWithoutConflict", "EvenQuorum", "LastLogNotLowered", "LongerLogOlderTerm",
              "KnownLeaderRejected"}
 InSketch == {"ReplayUncommitted", "MatchWithoutRecalculate"}
@@ -88,6 +88,9 @@ FailsToOpenReaped   == "ReapedInstall" \in Flaws
 
 \* A follower looks for the entry before the new ones in its log alone; repaired, its snapshot counts, too.
 SearchesLogAlone    == "CompactedPrevRejected" \in Flaws
+
+\* A voter refuses a candidate that has no vote in the voter's own configuration.
+RefusesUnknown      == "UnknownCandidateRejected" \in Flaws
 
 \* Heartbeats are handled even while the main loop goes from one role to another.
 HeartbeatsRace      == "HeartbeatRace" \in Flaws

@@ -8,7 +8,7 @@
 (* decision.  `voter` is the record of the server that decides, m the      *)
 (* request.                                                                *)
 (*                                                                         *)
-(* Three things are worth a thought:                                       *)
+(* Four things are worth a thought:                                        *)
 (*                                                                         *)
 (*   A voter that knows a leader refuses all others before it looks at the *)
 (*   term.  So it does not even raise its own, and a server that was cut   *)
@@ -20,6 +20,12 @@
 (*                                                                         *)
 (*   A leader that hands over says so in the request of the one it chose,  *)
 (*   which is then voted for although a leader is known.                   *)
+(*                                                                         *)
+(*   A voter whose log is behind may know an old configuration.  If it     *)
+(*   refuses a candidate that has no vote there, a group of which a        *)
+(*   majority runs may be without a leader for ever                        *)
+(*   (UnknownCandidateRejected).  It need not ask: the candidate counts    *)
+(*   its votes in its own configuration, and its log must be as good.      *)
 (***************************************************************************)
 EXTENDS State
 
@@ -38,8 +44,8 @@ HasBetterLog(voter, m) ==
 -----------------------------------------------------------------------------
 (* The candidate.                                                          *)
 
-\* A server without any configuration knows no members, and turns nobody away.
-KnowsMembers(voter) == Members(voter.configurations.latest) # {}
+\* A server without any configuration knows no members, and turns nobody away; repaired, no server does.
+KnowsMembers(voter) == RefusesUnknown /\ Members(voter.configurations.latest) # {}
 
 IsStranger(voter, m) == KnowsMembers(voter) /\ m.src \notin Members(voter.configurations.latest)
 HasNoVote(voter, m)  == KnowsMembers(voter) /\ m.src \notin voter.configurations.latest.voters

@@ -35,6 +35,7 @@ class Flaw(StrEnum):
     STALE_INSTALL: a snapshot of what was applied long ago is installed.
     REAPED_INSTALL: a snapshot older than those that the store keeps is removed as it is saved, which is an error.
     COMPACTED_PREV_REJECTED: a follower looks for the entry before the new ones in its log alone, not in its snapshot.
+    UNKNOWN_CANDIDATE_REJECTED: a voter refuses a candidate that has no vote in the configuration that the voter knows.
     HEARTBEAT_RACE: a heartbeat is handled while the main loop goes from candidate to leader.
     VERIFY_COUNTS_NONVOTERS: VerifyLeader counts the answers of servers without a vote.
     VERIFY_COUNTS_OLD_ACKS: VerifyLeader counts answers to what was sent before it was asked.
@@ -58,6 +59,7 @@ class Flaw(StrEnum):
     STALE_INSTALL = "StaleInstall"
     REAPED_INSTALL = "ReapedInstall"
     COMPACTED_PREV_REJECTED = "CompactedPrevRejected"
+    UNKNOWN_CANDIDATE_REJECTED = "UnknownCandidateRejected"
     HEARTBEAT_RACE = "HeartbeatRace"
     VERIFY_COUNTS_NONVOTERS = "VerifyCountsNonvoters"
     VERIFY_COUNTS_OLD_ACKS = "VerifyCountsOldAcks"

@@ -112,16 +112,19 @@ def request_pre_vote(server: Server, m: RequestPreVoteRequest) -> None:
     server.respond(m, RequestPreVoteResponse(server.node_id, m.src, term, granted))
 
 
+def _knows_members(server: Server) -> bool:
+    """Return whether a voter asks its configuration about a candidate (UnknownCandidateRejected)."""
+    return server.has(Flaw.UNKNOWN_CANDIDATE_REJECTED) and bool(server.configurations.latest.servers)
+
+
 def _is_stranger(server: Server, candidate: NodeId) -> bool:
     """Return whether a candidate is not in the configuration; a server that has none turns nobody away."""
-    servers = server.configurations.latest.servers
-    return bool(servers) and candidate not in servers
+    return _knows_members(server) and candidate not in server.configurations.latest.servers
 
 
 def _has_no_vote(server: Server, candidate: NodeId) -> bool:
     """Return whether a candidate has no vote itself."""
-    latest = server.configurations.latest
-    return bool(latest.servers) and not latest.has_vote(candidate)
+    return _knows_members(server) and not server.configurations.latest.has_vote(candidate)
 
 
 def _has_better_log(server: Server, m: RequestVoteRequest | RequestPreVoteRequest) -> bool:

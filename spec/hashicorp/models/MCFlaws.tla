@@ -204,6 +204,23 @@ AlongTheKept(n, peer) ==
 FromAhead(n, peer)  == n = Ahead /\ MCMaySend(n, peer)
 
 -----------------------------------------------------------------------------
+(* A voter that is behind the changes of members.  Third led term 2, and   *)
+(* took Ahead out, or its vote, and added it again, and last removed       *)
+(* itself.  Ahead has it all, which is committed but for the last change;  *)
+(* Behind has the first one alone.                                         *)
+
+Change(term, voters, nonvoters) ==
+    [term |-> term, type |-> "Configuration", value |-> NoNode,
+     configuration |-> [voters |-> voters, nonvoters |-> nonvoters]]
+
+UnknownInit ==
+    \E nonvoters \in {{}, {Ahead}} :
+    LET changes == <<Noop(2), Change(2, Node \ {Ahead}, nonvoters), Change(2, Node, {}),
+                     Change(2, Node \ {Third}, {})>>
+    IN  Begins([n \in Node |-> HasVoted(Up(2, IF n = Behind THEN SubSeq(changes, 1, 2) ELSE changes), 2, Third)],
+               {Leadership(Third, 2)}, SubSeq(changes, 1, 3))
+
+-----------------------------------------------------------------------------
 (* A heartbeat beside the main loop.  Ahead has an entry of term 2, which  *)
 (* nobody else has.  It has just won term 3, and its main loop is about to *)
 (* lead; meanwhile Behind has won term 4, and sends it a heartbeat.        *)

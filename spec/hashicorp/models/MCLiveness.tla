@@ -1,6 +1,6 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of liveness.  The reader learns six ways in which        *)
+(* Bounded models of liveness.  The reader learns seven ways in which      *)
 (* servers wait for ever though a majority runs, and under which           *)
 (* assumptions they get on without the flaw.                               *)
 (* Progress needs assumptions: a server that can take a step does so       *)
@@ -106,6 +106,22 @@ ReapedSpec == ReapedInit /\ [][Next]_vars /\ FairReplication /\ WF_vars(RPCError
 (* Ahead sends it the snapshot, which it has.                              *)
 
 CompactedPrevSpec == CompactedPrevInit /\ [][Next]_vars /\ FairReplication
+
+-----------------------------------------------------------------------------
+(* A candidate that a voter does not know (UnknownCandidateRejected).      *)
+(* Only Ahead can win: Third has no vote, and refuses Behind, whose log is *)
+(* shorter.  Ahead needs the vote of Behind, which knows the members of    *)
+(* before.                                                                 *)
+
+\* Timers end again and again, whoever else campaigns in between.
+FairTimers(n)       == SF_vars(HeartbeatTimeout(n)) /\ SF_vars(ElectionTimeout(n))
+FairPreElections(n) == WF_vars(PreElectSelf(n)) /\ WF_vars(RequestPreVote(n))
+                       /\ WF_vars(HandleRequestPreVoteResponse(n))
+WhenQuiet(n)        == UnderWay = 0 /\ MCMayCampaign(n)
+
+UnknownSpec ==
+    /\ UnknownInit /\ [][Next]_vars
+    /\ \A n \in Node : FairTimers(n) /\ FairPreElections(n) /\ FairElections(n)
 
 -----------------------------------------------------------------------------
 (* A server that is alone (MatchWithoutRecalculate).                       *)

@@ -19,6 +19,9 @@ NobodyIsRefusedForALeader == ~Finds("HAS_LEADER")
 NobodyIsRefusedForALog    == ~Finds("BETTER_LOG")
 NobodyVotedBefore         == ~Finds("VOTED")
 NobodyVotesAgain          == ~Finds("VOTED_FOR_IT")
+NobodyVotesForAnUnknown   == \A n \in Node : \A m \in Inbox(n) :
+                                IsRequest(m, "RequestVote") /\ VoteCode(node[n], m) = "VOTES"
+                                   => m.src \in node[n].configurations.latest.voters
 
 \* A vote is left torn, and its server is up again.
 NoTornVote == \A n \in Node : node[n].lastVoteTerm = 4 => node[n].lastVoteCand # Behind \/ n = Behind
