@@ -249,19 +249,12 @@ def test_the_page_shows_what_a_series_prints(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
 def test_a_thousand_runs_of_a_minute_lose_nothing(spec: str, tmp_path: Path) -> None:
-    """Five hundred of each system, with every kind of fault, and all that is to come of them.
-
-    A group of hashicorp/raft may stand still in a way which docs/measured/chaos.md has; it loses nothing by that.
-    """
+    """Five hundred of each system, with every kind of fault, and all that is to come of them."""
     words = ["--system", spec, "--runs", "500", "--spec-every", "10", "-o", str(tmp_path), "--format", "json"]
     done = CliRunner().invoke(command, words, standalone_mode=False)
     counted = json.loads(done.stdout)
-    wrong = [reason for reasons in counted["wrong"].values() for reason in reasons]
-    if spec == "DLedger":
-        assert wrong == []
-    assert [each for each in wrong if "in the 80 s after the last fault" not in each] == []
-    assert len(wrong) < 10
-    assert done.return_value == (1 if wrong else 0), done.output
+    assert counted["wrong"] == {}
+    assert done.return_value == 0, done.output
     assert counted["confirmed"] > 25_000
     assert counted["checked"] > 40
 

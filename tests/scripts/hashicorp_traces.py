@@ -30,6 +30,7 @@ FIRST = {
     Flaw.COMMIT_UNVERIFIED: ("raft_five", 5, 169),
     Flaw.STALE_INSTALL: ("raft_whole", 11, 259),
     Flaw.COMPACTED_PREV_REJECTED: ("raft_whole", 18, 188),
+    Flaw.UNKNOWN_CANDIDATE_REJECTED: ("raft_whole", 9, 65),
     Flaw.HEARTBEAT_RACE: ("raft_votes", 1, 344),
     Flaw.VERIFY_COUNTS_NONVOTERS: ("raft_whole", 1, 355),
     Flaw.VERIFY_COUNTS_OLD_ACKS: ("raft_whole", 1, 117),

@@ -35,7 +35,7 @@ SAMPLE = ("StaleCompareIndex", "ReplayUncommitted")
 LIVENESS = (
     *("RepeatedPush", "HighTermLaggard"),
     *("LongerLogOlderTerm", "KnownLeaderRejected", "MatchWithoutRecalculate", "ReapedInstall"),
-    "CompactedPrevRejected",
+    *("CompactedPrevRejected", "UnknownCandidateRejected"),
 )
 
 each_flaw = pytest.mark.parametrize("switch", sampled(ROWS, SAMPLE))
@@ -203,7 +203,10 @@ def states(row: Counterexample) -> list[State]:
 @pytest.mark.parametrize(
     ("switch", "steps"),
     sampled(
-        [("RepeatedPush", 3), ("HighTermLaggard", 13), ("ReapedInstall", 3), ("CompactedPrevRejected", 6)],
+        [
+            *(("RepeatedPush", 3), ("HighTermLaggard", 13), ("ReapedInstall", 3), ("CompactedPrevRejected", 6)),
+            ("UnknownCandidateRejected", 8),
+        ],
         [("RepeatedPush", 3)],
     ),
 )

@@ -52,14 +52,31 @@ def following(node: Server, who: str = "n2") -> Server:
 # ---- Who asks ----
 
 
-def test_a_candidate_that_is_not_in_the_configuration_is_refused_before_its_term_is_looked_at() -> None:
-    node = server(2, 2)
+#: n2 has no vote, and n4 is no member.
+OLD = Configuration(frozenset({"n1", "n3"}), frozenset({"n2"}))
+
+
+@pytest.mark.parametrize("src", ["n2", "n4"])
+def test_a_voter_need_not_know_the_candidate(src: str) -> None:
+    """The voter's log may be behind the changes of members."""
+    assert granted(server(2, 2, configuration=OLD), 3, src=src)
+    assert only(request_pre_vote(server(2, 2, configuration=OLD), ask_before(3, AS_GOOD, src))).granted
+
+
+@pytest.mark.parametrize("src", ["n2", "n4"])
+def test_the_log_of_a_candidate_that_the_voter_does_not_know_must_be_as_good_as_its_own(src: str) -> None:
+    assert not granted(server(2, 2, configuration=OLD), 3, (2, 2), src=src)
+    assert not only(request_pre_vote(server(2, 2, configuration=OLD), ask_before(3, (2, 2), src))).granted
+
+
+def test_as_in_1_7_3_a_candidate_that_is_not_in_the_configuration_is_refused_before_its_term_is_looked_at() -> None:
+    node = server(2, 2, flaws=[Flaw.UNKNOWN_CANDIDATE_REJECTED])
     assert not granted(node, 9, src="n4")
     assert node.current_term == 2
 
 
 def test_a_voter_without_a_configuration_turns_nobody_away() -> None:
-    node = server(configuration=Configuration())
+    node = server(configuration=Configuration(), flaws=[Flaw.UNKNOWN_CANDIDATE_REJECTED])
     assert granted(node, 2, (1, 1), src="n4")
 
 
@@ -79,9 +96,9 @@ def test_a_candidate_that_a_leader_has_chosen_is_voted_for_though_a_leader_is_kn
     assert granted(following(server(2, 2), "n3"), 3, transfer=True)
 
 
-def test_a_candidate_without_a_vote_is_refused_but_its_term_is_entered() -> None:
+def test_as_in_1_7_3_a_candidate_without_a_vote_is_refused_but_its_term_is_entered() -> None:
     """A server that was demoted does not keep the group from going on."""
-    node = server(2, configuration=Configuration(frozenset({"n1", "n3"}), frozenset({"n2"})))
+    node = server(2, configuration=OLD, flaws=[Flaw.UNKNOWN_CANDIDATE_REJECTED])
     assert not granted(node, 3)
     assert node.current_term == 3
 

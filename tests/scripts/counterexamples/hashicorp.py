@@ -60,6 +60,12 @@ class Play:
             self.take(node, "HeartbeatTimeout" if server.role is Role.FOLLOWER else "ElectionTimeout")
             self.take(node, "ElectSelf", server.other_voters)
 
+    def ask_first(self, node: str, voter: str) -> None:
+        """Let a candidate ask for pre-votes, and handle the answer of one voter."""
+        self.take(node, "PreElectSelf")
+        self.deliver(node, voter, "RequestPreVote")
+        self.answer(voter, node)
+
     def win(self, node: str, term: int, *voters: str) -> None:
         """Let a server win a term with these votes and its own; it does not act as a leader yet."""
         self.campaign(node, term)
@@ -337,6 +343,35 @@ def known_leader_rejected(play: Play) -> None:
     play.win(A, 4, B)
 
 
+def unknown_candidate_rejected(play: Play) -> None:
+    """B is the only server that could lead, and is refused by C, which knows no change after the one that took B out.
+
+    A took B out and in again, and last itself: it has no vote any more, and the longest log with B.
+    """
+    play.take(A, "HeartbeatTimeout")
+    play.ask_first(A, C)
+    play.take(A, "ElectSelf", frozenset({B, C}))
+    play.deliver(A, C, "RequestVote")
+    play.answer(C, A)
+    play.take(A, "DispatchNoop")
+    play.replicate(A, C, 1)
+    play.take(A, "ProcessLogs")
+    play.take(A, "AppendConfigurationEntry", ChangeCommand.REMOVE_SERVER, B)
+    play.replicate(A, C, 1)
+    play.take(A, "ProcessLogs")
+    play.take(A, "AppendConfigurationEntry", ChangeCommand.ADD_VOTER, B)
+    play.replicate(A, B, 0)
+    play.replicate(A, B, 3)
+    play.take(A, "ProcessLogs")
+    play.take(A, "AppendConfigurationEntry", ChangeCommand.REMOVE_SERVER, A)
+    play.replicate(A, B, 1)
+    play.take(A, "CheckLeaderLease")
+    for timer in ("HeartbeatTimeout", "ElectionTimeout"):
+        for candidate, voter in ((C, A), (B, C)):
+            play.take(candidate, timer)
+            play.ask_first(candidate, voter)
+
+
 def match_without_recalculate(play: Play) -> None:
     """A is alone, and stores its no-op."""
     play.elect(A, 2)
@@ -387,5 +422,8 @@ WAYS: Mapping[Flaw, Way] = {
     Flaw.REPLAY_UNCOMMITTED: Way(replay_uncommitted),
     Flaw.LONGER_LOG_OLDER_TERM: Way(longer_log_older_term),
     Flaw.KNOWN_LEADER_REJECTED: Way(known_leader_rejected),
+    Flaw.UNKNOWN_CANDIDATE_REJECTED: Way(
+        unknown_candidate_rejected, {"features": [Feature.PRE_VOTE, Feature.CONFIGURATION_CHANGES]}
+    ),
     Flaw.MATCH_WITHOUT_RECALCULATE: Way(match_without_recalculate, {"voters": 1}),
 }

@@ -98,6 +98,7 @@ CHOSEN = (
         ("TransferFlagLeft", "TransferIsOwn", "transfer_flag_left_bug"),
         ("LongerLogOlderTerm", None, "longer_log_older_term_bug"),
         ("KnownLeaderRejected", None, "known_leader_rejected_bug"),
+        ("UnknownCandidateRejected", None, "unknown_candidate_rejected_bug"),
     ),
     *_chosen(
         "HashicorpRaft",
