@@ -69,7 +69,11 @@ PLANS: dict[str, dict[str, Any]] = {
         **_PUBLISHED,
     },
     "handover": {"nodes": 3, "fifo": True, "features": _features(Feature.VOTE_MESSAGES), **_HANDING_OVER},
-    "not_follower": {"nodes": 3, "features": _features(*FINE, Feature.NOT_FOLLOWER, Feature.LATE_RESEND, Feature.LATE_ROLE), **_REPAIRED},
+    "not_follower": {
+        "nodes": 3,
+        "features": _features(*FINE, Feature.NOT_FOLLOWER, Feature.LATE_RESEND, Feature.LATE_ROLE),
+        **_REPAIRED,
+    },
     "late_truncate": {"nodes": 3, **_LATE, "flaws": [Flaw.LATE_TRUNCATE]},
     "commit_past_end": {"nodes": 3, **_LATE, "flaws": [Flaw.LATE_TRUNCATE, Flaw.COMMIT_PAST_END]},
 }
