@@ -100,6 +100,20 @@ def test_a_main_loop_that_counts_a_pre_vote_after_a_heartbeat_is_no_violation(tm
     assert checked(lied, tmp_path).verdict is Verdict.VIOLATED  # an entry that is not committed is applied
 
 
+def test_a_heartbeat_is_answered_by_a_leader_that_has_not_written_yet_that_it_knows_itself(tmp_path: Path) -> None:
+    """Source: runCandidate, which sets its state, and then its leader."""
+    lines = recorded("heartbeat_within_win")
+    won = last(lines, kind="state", state="Leader", by="runCandidate<run")
+    knows = last(lines, kind="leader_obs", leader=won["node"], by="runCandidate<run")
+    answer = last(lines[: knows["seq"]], kind="respond", node=won["node"], beside=True)
+    assert won["seq"] < answer["seq"] < knows["seq"]
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    for line in lines:
+        if line["kind"] in ("respond", "reply_recv") and line["rpc"] == answer["rpc"]:
+            line["body"]["success"] = True
+    assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
 def test_a_heartbeat_of_the_old_leader_is_handled_while_a_voter_enters_a_term(tmp_path: Path) -> None:
     """Source: requestVote, which forgets the leader before it writes the term."""
     lines = recorded("heartbeat_within_vote")

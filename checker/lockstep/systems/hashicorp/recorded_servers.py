@@ -65,11 +65,15 @@ class RecordedServer:
         return keys_shown(self.keys)
 
     def shown(self) -> Tree:
-        """Return keys, role, known leader and the end of the log as the spec has them."""
+        """Return keys, role, known leader and the end of the log as the spec has them.
+
+        A leader that knows none is between two lines of setState or runCandidate, which are one step of the spec.
+        """
+        is_shown = self.leader is not None and (self.leader or self.role != "Leader")
         return {
             **self.keys_shown(),
             "role": self.role,
-            **({} if self.leader is None else {"leader": self.leader or None}),
+            **({"leader": self.leader or None} if is_shown else {}),
             "lastLog": {"index": self.last[0], "term": self.last[1]},
         }
 
