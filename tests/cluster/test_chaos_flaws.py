@@ -64,6 +64,23 @@ def test_a_violation_that_the_spec_denies_shows_no_flaw(tmp_path: Path, monkeypa
         assert search("DLedger", tmp_path).shown(wanted, 1).violated == tuple(sorted(shown))
 
 
+def test_what_the_flaws_beside_it_violate_with_the_same_seed_shows_no_flaw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ReapedInstall needs StaleInstall, which violates FsmNeverGoesBackProp on its own."""
+    row = FlawRow("ReapedInstall", ("StaleInstall",), 3, 1)
+    of_both = {"FsmNeverGoesBackProp": "", "LogMatching": ""}
+    for alone, shown in ((of_both, ()), ({"FsmNeverGoesBackProp": ""}, ("LogMatching",))):
+
+        def verdict(
+            _: FlawSearch, __: FlawRow, seed: int, flaws: tuple[str, ...], alone: dict[str, str] = alone
+        ) -> ChaosVerdict:
+            return ChaosVerdict(ChaosResult(seed), dict(of_both if "ReapedInstall" in flaws else alone), frozenset())
+
+        monkeypatch.setattr(FlawSearch, "verdict", verdict)
+        assert search("HashicorpRaft", tmp_path).shown(row, 1).violated == shown
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("spec", "row"),

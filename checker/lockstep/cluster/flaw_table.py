@@ -3,7 +3,7 @@
 Each group has one flaw alone, with those that it needs beside it. A run shows a flaw where its clients object, or a
 property is violated. That a trace is impossible in the spec does not count: a loss of power may take files of a
 published node that the spec keeps. Nor does a violation that a group without flaws may have as well, nor one that the
-spec denies.
+spec denies, nor what the flaws beside it violate with the same seed.
 """
 
 from __future__ import annotations
@@ -76,15 +76,20 @@ class FlawSearch:
 
     def shown(self, row: FlawRow, seed: int) -> FlawRow:
         """Return a row with what a seed violates, nothing if it does not show the flaw."""
-        verdict = self.verdict(row, seed)
-        clients = (CLIENTS,) if verdict.result.objections else ()
-        violated = verdict.violated.keys() - verdict.denied
-        shows = bool(clients) or not self._hunted.may_fail_repaired.issuperset(violated)
-        return FlawRow(row.flaw, row.beside, row.nodes, seed, seed, (*sorted(violated), *clients) * shows)
+        violated = _violated(self.verdict(row, seed, (row.flaw, *row.beside)))
+        if violated and row.beside:
+            violated -= _violated(self.verdict(row, seed, row.beside))
+        shows = CLIENTS in violated or not self._hunted.may_fail_repaired.issuperset(violated)
+        properties = sorted(violated - {CLIENTS})
+        return FlawRow(row.flaw, row.beside, row.nodes, seed, seed, (*properties, *({CLIENTS} & violated)) * shows)
 
-    def verdict(self, row: FlawRow, seed: int) -> ChaosVerdict:
-        """Return the verdict on a run of nodes with the flaws of a row."""
-        kind = NodeKind((), (row.flaw, *row.beside))
-        result = ChaosRun(self._running, seed, row.nodes, kind).run(self._seconds)
+    def verdict(self, row: FlawRow, seed: int, flaws: tuple[str, ...]) -> ChaosVerdict:
+        """Return the verdict on a run of as many nodes as a row has, with some flaws."""
+        result = ChaosRun(self._running, seed, row.nodes, NodeKind((), flaws)).run(self._seconds)
         judge = ChaosJudge(self._system, self._running, row.nodes)
         return judge.judge(result, self._folder / f"{row.flaw}_{seed}.trace.ndjson", with_spec=False)
+
+
+def _violated(verdict: ChaosVerdict) -> set[str]:
+    """Return what is violated in a run, `clients` for a history that they object to."""
+    return {*(verdict.violated.keys() - verdict.denied), *((CLIENTS,) if verdict.result.objections else ())}
