@@ -58,8 +58,8 @@ RestoreCommittedLogs == "RestoreCommittedLogs" \in Features
 (* where this spec repairs it.                                             *)
 
 InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStore", "SnapshotRegress",
-           "StaleInstall", "ReapedInstall", "CompactedPrevRejected", "UnknownCandidateRejected", "HeartbeatRace",
-           "VerifyCountsNonvoters", "VerifyCountsOldAcks", "TransferFlagLeft"}
+           "StaleInstall", "ReapedInstall", "CompactedPrevRejected", "UnknownCandidateRejected",
+           "HeartbeatRace", "VerifyCountsNonvoters", "VerifyCountsOldAcks", "TransferFlagLeft"}
 InOlder  == {"TruncateWithoutConflict", "EvenQuorum", "LastLogNotLowered", "LongerLogOlderTerm",
              "KnownLeaderRejected"}
 InSketch == {"ReplayUncommitted", "MatchWithoutRecalculate"}

@@ -63,7 +63,7 @@ TimeoutNow(n) ==
 
 HasWon(state) == IsQuorum(state.campaign.granted, state.configurations.latest.voters)
 
-\* A pre-vote is won: electSelf follows at once.
+\* A pre-vote is won: electSelf follows at once, whatever a heartbeat beside it makes of the server meanwhile.
 PreVoteWon(before) == [before EXCEPT !.loop = "CAMPAIGN", !.campaign.phase = "VOTE", !.campaign.granted = {}]
 
 PreElected(n, before) ==
@@ -85,8 +85,8 @@ PreElectSelf(n) ==
 \* that the server follows.
 \* Source: run, after runFollower, runCandidate and runLeader (HeartbeatRace).
 RunFollower(n) ==
-    /\ Runs(n) /\ node[n].loop \in {"CAMPAIGN", "OVERTAKEN"}
-    /\ node[n].role = "Follower"
+    /\ Runs(n) /\ node[n].role = "Follower"
+    /\ node[n].loop = "OVERTAKEN" \/ (node[n].loop = "CAMPAIGN" /\ node[n].campaign.phase = "NONE")
     /\ Step(n, IF node[n].loop = "OVERTAKEN" THEN Noticed(node[n]) ELSE [node[n] EXCEPT !.loop = "SELECT"])
 
 -----------------------------------------------------------------------------

@@ -96,11 +96,13 @@ Committed(before, m) ==
 -----------------------------------------------------------------------------
 (* All eight steps.                                                        *)
 
-\* The handler runs beside a main loop that waits as a candidate, or as a leader.
+\* The handler runs beside a main loop that waits as a candidate, or as a leader, or that has just won a
+\* pre-vote.
 Overtakes(state, request) ==
     /\ HeartbeatsRace /\ request.type = "Heartbeat"
     /\ \/ state.loop = "OVERTAKEN"
        \/ state.loop = "SELECT" /\ (state.role = "Leader" \/ state.campaign.phase # "NONE")
+       \/ state.loop = "CAMPAIGN" /\ state.campaign.phase = "VOTE"
 
 AppendHandled(before, request) ==
     LET m          == AsAppendEntries(request)

@@ -65,9 +65,11 @@ Follower(before) == [Left(before) EXCEPT !.role = "Follower", !.leader = NoNode,
                                          !.loop = IF @ = "OVERTAKEN" THEN "SELECT" ELSE @]
 FollowerIn(before, term) == [Follower(before) EXCEPT !.currentTerm = term]
 
-\* The same, by a heartbeat beside the main loop of a candidate or a leader, which does not notice yet.
+\* The same, by a heartbeat beside the main loop of a candidate or a leader, which does not notice yet.  One
+\* that has won a pre-vote campaigns before it looks.
 OvertakenIn(before, term) ==
-    [before EXCEPT !.role = "Follower", !.leader = NoNode, !.currentTerm = term, !.loop = "OVERTAKEN"]
+    [before EXCEPT !.role = "Follower", !.leader = NoNode, !.currentTerm = term,
+                   !.loop = IF @ = "CAMPAIGN" THEN @ ELSE "OVERTAKEN"]
 
 \* The main loop notices that the server follows.
 Noticed(before) == [Left(before) EXCEPT !.campaign = NoCampaign, !.loop = "SELECT"]

@@ -94,11 +94,13 @@ HandleRequestVoteResponse(n) ==
     /\ outcome \in Outcomes(n, handled)
     /\ TakeAnswer(n, m, Outcome(handled, outcome))
 
-\* The term that was proposed is one higher than the candidate's own.
+\* The term that was proposed is one higher than the candidate's own.  A candidate that a heartbeat has made
+\* follow counts one more pre-vote, too, and may campaign by it (HeartbeatRace).
 PreVoteAnswered(before, m) ==
     LET counted == Granted(before, m)
     IN  IF m.term > before.currentTerm + 1 THEN HigherTerm(before, m.term)
-        ELSE Quietly(IF HasWon(counted) THEN PreVoteWon(counted) ELSE counted)
+        ELSE Quietly(IF HasWon(counted) THEN PreVoteWon(counted)
+                     ELSE IF before.loop = "OVERTAKEN" THEN Noticed(counted) ELSE counted)
 
 \* ACTION HandleRequestPreVoteResponse: a candidate counts a pre-vote, and campaigns if a majority would vote
 \* for it.
@@ -107,7 +109,7 @@ HandleRequestPreVoteResponse(n) ==
     \E m \in Inbox(n) : \E outcome \in AnyOutcome :
     LET handled == PreVoteAnswered(node[n], m) IN
     /\ IsResponse(m, "RequestPreVote")
-    /\ Selects(n)
+    /\ Selects(n) \/ (Runs(n) /\ node[n].loop = "OVERTAKEN")
     /\ outcome \in Outcomes(n, handled)
     /\ TakeAnswer(n, m, Outcome(handled, outcome))
 

@@ -142,7 +142,8 @@ SendsEntries(n, p, from) ==
 -----------------------------------------------------------------------------
 (* What a node makes of a request: its state afterwards, and yes or no.    *)
 
-\* VotesTwice: it does not mind whom it voted for.  VotesForShorterLog: nor what the candidate's log ends with.
+\* VotesTwice: it does not mind whom it voted for.
+\* VotesForShorterLog: nor what the candidate's log ends with.
 Voted(state, m) ==
     LET last  == Len(state.log)
         lastT == TermAt(state.log, last)
@@ -182,7 +183,8 @@ Handles(m) ==
 \* A leader commits entries of its own term that a quorum has stored, and all before them.
 Counted(n, state) ==
     LET stored(i) == IsQuorum({n} \cup {p \in Node : state.match[p] >= i})
-        may       == {i \in DOMAIN state.log : state.log[i].term = state.term /\ stored(i)} \cup {state.commit}
+        own       == {i \in DOMAIN state.log : state.log[i].term = state.term}
+        may       == {i \in own : stored(i)} \cup {state.commit}
     IN  [state EXCEPT !.commit = CHOOSE i \in may : \A j \in may : j <= i]
 
 Learnt(n, a) ==

@@ -132,8 +132,12 @@ def _await_none_if_follower(server: Server) -> None:
 
 
 def can_run_follower(server: Server) -> bool:
-    """The main loop is at the beginning of a campaign, or goes on as a candidate or leader, and the server follows."""
-    return (_at_campaign(server) or server.is_overtaken) and server.role is Role.FOLLOWER
+    """The main loop is at the beginning of a campaign, or goes on as a candidate or leader, and the server follows.
+
+    One that has won a pre-vote does not look.
+    """
+    begins = _at_campaign(server) and server.campaign.phase is CampaignPhase.NONE
+    return (begins or server.is_overtaken) and server.role is Role.FOLLOWER
 
 
 @step(when=can_run_follower)

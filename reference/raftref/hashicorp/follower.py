@@ -13,7 +13,7 @@ from raftref.hashicorp.messages import (
     HeartbeatResponse,
 )
 from raftref.hashicorp.server import Server
-from raftref.hashicorp.state import CampaignPhase, Role
+from raftref.hashicorp.state import CampaignPhase, Loop, Role
 from raftref.hashicorp.steps import Outcome, StoreError, step
 from raftref.hashicorp.stores import LogNotFoundError
 from raftref.hashicorp.values import Index, Log, Place
@@ -63,9 +63,13 @@ def append_entries(server: Server, m: AppendEntriesRequest | HeartbeatRequest, o
 
 
 def _overtakes(server: Server) -> bool:
-    """Return whether a main loop waits as a candidate, or as a leader, beside which a heartbeat is handled."""
+    """Return whether a heartbeat is handled beside a main loop that waits as a candidate, or as a leader.
+
+    Or it has just won a pre-vote, and is about to campaign.
+    """
     counts_or_leads = server.role is Role.LEADER or server.campaign.phase is not CampaignPhase.NONE
-    return server.is_overtaken or (server.selects and counts_or_leads)
+    has_won_pre_vote = server.loop is Loop.CAMPAIGN and server.campaign.phase is CampaignPhase.VOTE
+    return server.is_overtaken or (server.selects and counts_or_leads) or has_won_pre_vote
 
 
 def _append(server: Server, m: AppendEntriesRequest, *, is_beside: bool = False) -> None:

@@ -227,8 +227,13 @@ class Server:
             self.loop = Loop.SELECT
 
     def overtake(self, term: Term) -> None:
-        """Follow in a term, by a heartbeat beside a main loop that does not notice yet (HeartbeatRace)."""
-        self.role, self.leader, self.loop = Role.FOLLOWER, None, Loop.OVERTAKEN
+        """Follow in a term, by a heartbeat beside a main loop that does not notice yet (HeartbeatRace).
+
+        One that has won a pre-vote campaigns before it looks.
+        """
+        self.role, self.leader = Role.FOLLOWER, None
+        if self.loop is not Loop.CAMPAIGN:
+            self.loop = Loop.OVERTAKEN
         self.set_current_term(term)
 
     def end_campaign(self) -> None:

@@ -137,7 +137,9 @@ def _has_better_log(server: Server, m: RequestVoteRequest | RequestPreVoteReques
 # ---- The candidate ---------------------------------------------------------------------------------------
 
 
-def can_handle_request_vote_response(server: Server, _m: RequestVoteResponse, _outcome: Outcome) -> bool:
+def can_handle_request_vote_response(
+    server: Server, _m: RequestVoteResponse | RequestPreVoteResponse, _outcome: Outcome
+) -> bool:
     """The main loop takes an event, also as the candidate that the server was before a heartbeat (HeartbeatRace)."""
     return server.selects or server.is_overtaken
 
@@ -165,9 +167,11 @@ def handle_request_vote_response(server: Server, m: RequestVoteResponse, outcome
         server.leave_loop()
 
 
-@step(when=takes_event)
+@step(when=can_handle_request_vote_response)
 def handle_request_pre_vote_response(server: Server, m: RequestPreVoteResponse, outcome: Outcome) -> None:
     """Count a pre-vote, and campaign with a majority; follow in a term higher than the one proposed.
+
+    A candidate that a heartbeat beside the main loop has made follow counts one more, too (HeartbeatRace).
 
     Args:
         server: The candidate.
@@ -181,6 +185,8 @@ def handle_request_pre_vote_response(server: Server, m: RequestPreVoteResponse, 
         _follow_in(server, m.term)
     elif _is_won_with(server, m):
         win_pre_vote(server)
+    elif server.is_overtaken:
+        server.leave_loop()
 
 
 def _is_won_with(server: Server, m: RequestVoteResponse | RequestPreVoteResponse) -> bool:

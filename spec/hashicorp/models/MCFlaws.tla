@@ -215,9 +215,10 @@ Change(term, voters, nonvoters) ==
 
 UnknownInit ==
     \E nonvoters \in {{}, {Ahead}} :
-    LET changes == <<Noop(2), Change(2, Node \ {Ahead}, nonvoters), Change(2, Node, {}),
-                     Change(2, Node \ {Third}, {})>>
-    IN  Begins([n \in Node |-> HasVoted(Up(2, IF n = Behind THEN SubSeq(changes, 1, 2) ELSE changes), 2, Third)],
+    LET changes   == <<Noop(2), Change(2, Node \ {Ahead}, nonvoters), Change(2, Node, {}),
+                       Change(2, Node \ {Third}, {})>>
+        LogOf(n)  == IF n = Behind THEN SubSeq(changes, 1, 2) ELSE changes
+    IN  Begins([n \in Node |-> HasVoted(Up(2, LogOf(n)), 2, Third)],
                {Leadership(Third, 2)}, SubSeq(changes, 1, 3))
 
 -----------------------------------------------------------------------------

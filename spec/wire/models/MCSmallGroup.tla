@@ -14,8 +14,8 @@ AnyTime      == Begin({})
 AfterACommit ==
     \E a, b, c \in Node :
     LET l         == <<[term |-> 2, value |-> "v"]>>
-        blank     == [term |-> 2, votedFor |-> a, role |-> "Follower", granted |-> {}, log |-> <<>>, commit |-> 0,
-                      match |-> [p \in Node |-> 0]]
+        blank     == [term |-> 2, votedFor |-> a, role |-> "Follower", granted |-> {}, log |-> <<>>,
+                      commit |-> 0, match |-> [p \in Node |-> 0]]
         leader    == [blank EXCEPT !.role = "Leader", !.log = l, !.commit = 1, !.match[b] = 1]
         follower  == [blank EXCEPT !.log = l]
     IN  /\ Cardinality({a, b, c}) = 3
