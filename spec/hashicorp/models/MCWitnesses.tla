@@ -12,6 +12,8 @@ EXTENDS MCFlaws
 NoLeader          == \A n \in Node : node[n].role # "Leader"
 NoLeaderOfTwo     == \A n \in Node : node[n].role = "Leader" => node[n].currentTerm < 3
 NobodyFollowsAgain == \A n \in Node : node[n].loop = "CAMPAIGN" => node[n].role = "Candidate"
+NobodyCampaignsAsFollower ==
+    \A n \in Node : node[n].loop = "CAMPAIGN" /\ node[n].campaign.phase = "VOTE" => node[n].role # "Follower"
 NoPreVoteWon      == \A n \in Node : ~(node[n].loop = "CAMPAIGN" /\ node[n].campaign.phase = "VOTE")
 Finds(code)       == \E n \in Node : \E m \in Inbox(n) :
                         IsRequest(m, "RequestVote") /\ Selects(n) /\ VoteCode(node[n], m) = code

@@ -138,15 +138,26 @@ class Elections:
     def _wins_prevote(self, line: StableSet | StableFail) -> None:
         """Act on what lets a candidate go on to ask for votes."""
         node = line.node
+        self.replay.campaigning.discard(node)
         server = self.replay.server(node)
-        if server["role"] != "Candidate" or server["loop"] != "SELECT":
+        if server["loop"] != "OVERTAKEN" and (server["role"] != "Candidate" or server["loop"] != "SELECT"):
             return
         if fields(server["campaign"])["phase"] == "PREVOTE":
-            for reply in list(self.calls.replies_of(node, "RequestPreVote")):
-                if self.replay.server(node)["loop"] == "SELECT" and reply.tree["granted"]:
-                    self.leaders.act_on(reply)
+            self._count_pre_votes(node)
         elif not self.prevote:
             self.restart_process(line.life, hidden=True)
+
+    def _count_pre_votes(self, node: str) -> None:
+        """Count the pre-votes that a candidate has got, until it has a majority."""
+        for reply in list(self.calls.replies_of(node, "RequestPreVote")):
+            if self.replay.server(node)["loop"] in ("SELECT", "OVERTAKEN") and reply.tree["granted"]:
+                self.leaders.act_on(reply)
+
+    def is_overtaken(self, node: str) -> None:
+        """A heartbeat makes a candidate follow, and its main loop counts one more pre-vote, and campaigns by it."""
+        self.replay.campaigning.add(node)
+        if fields(self.replay.server(node)["campaign"])["phase"] == "PREVOTE":
+            self._count_pre_votes(node)
 
     def wins(self, line: StateLine) -> None:
         """A candidate has the votes of a majority, and leads."""

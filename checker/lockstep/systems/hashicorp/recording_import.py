@@ -189,6 +189,8 @@ class Reader:
         self.lookahead.handlers.pop(line.seq, None)
         handler = self.lookahead.steps.pop(line.seq, None)
         if handler is not None:
+            if handler.precedes_campaign:
+                self.elections.is_overtaken(line.node)
             self.handlers.handle(handler)
         reader = _READERS.get(type(line))
         if reader is not None:

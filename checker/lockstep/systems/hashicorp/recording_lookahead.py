@@ -64,6 +64,7 @@ class HandledRequest:
     is handled at the same time, the one of them by the main loop and the other a heartbeat beside it. `is_early`: it
     came before the server was observed, so no line says whom that takes for its leader. `heartbeat`: one by which the
     leader of the old term is known again while a vote enters a new one; both are one step, that of the vote.
+    `precedes_campaign`: by this heartbeat a candidate follows, and its main loop campaigns before it looks.
     """
 
     recv: Recv
@@ -73,6 +74,7 @@ class HandledRequest:
     overlaps: bool = False
     is_early: bool = False
     heartbeat: HandledRequest | None = None
+    precedes_campaign: bool = False
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
@@ -160,6 +162,8 @@ class LookaheadReader:
         #: The servers whose NewRaft has not returned: the recorder does not observe them yet.
         self.starting = set[str]()
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
+        #: The heartbeat that has made a server a follower since its main loop wrote a state.
+        self.overtaking: dict[str, HandledRequest] = {}
         self.won: dict[str, StateLine] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
         self.last_saved: dict[str, SnapshotSaved] = {}
@@ -215,7 +219,7 @@ class LookaheadReader:
             self._place(self.open[node])
         for handler in self.beside.get(node, ()):
             self._place(handler)
-        for table in (self.open, self.beside, self.campaign, self.won, self.read_for, self.last_saved):
+        for table in (self.open, self.beside, self.campaign, self.overtaking, self.won, self.read_for, self.last_saved):
             table.pop(node, None)
         self.shut_down.discard(node)
 
@@ -333,7 +337,10 @@ class LookaheadReader:
             raise TraceError(self.source, line.number, f"field `by`: {line.node} is handling no heartbeat")
         value = line.value if isinstance(line, StableSet) else line.leader if isinstance(line, LeaderLine) else None
         fitting = [each for each in handlers if value in (each.recv.body.term, each.recv.source)]
-        self._part((fitting or sorted(handlers, key=lambda each: int(each.recv.body.term)))[-1], line)
+        handler = (fitting or sorted(handlers, key=lambda each: int(each.recv.body.term)))[-1]
+        self._part(handler, line)
+        if isinstance(line, StateLine):
+            self.overtaking[line.node] = handler
 
     def _send(self, line: Send) -> None:
         if line.msg == "RequestVote":
@@ -349,6 +356,8 @@ class LookaheadReader:
 
     def _written(self, line: Written) -> None:
         node = line.node
+        if isinstance(line, StateLine):
+            self.overtaking.pop(node, None)
         if line.caller == "processRPC" and isinstance(line, Part):
             if node not in self.open:
                 raise TraceError(self.source, line.number, f"field `by`: {node} is handling no request")
@@ -372,6 +381,8 @@ class LookaheadReader:
 
     def _of_campaign(self, line: StableSet | StableFail) -> None:
         if line.key == "CurrentTerm":
+            if line.node in self.overtaking:
+                self.overtaking.pop(line.node).precedes_campaign = True
             self.campaign[line.node] = self.lookahead.campaigns[line.seq] = [line]
         elif line.node not in self.campaign:
             raise TraceError(self.source, line.number, f"field `by`: {line.node} has begun no campaign")

@@ -55,6 +55,8 @@ class RecordingReplay:
         self.line: RecordingLine | None = None
         #: The servers whose main loop was taken to notice at once that they follow; no line says when it did.
         self.noticed = set[str]()
+        #: The servers whose main loop campaigns before it notices that they follow.
+        self.campaigning = set[str]()
         #: Called with the node of a step and the state that it leads to, before it is taken: another may come first.
         self.before_step: Callable[[str, State], None] = lambda _node, _after: None
         #: Called with the node where there is no such step: another one may make it possible.
@@ -124,10 +126,10 @@ class RecordingReplay:
     def notice(self, node: str) -> None:
         """Let a main loop notice that a heartbeat beside it has made a candidate or a leader a follower.
 
-        The library has no line for that. Where the main loop took one more event as a candidate or a leader first, the
-        order of the steps is disputed.
+        The library has no line for that. Where the main loop took one more event as a candidate or a leader first, but
+        for a pre-vote by which it campaigns, the order of the steps is disputed.
         """
-        if self.server(node)["loop"] == "OVERTAKEN":
+        if self.server(node)["loop"] == "OVERTAKEN" and node not in self.campaigning:
             self.take(node, "RunFollower", hidden=True)
             self.noticed.add(node)
 
