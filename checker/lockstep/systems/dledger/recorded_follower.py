@@ -54,6 +54,9 @@ def _take(group: RecordedGroup, line: QueueLine, rpc: RecordedPush) -> None:
         group.observe(line)  # CheckAppendFuture, at the answer
     elif rpc.type == "APPEND" and line.done and rpc.last_index <= line.st.end:
         _handle(group, line, node, rpc, "CheckAppendFuture")
+    elif rpc.type == "APPEND" and rpc.index is not None and rpc.index > line.st.end + 1:
+        group.observe(line)  # CheckAppendFuture of 0.3.2, at the answer
+        rpc.queued = rpc.leaves = True
     else:
         group.observe(line)
         node.handling = Handling(rpc)
@@ -187,7 +190,10 @@ def _refuse(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: Recor
 
 
 def _answer_queued(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: RecordedPush) -> None:
-    """CheckAppendFuture: falls behind and leaves the queue, or lies after a gap and stays in it."""
+    """CheckAppendFuture: falls behind and leaves the queue, or lies after a gap and stays in it.
+
+    From 0.3.2 on it leaves in both cases: what stays in the spec is lost.
+    """
     stays = rpc.last_index > line.st.end
     step, answer = _handle(group, line, node, rpc, "CheckAppendFuture")
     step.shows = shown_by_thread(node, line.st)
@@ -196,6 +202,9 @@ def _answer_queued(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc
     if stays:
         rpc.copies += 1
         rpc.answered_early = True
+    if rpc.leaves:
+        group.lose_request(line, rpc, queued=True)
+        rpc.queued = False
 
 
 def _send(step: PlacedStep, answer: Message | None, rpc: RecordedPush, line: RespPush) -> None:

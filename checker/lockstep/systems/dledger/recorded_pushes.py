@@ -16,8 +16,8 @@ class RecordedPush:
 
     `replies` are the answers of the follower, whether or not the spec sends them. While it is `awaited`, its caller
     would still take an answer. A request that was answered while it went on waiting in the follower's queue is
-    `answered_early`, and that copy is awaited no more. `touched` are the steps after `sending` that had to do with it:
-    each stands after the one before.
+    `answered_early`, and that copy is awaited no more; it `leaves` the queue in 0.3.2. `touched` are the steps after
+    `sending` that had to do with it: each stands after the one before.
     """
 
     mid: int
@@ -28,6 +28,7 @@ class RecordedPush:
     copies: int = 1
     queued: bool = False
     answered_early: bool = False
+    leaves: bool = False
     answers: list[Message] = field(default_factory=list)
     replies: list[tuple[str, int, int]] = field(default_factory=list)
 
