@@ -192,7 +192,7 @@ def _refuse(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: Recor
 def _answer_queued(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc: RecordedPush) -> None:
     """CheckAppendFuture: falls behind and leaves the queue, or lies after a gap and stays in it.
 
-    From 0.3.2 on it leaves in both cases: what stays in the spec is lost.
+    In 0.3.2 it leaves in both cases: what stays in the spec is lost.
     """
     stays = rpc.last_index > line.st.end
     step, answer = _handle(group, line, node, rpc, "CheckAppendFuture")
