@@ -54,7 +54,8 @@ Batches           == "Batches" \in Features
 \* until it follows, as in 0.2.7.
 NotFollower       == "NotFollower" \in Features
 
-\* The EntryHandler has looked whether its node follows before it handles an APPEND, and by then it may not.
+\* The EntryHandler has looked whether its node follows before it handles an APPEND or TRUNCATE, and by then
+\* it may not.
 LateRole          == "LateRole" \in Features
 
 \* Clients wait for the entries they appended, and are answered.

@@ -69,7 +69,7 @@ Next ==
     \/ \E n \in Node : HandleDoTruncate(n)
     \/ \E n \in Node : HandleDoAppend(n)
     \/ \E n \in Node : HandleDoBatchAppend(n)
-    \/ \E n \in Node : FailAppend(n)
+    \/ \E n \in Node : FailStore(n)
     \/ \E n \in Node : CheckAppendFuture(n)
     \/ \E n \in Node : HandleDoCommit(n)
     \/ \E n \in Node : PersistCheckPoint(n)

@@ -135,14 +135,16 @@ HandleDoBatchAppend(n) ==
     /\ Batches
     /\ AppendsNext(n, m)
 
-\* ACTION FailAppend: the node ceased to follow after its EntryHandler looked; the store refuses the entry.
-\* Source: EntryHandler.doWork, which looks; DLedgerMmapFileStore.appendAsFollower, which looks once more.
-FailAppend(n) ==
+\* ACTION FailStore: the node ceased to follow after its EntryHandler looked; the store refuses to append, or
+\* to truncate.
+\* Source: EntryHandler.doWork, which looks; DLedgerMmapFileStore.appendAsFollower and truncate, which look
+\* once more.
+FailStore(n) ==
     \E m \in Requests(n) :
     /\ LateRole
     /\ node[n].role \notin {"FOLLOWER", "DOWN"}
-    /\ IsRequest(m, "APPEND")
-    /\ m.index = EndIndex(node[n].log) + 1
+    /\ \/ IsRequest(m, "APPEND") /\ m.index = EndIndex(node[n].log) + 1
+       \/ IsRequest(m, "TRUNCATE")
     /\ HandleRequest(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "INCONSISTENT_STATE")])
 
 \* The log holds every entry of the APPEND m.

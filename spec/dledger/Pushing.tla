@@ -99,7 +99,8 @@ DoCheckBatchAppendResponse(n) ==
     /\ PushAgain(n, peer)
 
 \* ACTION PushAnsweredAgain: the leader pushes once more what had no answer when it looked, and has one now.
-\* It reads committedIndex last: the entries may be those that this answer has committed.
+\* It reads committedIndex last: the entries may be those that this answer has committed.  Which entries
+\* had no answer then is not kept, so they may be any that the peer has: wider than the code.
 \* Source: EntryDispatcher.doCheckAppendResponse and doCheckBatchAppendResponse, between their lines.
 PushAnsweredAgain(n) ==
     \E peer \in Peers(n) :

@@ -95,7 +95,8 @@ HandleRequestVoteResponse(n) ==
     /\ TakeAnswer(n, m, Outcome(handled, outcome))
 
 \* The term that was proposed is one higher than the candidate's own.  A candidate that a heartbeat has made
-\* follow counts one more pre-vote, too, and may campaign by it (HeartbeatRace).
+\* follow counts one more pre-vote, too, and may campaign by it (HeartbeatRace).  A refusal is left out there:
+\* by one of a higher term than it proposed, the code goes to that term, even from a higher one.
 PreVoteAnswered(before, m) ==
     LET counted == Granted(before, m)
     IN  IF m.term > before.currentTerm + 1 THEN HigherTerm(before, m.term)
@@ -109,7 +110,7 @@ HandleRequestPreVoteResponse(n) ==
     \E m \in Inbox(n) : \E outcome \in AnyOutcome :
     LET handled == PreVoteAnswered(node[n], m) IN
     /\ IsResponse(m, "RequestPreVote")
-    /\ Selects(n) \/ (Runs(n) /\ node[n].loop = "OVERTAKEN")
+    /\ Selects(n) \/ (Runs(n) /\ node[n].loop = "OVERTAKEN" /\ m.granted)
     /\ outcome \in Outcomes(n, handled)
     /\ TakeAnswer(n, m, Outcome(handled, outcome))
 

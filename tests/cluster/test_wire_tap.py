@@ -188,13 +188,21 @@ def test_a_connection_is_given_up_where_too_much_waits_to_be_read(tmp_path: Path
 def test_connections_outlive_the_process_that_writes_and_the_tap_says_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "wire.ndjson"
 
+    received, back = [], []
+
     async def work(proxy: Address) -> bytes:
         (writer,) = multiprocessing.active_children()
         writer.kill()
-        return await conversation(VOTE)(proxy)
+        back.append(await conversation(VOTE)(proxy))
+        return back[0]
+
+    def answer(data: bytes) -> bytes:
+        received.append(data)
+        return GRANTED
 
     with pytest.raises(OSError, match="the process that writes it has died"):
-        asyncio.run(tapped(path, work, lambda _: GRANTED))
+        asyncio.run(tapped(path, work, answer))
+    assert (received, back) == ([VOTE], [GRANTED])
 
 
 def test_what_was_passed_on_is_written_when_ctrl_c_reaches_all_processes_of_a_terminal(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ AT_NIGHT = {
         "Shutdown",
     ],
     "late_resend": ["PushAnsweredAgain"],
-    "late_role": ["FailAppend"],
+    "late_role": ["FailStore"],
     "not_follower": ["ClearCompareOrTruncateRequests"],
     "refines_coarse": ["CheckLeak", "HandlePush"],
     "transfer_again": [

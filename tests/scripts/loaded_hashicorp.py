@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,10 +26,10 @@ from tests.scripts.loaded_runs import (
     NUMBER_OF_FAULTS,
     Loaded,
     LostError,
-    NotComeError,
     any_follower,
     fault_name,
     main,
+    outcome_of,
     wait,
 )
 from tests.scripts.reproduce.raft_group import RaftGroup
@@ -133,15 +134,11 @@ def drawn(folder: Path, chance: random.Random) -> tuple[str, LoadedServers]:
 
 
 def load(seed: int, folder: Path) -> Loaded:
-    """Let faults happen to the group of a seed while clients append.
-
-    Raises:
-        LostError: A command was not applied where it was acknowledged.
-        NotComeError: Something that is waited for has not come.
-    """
+    """Let faults happen to the group of a seed while clients append."""
     chance = random.Random(seed)
     setting, group = drawn(folder, chance)
     faults = [chance.choice(FAULTS) for _ in range(chance.randint(*NUMBER_OF_FAULTS))]
+    done, acknowledged = tuple(map(fault_name, faults)), dict[str, int]()
     try:
         with group:
             group.start(*group.kinds)
@@ -151,18 +148,39 @@ def load(seed: int, folder: Path) -> Loaded:
                     fault(group, chance)
                     wait(chance)
                 one.until_more(3)
-            acknowledged = one.acknowledged | other.acknowledged
-            group.until_applied({max(acknowledged, key=acknowledged.__getitem__): max(acknowledged.values())})
-            applied = group.applied(group.await_leader())
+            acknowledged |= one.acknowledged | other.acknowledged
+            applied = until_applied(group, max(acknowledged.values()))
             group.stop(*group.running())
-    except (AssertionError, RequestFailedError) as error:
-        raise NotComeError(f"{setting}; {', '.join(map(fault_name, faults))}: {error}") from error
+        assert_applied(one, other, applied)
+    except (AssertionError, RequestFailedError, LostError, subprocess.TimeoutExpired) as error:
+        return Loaded(setting, done, len(acknowledged), recorded(group), outcome_of(error), str(error))
+    return Loaded(setting, done, len(acknowledged), group.records())
+
+
+def recorded(group: LoadedServers) -> list[Path]:
+    """Return the files of the servers that have recorded anything."""
+    return [path for path in group.records() if path.exists()]
+
+
+def until_applied(group: LoadedServers, index: int) -> list[tuple[int, str]]:
+    """Return what the leader has applied, once it has come to an index, whatever stands there."""
+    leader = group.await_leader()
+
+    def is_applied() -> bool:
+        shown = group.status(leader)
+        return shown is not None and shown["appliedIndex"] >= index
+
+    group.until(is_applied)
+    return group.applied(leader)
+
+
+def assert_applied(one: Appender, other: Appender, applied: list[tuple[int, str]]) -> None:
+    """Raise LostError unless a server has applied each acknowledged command where it was acknowledged."""
     try:
         one.check(applied)
         other.check(applied)
     except AssertionError as error:
         raise LostError(str(error)) from error
-    return Loaded(setting, tuple(map(fault_name, faults)), len(acknowledged), group.records())
 
 
 def build() -> None:

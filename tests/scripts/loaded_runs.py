@@ -31,16 +31,13 @@ from tests.scripts.reproduce.links import Links, apart, cut_off
 NUMBER_OF_FAULTS = (2, 6)
 #: The shortest and the longest time that a fault lasts, and that follows it, in seconds.
 LASTS = (0.1, 1.5)
-#: The outcome of a run in which something that is waited for did not come.
-LEFT_OUT = "left out"
+#: The outcome of a run in which something that is waited for did not come, of one in which an append that was confirmed
+#: is not where it was confirmed, and of one in which a process ended by itself.
+LEFT_OUT, LOST, DIED = "left out", "lost", "died"
 
 
 class LostError(Exception):
     """An append that was confirmed is not where it was confirmed."""
-
-
-class NotComeError(Exception):
-    """Something that a run waits for has not come, as on a busy machine."""
 
 
 class LoadedGroup(Protocol):
@@ -142,12 +139,22 @@ def fault_name(fault: Callable[..., None]) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A run that is over: how the group was set up, which faults happened, and what its nodes recorded."""
+    """A run that is over: how the group was set up, which faults happened, and what its nodes recorded.
+
+    `outcome` is one of the above where the run did not go through, and `reason` says why.
+    """
 
     setting: str
     done: tuple[str, ...]
     confirmed: int
     records: Sequence[Path]
+    outcome: str = ""
+    reason: str = ""
+
+
+def outcome_of(error: Exception) -> str:
+    """Return the outcome of a run that an error ended."""
+    return LOST if isinstance(error, LostError) else DIED if "ended by itself" in str(error) else LEFT_OUT
 
 
 @dataclass(frozen=True)
@@ -169,7 +176,7 @@ class Run:
         return self.seed, self.setting, ", ".join(self.done), self.confirmed, self.outcome
 
 
-#: Runs the group of a seed in a folder; raises LostError and NotComeError.
+#: Runs the group of a seed in a folder.
 Load = Callable[[int, Path], Loaded]
 
 
@@ -181,23 +188,24 @@ def merged(records: Sequence[Path], out: Path) -> Path:
 
 
 def run(load: Load, seed: int, out: Path) -> Run:
-    """Run a group in a folder of its own, which is removed if all is well, and return what became of it."""
+    """Run a group in a folder of its own, which is removed if all is well, and return what became of it.
+
+    What was recorded is checked, too, where the run did not go through.
+    """
     folder = out / f"{seed}"
     folder.mkdir(parents=True)
-    try:
-        loaded = load(seed, folder)
-    except NotComeError as error:
-        return Run(seed, "", (), 0, 0, LEFT_OUT, str(error))
-    except LostError as error:
-        return Run(seed, "", (), 0, 0, "lost", str(error))
+    loaded = load(seed, folder)
     known = seed, loaded.setting, loaded.done, loaded.confirmed
     try:
         found = check(merged(loaded.records, folder / "group.ndjson"))
     except BadInputError as error:
-        return Run(*known, 0, "refused", str(error))
+        return Run(*known, 0, "refused", f"{error}; {loaded.reason}")
+    if found.verdict is Verdict.HOLDS and loaded.outcome:
+        return Run(*known, found.events, loaded.outcome, loaded.reason)
     if found.verdict is Verdict.HOLDS:
         shutil.rmtree(folder)
-    return Run(*known, found.events, str(found.verdict), found.reason)
+    outcome = LOST if loaded.outcome == LOST else str(found.verdict)
+    return Run(*known, found.events, outcome, f"{found.reason}; {loaded.reason}" if loaded.reason else found.reason)
 
 
 def runs(load: Load, seeds: Sequence[int], out: Path, parallel: int) -> Iterator[Run]:

@@ -216,17 +216,19 @@ class EntryHandler(Node):
         """
         return self._append(m)
 
-    def can_fail_append(self, m: AppendRequest) -> bool:
+    def can_fail_store(self, m: AppendRequest) -> bool:
         """The node runs and follows no more; the EntryHandler looked before."""
-        waits = m.type is PushType.APPEND and self._has_its_turn(m) and m.index == self.ledger_store.end_index + 1
+        is_next = m.type is PushType.APPEND and m.index == self.ledger_store.end_index + 1
+        waits = (is_next or m.type is PushType.TRUNCATE) and self._has_its_turn(m)
         follows = self.member_state.role is Role.FOLLOWER
         return self.has(Feature.LATE_ROLE) and self.is_up and not follows and waits
 
-    @action(when=can_fail_append)
-    def fail_append(self, m: AppendRequest) -> Effects:
-        """Refuse an APPEND that the EntryHandler took while this node followed.
+    @action(when=can_fail_store)
+    def fail_store(self, m: AppendRequest) -> Effects:
+        """Refuse an APPEND or TRUNCATE that the EntryHandler took while this node followed.
 
-        Source: EntryHandler.doWork, which looks at the role; DLedgerMmapFileStore.appendAsFollower, which looks again.
+        Source: EntryHandler.doWork, which looks at the role; DLedgerMmapFileStore.appendAsFollower and truncate, which
+        look again.
         """
         self._take(m)
         return self._answer(m, Code.INCONSISTENT_STATE)

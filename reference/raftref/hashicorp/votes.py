@@ -137,9 +137,7 @@ def _has_better_log(server: Server, m: RequestVoteRequest | RequestPreVoteReques
 # ---- The candidate ---------------------------------------------------------------------------------------
 
 
-def can_handle_request_vote_response(
-    server: Server, _m: RequestVoteResponse | RequestPreVoteResponse, _outcome: Outcome
-) -> bool:
+def can_handle_request_vote_response(server: Server, _m: RequestVoteResponse, _outcome: Outcome) -> bool:
     """The main loop takes an event, also as the candidate that the server was before a heartbeat (HeartbeatRace)."""
     return server.selects or server.is_overtaken
 
@@ -167,7 +165,15 @@ def handle_request_vote_response(server: Server, m: RequestVoteResponse, outcome
         server.leave_loop()
 
 
-@step(when=can_handle_request_vote_response)
+def can_handle_request_pre_vote_response(server: Server, m: RequestPreVoteResponse, _outcome: Outcome) -> bool:
+    """The main loop takes an event; as the candidate that it was before a heartbeat, a pre-vote that is granted.
+
+    By a refusal of a higher term than it proposed the library goes to that term, even from a higher one.
+    """
+    return server.selects or (server.is_overtaken and m.granted)
+
+
+@step(when=can_handle_request_pre_vote_response)
 def handle_request_pre_vote_response(server: Server, m: RequestPreVoteResponse, outcome: Outcome) -> None:
     """Count a pre-vote, and campaign with a majority; follow in a term higher than the one proposed.
 

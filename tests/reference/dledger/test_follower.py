@@ -297,23 +297,23 @@ def test_until_0_2_7_a_compare_waits_for_its_receiver_to_follow() -> None:
         made.clear_compare_or_truncate_requests(request(PushType.COMPARE, 0, A1))
 
 
-class TestFailAppend:
+class TestFailStore:
     """EntryHandler.doWork looks at the role, DLedgerMmapFileStore.appendAsFollower once more."""
 
     @pytest.mark.parametrize("role", [Role.CANDIDATE, Role.LEADER])
     def test_a_node_that_follows_no_more_refuses_an_entry_and_does_not_store_it(self, role: Role) -> None:
         node = follower(A1, config=replace(PUBLISHED, features=frozenset({Feature.LATE_ROLE})))
         m = request(PushType.APPEND, 1, B1)
-        assert not node.can_fail_append(m)
+        assert not node.can_fail_store(m)
         node.member_state.role = role
-        assert response(node.fail_append(m).sent).code is Code.INCONSISTENT_STATE
+        assert response(node.fail_store(m).sent).code is Code.INCONSISTENT_STATE
         assert node.ledger_store.log == (A1,)
 
     def test_it_does_so_with_the_next_entry_alone_and_with_the_feature_alone(self) -> None:
         node = follower(A1, config=replace(PUBLISHED, features=frozenset({Feature.LATE_ROLE})))
         node.member_state.role = Role.CANDIDATE
-        assert not node.can_fail_append(request(PushType.APPEND, 2, B1))
-        assert not node.can_fail_append(request(PushType.COMPARE, 1, B1))
+        assert not node.can_fail_store(request(PushType.APPEND, 2, B1))
+        assert not node.can_fail_store(request(PushType.COMPARE, 1, B1))
         other = follower(A1)
         other.member_state.role = Role.CANDIDATE
-        assert not other.can_fail_append(request(PushType.APPEND, 1, B1))
+        assert not other.can_fail_store(request(PushType.APPEND, 1, B1))

@@ -53,11 +53,11 @@ def verdict(found: Imported, **constants: bool) -> TraceVerdict:
 def test_a_node_that_follows_no_more_refuses_what_it_took_before() -> None:
     recorded = FormerFollower(follows=False)
     found = import_lines(recorded.recording(), "recorded")
-    assert [event.action for event in found if event.line == recorded.failed] == ["FailAppend"]
+    assert [event.action for event in found if event.line == recorded.failed] == ["FailStore"]
     assert found.summary.forced == ()
     assert verdict(found).verdict is Verdict.HOLDS
     refused = verdict(found, LateRole=False)
-    assert (refused.verdict, refused.deviation and refused.deviation.action) == (Verdict.VIOLATED, "FailAppend")
+    assert (refused.verdict, refused.deviation and refused.deviation.action) == (Verdict.VIOLATED, "FailStore")
 
 
 def test_a_follower_that_refuses_an_entry_of_its_leader_leaves_the_spec() -> None:

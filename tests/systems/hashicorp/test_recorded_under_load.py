@@ -16,6 +16,8 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
+from lockstep.systems.hashicorp.recorded_servers import RecordedServer
+from lockstep.systems.hashicorp.recording_lines import LeaderLine, StateLine, StoreLogs
 from lockstep.systems.hashicorp.recording_lookahead import LookaheadReader
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from tests.support.places import ROOT
@@ -107,10 +109,27 @@ def test_a_heartbeat_is_answered_by_a_leader_that_has_not_written_yet_that_it_kn
     answer = last(lines[: knows["seq"]], kind="respond", node=won["node"], beside=True)
     assert won["seq"] < answer["seq"] < knows["seq"]
     assert checked(lines, tmp_path).verdict is Verdict.HOLDS
-    for line in lines:
+    lied = json.loads(json.dumps(lines))
+    for line in lied:
         if line["kind"] in ("respond", "reply_recv") and line["rpc"] == answer["rpc"]:
             line["body"]["success"] = True
-    assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+    assert checked(lied, tmp_path).verdict is Verdict.VIOLATED
+
+
+def test_a_leader_that_has_stored_its_first_entry_shows_whom_it_knows(tmp_path: Path) -> None:
+    """Source: runCandidate, which sets its state, then its leader; runLeader, whose first entry comes after both."""
+    path = tmp_path / "group.ndjson"
+    path.write_text("".join(json.dumps(line) + "\n" for line in recorded("heartbeat_within_win")))
+    _, lines = RECORDING.read(path, lambda _: None)
+    server = RecordedServer("n1")
+    knows = [line for line in lines if isinstance(line, LeaderLine | StateLine | StoreLogs) and line.node == "n1"]
+    won = next(place for place, line in enumerate(knows) if isinstance(line, StateLine) and line.state == "Leader")
+    stored = next(place for place in range(won, len(knows)) if isinstance(knows[place], StoreLogs))
+    shown = []
+    for line in (each for each in knows[: stored + 1] if not isinstance(each, LeaderLine) or not each.leader):
+        server.write(line)
+        shown.append(server.shown().get("leader", "not shown"))
+    assert shown[-2:] == ["not shown", None]
 
 
 def test_a_heartbeat_of_the_old_leader_is_handled_while_a_voter_enters_a_term(tmp_path: Path) -> None:

@@ -170,10 +170,10 @@ def _answer_taken(group: RecordedGroup, line: RespPush, node: RecordedNode, hand
 def _fail(
     group: RecordedGroup, line: RespPush, node: RecordedNode, handling: Handling
 ) -> tuple[PlacedStep, Message | None]:
-    """A request has no effect but its answer; FailAppend, where the node ceased to follow meanwhile."""
+    """A request has no effect but its answer; FailStore, where the node ceased to follow meanwhile."""
     rpc = handling.rpc
-    if rpc.type == "APPEND" and handling.failed_at and handling.failed_as != "FOLLOWER":
-        step, answer = _begin(group, handling.failed_at, node, rpc, "FailAppend")
+    if rpc.type in ("APPEND", "TRUNCATE") and handling.failed_at and handling.failed_as != "FOLLOWER":
+        step, answer = _begin(group, handling.failed_at, node, rpc, "FailStore")
         node.role.read(step, lambda now: now.role not in ("FOLLOWER", "DOWN"))
         return step, answer
     batch = "Batch" if rpc.is_batch else ""

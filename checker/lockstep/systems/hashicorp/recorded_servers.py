@@ -23,7 +23,8 @@ class RecordedServer:
     """A server by what was recorded.
 
     `last` is the copy of the log's end that it keeps: index and term of the last entry that it stored, or started with.
-    `leader` is "" where it knows none, and None where no line says whom it knows.
+    `leader` is "" where it knows none, and None where no line says whom it knows. `is_changing`: it begins
+    or ends to lead, and its main loop has written one of role and leader, and not the other yet.
     """
 
     name: str
@@ -32,6 +33,7 @@ class RecordedServer:
     last: tuple[int, int] = (0, 0)
     role: str = "Follower"
     leader: str | None = ""
+    is_changing: bool = False
     applied: list[Tree] = field(default_factory=list)
 
     def write(self, part: Part) -> None:
@@ -43,13 +45,16 @@ class RecordedServer:
                 for each in part.entries:
                     self.log.setdefault(each.i, each)  # the library deletes an entry before it stores another there
                 self.last = part.entries[-1].i, part.entries[-1].t
+                self.is_changing = False
             case DeleteRange():
                 for index in range(part.min, part.max + 1):
                     self.log.pop(index, None)
             case StateLine() if part.state != "Shutdown":
                 self.role = part.state
+                self.is_changing = part.state == "Leader" and not self.leader
             case LeaderLine() if part.function != "Shutdown":
                 self.leader = part.leader
+                self.is_changing = self.role == "Leader" and not self.leader
             case _:
                 pass
 
@@ -58,7 +63,7 @@ class RecordedServer:
         self.keys = {name: getattr(persisted, name) for name in self.keys}
         self.log = {each.i: each for each in persisted.log}
         self.last = (persisted.log[-1].i, persisted.log[-1].t) if persisted.log else (0, 0)
-        self.role, self.leader, self.applied = "Follower", "", []
+        self.role, self.leader, self.is_changing, self.applied = "Follower", "", False, []
 
     def keys_shown(self) -> Tree:
         """Return the three keys as the spec has them."""
@@ -67,9 +72,9 @@ class RecordedServer:
     def shown(self) -> Tree:
         """Return keys, role, known leader and the end of the log as the spec has them.
 
-        A leader that knows none is between two lines of setState or runCandidate, which are one step of the spec.
+        One that is changing is between two lines of runCandidate or setState, which are one step of the spec.
         """
-        is_shown = self.leader is not None and (self.leader or self.role != "Leader")
+        is_shown = self.leader is not None and not self.is_changing
         return {
             **self.keys_shown(),
             "role": self.role,

@@ -202,8 +202,8 @@ class Cluster(Group[Server, Message, Effects]):
 
 _REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleDoCompare", "ClearCompareOrTruncateRequests"),
-    PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests"),
-    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "FailAppend", "CheckAppendFuture"),
+    PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests", "FailStore"),
+    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "FailStore", "CheckAppendFuture"),
     PushType.COMMIT: ("HandleDoCommit", "ClearCompareOrTruncateRequests"),
     ElectionType.VOTE: ("HandleVote",),
     ElectionType.HEARTBEAT: ("HandleHeartBeat",),
