@@ -1,4 +1,4 @@
-"""What becomes of a run of a loaded group: tests.scripts.loaded_runs."""
+"""The outcomes of runs of a loaded group: tests.scripts.loaded_runs."""
 
 from __future__ import annotations
 

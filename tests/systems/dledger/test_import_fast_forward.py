@@ -1,4 +1,4 @@
-"""An APPEND beyond a gap waits too long, and is answered with INCONSISTENT_STATE.
+"""An APPEND above a gap waits too long, and is answered with INCONSISTENT_STATE.
 
 Source: EntryHandler.checkAppendFuture, which takes it from writeRequestMap in 0.3.2, and only looks at it before.
 """
@@ -35,7 +35,7 @@ def fast_forward(*, leaves: bool, code: str = "INCONSISTENT_STATE") -> tuple[Imp
 
 
 @pytest.mark.parametrize(("leaves", "steps"), [(False, ["CheckAppendFuture"]), (True, ["CheckAppendFuture", "Lose"])])
-def test_an_append_beyond_a_gap_is_answered_and_stays_or_leaves(*, leaves: bool, steps: list[str]) -> None:
+def test_an_append_above_a_gap_is_answered_and_stays_or_leaves(*, leaves: bool, steps: list[str]) -> None:
     found, line = fast_forward(leaves=leaves)
     assert [event.action for event in found if event.line == line] == steps
     assert found.summary.forced == ()
