@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,6 +32,7 @@ from tests.scripts.loaded_runs import (
     fault_name,
     main,
     outcome_of,
+    standing_still,
     wait,
 )
 from tests.scripts.reproduce.dledger_group import DLedgerGroup
@@ -69,15 +69,9 @@ class LoadedNodes(DLedgerGroup):
         """Start a node that was killed."""
         self.up(name)
 
-    @contextmanager
-    def paused(self, name: str) -> Iterator[None]:
+    def paused(self, name: str) -> AbstractContextManager[None]:
         """Let the process of a node stand still meanwhile."""
-        process = self._processes[name]
-        process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGCONT)
+        return standing_still(self._processes[name])
 
     def load(self, prefix: str, count: int) -> None:
         """Append values by DLedger's own client, in threads."""

@@ -12,10 +12,9 @@ left out, with a note. Go fetches the modules.
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,6 +29,7 @@ from tests.scripts.loaded_runs import (
     fault_name,
     main,
     outcome_of,
+    standing_still,
     wait,
 )
 from tests.scripts.reproduce.raft_group import RaftGroup
@@ -63,15 +63,9 @@ class LoadedServers(RaftGroup):
         with suppress(RequestFailedError):
             self.change(command, name)
 
-    @contextmanager
-    def paused(self, name: str) -> Iterator[None]:
+    def paused(self, name: str) -> AbstractContextManager[None]:
         """Let the process of a server stand still meanwhile."""
-        process = self._processes[name]
-        process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGCONT)
+        return standing_still(self._processes[name])
 
 
 Fault: TypeAlias = Callable[[LoadedServers, random.Random], None]

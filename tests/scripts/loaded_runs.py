@@ -10,11 +10,13 @@ import argparse
 import multiprocessing
 import random
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -64,6 +66,16 @@ class LoadedGroup(Protocol):
     def paused(self, name: str) -> AbstractContextManager[None]:
         """Let the process of a node stand still meanwhile."""
         ...
+
+
+@contextmanager
+def standing_still(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let a process stand still meanwhile."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
 
 
 # ---- What is done to a group of any system ---------------------------------------------------------------

@@ -7,6 +7,7 @@ that are no steps (vote requests, heartbeats, terms heard of) are carried here, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from raftref.action import Action, NotEnabled
@@ -28,7 +29,6 @@ from raftref.dledger.messages import (
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation.fault_plan import FaultPlan
 from raftref.dledger.simulation.network import Network
-from raftref.dledger.state import Role
 from raftref.dledger.steps import Effects
 from raftref.dledger.store import LedgerStore
 from raftref.records import record
@@ -152,15 +152,13 @@ class Cluster(Group[Server, Message, Effects]):
         return {}
 
     def _vote_requests(self, node: NodeId) -> list[VoteMessage]:
-        """Return the requests for votes that may come next to a node: under way, or of any candidate, or leader."""
+        """Return the requests for votes that may come next to a node: under way, or of any node that may have asked."""
         if not self.plan.has(Feature.VOTE_MESSAGES):
-            asking = (
-                each
-                for each in self.servers.values()
-                if each.member_state.role is Role.CANDIDATE
-                or (each.member_state.role is Role.LEADER and each.node_id != node)
-            )
-            return [each.vote_request(node) for each in asking]
+            requests = []
+            for each in self.servers.values():
+                with suppress(NotEnabled):
+                    requests.append(each.vote_request(node))
+            return requests
         channels = [self.network.channels[peer, node] for peer in self.servers[node].peers]
         return [m for channel in channels for m in channel.deliverable() if isinstance(m, VoteMessage)]
 
