@@ -164,14 +164,19 @@ class VirtualGroup:
     # ---- Processes -----------------------------------------------------------------------------------
 
     def start(self, node: str) -> None:
-        """Let the process of a node come up, if it is down."""
+        """Let the process of a node come up, if it is down; it may die as it recovers, see `kill_within`."""
         process = self._processes[node]
         if process.driver is not None:
             return
         process.number += 1
         # A wake-up of the process before this one wakes nobody.
         process.wakes_at, process.busy_until = NEVER, 0.0
-        process.driver = self._make_driver(node, process.disk, Random(self.random.random()), self._recorder(process))
+        chance = Random(self.random.random())
+        try:
+            process.driver = self._make_driver(node, process.disk, chance, self._recorder(process))
+        except Stopped:
+            self._die(node)
+            return
         process.driver.turns.delay = self._hold_ups.get(node)
         self._drive(node, lambda driver, now: driver.start(now))
         if process.disk_is_full:
@@ -198,11 +203,20 @@ class VirtualGroup:
     def kill_within(self, node: str, writes: int, died: Callable[[], None]) -> None:
         """Let the process of a node die once it has changed its disk so often, before the next change of it.
 
-        So it may die within a step. `died` is called then, and never if it dies otherwise before.
+        So it may die within a step; the next process of a node that is down, as it recovers. `died` is called then,
+        and never if it dies otherwise before.
         """
         process = self._processes[node]
         process.disk.stop_after(writes)
         process.died = died
+
+    def _die(self, node: str) -> None:
+        """Let the process of a node die within a step, or before it has come up."""
+        process = self._processes[node]
+        died, process.died = process.died, _nothing
+        self.kill(node)
+        process.disk.kill()
+        died()
 
     def spare(self, node: str) -> None:
         """Let the process of a node not die within a step any more."""
@@ -323,9 +337,7 @@ class VirtualGroup:
         try:
             event(process.driver, self.now + process.clock_offset)
         except Stopped:
-            died = process.died
-            self.kill(node)
-            died()
+            self._die(node)
             return
         outputs = process.driver.take_outputs()
         if process.disk_delay and process.disk.step_count != written:
