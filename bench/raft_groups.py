@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, hashicorp/raft v{Shape().release}\n")
-    head = ("clients", "group", "commands/s", "ratio", "median ms", "ratio", "p99 ms", "ratio")
+    head = ("clients", "group", "commands/s", "/ Go", "median ms", "/ Go", "p99 ms", "/ Go")
     rows: list[tuple[Any, ...]] = []
     for clients in CLIENTS:
         runs: dict[str, list[Measurement]] = {name: [] for name in GROUPS}

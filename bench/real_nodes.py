@@ -76,7 +76,7 @@ def main() -> None:
     print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}, DLedger {args.dledger}")
     load = os.getloadavg()[0]
     print(f"{args.count:,} appends, {args.rounds} rounds, {os.cpu_count()} processors, load average {load:.1f}\n")
-    header = ("group", f"appends/s by {args.threads}", "ratio", "median ms", "ratio", "p99 ms", "ratio", "refused")
+    header = ("group", f"appends/s by {args.threads}", "/ java", "median ms", "/ java", "p99 ms", "/ java", "refused")
     print(table(header, [row(name, each, medians["java"]) for name, each in medians.items()]))
 
 

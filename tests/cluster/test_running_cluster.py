@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -26,6 +27,10 @@ from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.running_nodes import NodeKind
+from raftref.dledger.client_messages import ResponseCode
+from raftref.dledger.runtime.client import Client, RequestRefusedError
+from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
+from raftref.runtime.driver import NodeStep
 from tests.support.programs.processes import running_nodes, wait_until
 
 FIXED = "a group of DLedger has the members that it was started with"
@@ -207,7 +212,44 @@ def test_a_group_without_nodes_refuses_a_client(tmp_path: Path) -> None:
     ((host, port),) = free_addresses(1)
     done = CliRunner().invoke(client_command, [f"n1={host}:{port}", "append", "x"], standalone_mode=False)
     assert done.return_value == 1
-    assert done.output == "append x: refused, NOT_LEADER\n"
+    assert done.output == "append x: refused, NETWORK_ERROR\n"
+
+
+@pytest.mark.parametrize("is_uncertain", [True, False])
+@pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
+def test_a_client_that_cannot_know_whether_its_entry_will_be_committed_says_so(
+    spec: str, monkeypatch: pytest.MonkeyPatch, *, is_uncertain: bool
+) -> None:
+    async def dledger(*_: object) -> None:
+        raise RequestRefusedError(ResponseCode.TERM_CHANGED, is_uncertain=is_uncertain)
+
+    async def hashicorp(*_: object) -> None:
+        raise RequestFailedError("ErrLeadershipLost", is_uncertain=is_uncertain)
+
+    monkeypatch.setattr(Client, "append", dledger)
+    monkeypatch.setattr(RaftClient, "apply", hashicorp)
+    words = ["n1=127.0.0.1:1", "append", "x", "--system", spec]
+    done = CliRunner().invoke(client_command, words, standalone_mode=False)
+    code = {"DLedger": "TERM_CHANGED", "HashicorpRaft": "ErrLeadershipLost"}[spec]
+    said = f"outcome unknown, {code}: it may be committed" if is_uncertain else f"refused, {code}"
+    assert (done.return_value, done.output) == (1, f"append x: {said}\n")
+
+
+def test_a_node_that_has_not_come_up_again_is_said_to_be_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process before showed what is printed."""
+    folder, group = tmp_path / "run", NodeProcesses({}, tmp_path)
+    group_of_three = session(folder)
+    monkeypatch.setattr(NodeProcesses, "is_running", lambda *_: True)
+    monkeypatch.setattr(NodeProcesses, "started_at", lambda _, node: {"n1": 2.0}.get(node, 0.5))
+    for node in ("n1", "n2"):
+        step = NodeStep(1.0, node, "Start", {}, {"role": "LEADER"})
+        (folder / f"{node}.steps.ndjson").write_text(json.dumps(asdict(step)) + "\n")
+    lines = group_of_three.status(group)
+    assert lines[0].startswith("n1 (starting) role LEADER")
+    assert lines[1].startswith("n2 role LEADER")
+    assert lines[2] == "n3 (starting) nothing yet"
 
 
 #: A server of hashicorp/raft, which has choices that a node of DLedger has not.

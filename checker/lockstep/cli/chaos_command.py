@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SETTING, SYSTEM, chosen, group_size, running_system, settings
+from lockstep.cli.node_command import SETTING, SYSTEM, chosen, chosen_flaws, group_size, running_system, settings
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
@@ -76,20 +76,23 @@ def command(
 ) -> int:
     """Let groups of running nodes fail in simulated time, and judge what their clients saw.
 
-    The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by clocks that are
-    simulated: a minute takes a second or two, and follows from its seed. Some clients append and read while processes
-    are killed and paused, links are cut, slow and lossy, machines lose power, clocks jump, disks are slow and fill up,
-    and an operator transfers leaderships, changes the members and takes snapshots, where the system can. Each run
-    is judged by its clients' history, which the log must explain; by the properties of the spec, after each step; and,
-    every now and then, by the spec. With --real the nodes are processes on this machine: they are killed and stopped,
-    links are cut and slow, and the leadership is handed over, while clients ask from outside. A series in which some
-    fault, or what should come of faults, never happened is no pass.
+    The nodes are those of `lockstep node`, with their timers and files, in a network, on disks and by clocks that
+    are simulated: a minute takes a second or two, and follows from its seed. Some clients append and read while
+    processes are killed and paused, links are cut, slow and lossy, machines lose power, clocks jump, disks are slow
+    and fill up, and an operator transfers leaderships, changes the members and takes snapshots, where the system
+    can. Each run is judged by its clients' history, which the log must explain; by the properties of the spec,
+    after each step; and, every now and then, by the spec. With --real the nodes are processes on this machine: they
+    are killed and stopped, links are cut and slow, and the leadership is handed over, while clients ask from
+    outside. A series in which some fault, or what should come of faults, never happened is no pass; twenty runs are
+    enough.
 
     \b
     lockstep chaos --runs 1000
     lockstep chaos --flaw published --no-power --runs 50
     lockstep chaos --each-flaw --runs 30
     lockstep chaos --real --runs 5
+
+    The README of each spec names the flaws and features.
 
     Exit codes: 0 nothing is wrong; 1 something is, with its seed; 2 wrong usage; 3 nothing is wrong, and something
     never happened, which is named; 4 an internal error.
@@ -104,7 +107,7 @@ def command(
 
     system, running = running_system(spec)
     group_size(nodes, system, running, "--nodes")
-    wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
+    wanted = chosen_flaws(flaws, running)
     _refuse_unused(each_flaw=each_flaw, real=real)
     if each_flaw:
         click.echo(TABLE_HEAD)
@@ -192,7 +195,7 @@ def _text(series: ChaosSeries, seconds: float, nodes: int, set_to: Mapping[str, 
     for title, counts in (
         ("faults", series.faults),
         ("orders carried out", series.orders),
-        ("of them came", series.outcomes),
+        ("what came of them", series.outcomes),
     ):
         lines.append(f"{title}: {', '.join(f'{count:,} {name}' for name, count in sorted(counts.items()))}")
     lines.append(f"{len(series.wrong)} runs wrong; {series.checked} traces checked against the spec")

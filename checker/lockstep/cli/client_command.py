@@ -27,7 +27,7 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
     lockstep client PEERS transfer n2
     lockstep client PEERS remove n2
 
-    Exit codes: 0 done; 1 the group refused; 2 wrong usage; 4 an internal error.
+    Exit codes: 0 done; 1 the group refused, or the outcome is unknown; 2 wrong usage; 4 an internal error.
     """
     from lockstep.systems.running_nodes import ClientRefusedError
 
@@ -54,7 +54,7 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
             try:
                 click.echo(f"{act} {each}: {await ask(each)}")
             except ClientRefusedError as error:
-                click.echo(f"{act} {each}: refused, {error}")
+                click.echo(f"{act} {each}: {error}")
                 return 1
         return 0
 

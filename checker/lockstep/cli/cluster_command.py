@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SYSTEM, chosen, group_size, running_system
+from lockstep.cli.node_command import SYSTEM, chosen, chosen_flaws, group_size, running_system
 from lockstep.cli.options import FILE, FORMAT
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0.05, 10),
     default=0.25,
     show_default=True,
-    help="Multiply all times of the nodes by this.",
+    help="Multiply all times of the nodes by this: 1 for those of the real system, which a busy machine may need.",
 )
 @FORMAT
 def command(
@@ -55,15 +55,17 @@ def command(
 ) -> int:
     """Run a group of the reference: a process for each node on this machine, recorded, and checked while it runs.
 
-    Commands come from the terminal or a file: append, get, status, transfer, kill, start, pause, resume, cut, slow,
-    heal, wait, quit; `help` lists them. The first of them waits until a node leads. The steps of all nodes are merged
-    into one trace, which is checked against the spec as it grows. At `quit`, at the end of the commands or at Ctrl-C
-    the processes are stopped, and the verdict on the whole run is printed; `lockstep check`, `view` and `minimise` take
-    the trace. Ctrl-C once more ends the check.
+    Commands come from the terminal or a file: append, get, status, transfer, add, remove, kill, start, pause,
+    resume, cut, slow, heal, wait, quit, help, which lists them. The first of them waits until a node leads. The
+    steps of all nodes are merged into one trace, which is checked against the spec as it grows. At `quit`, at the
+    end of the commands or at Ctrl-C the processes are stopped, and the verdict on the whole run is printed;
+    `lockstep check`, `view` and `minimise` take the trace. Ctrl-C once more ends the check.
 
     \b
     lockstep cluster 3
     lockstep cluster 5 --flaw published --commands chaos.txt -o run
+
+    The README of each spec names the flaws and features.
 
     Exit codes: those of `lockstep check` for the trace; 2 also for a folder that is not empty.
     """
@@ -75,7 +77,7 @@ def command(
 
     system, running = running_system(spec)
     group_size(nodes, system, running, "NODES")
-    wanted = running.published if flaws == ("published",) else chosen(flaws, running.flaws, "--flaw")
+    wanted = chosen_flaws(flaws, running)
     kind = NodeKind(chosen(features, running.features, "--feature"), wanted)
     options = GroupOptions(nodes, output, kind, time_scale)
 

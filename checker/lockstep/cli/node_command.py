@@ -63,7 +63,7 @@ SYSTEM = click.option(
     "--system",
     "spec",
     shell_complete=completing(running_words),
-    help="The system, by the name of its spec (default: the first).",
+    help="The system, by the name of its spec (default: the first in spec/README.md).",
 )
 
 
@@ -73,6 +73,11 @@ def chosen(names: tuple[str, ...], known: tuple[str, ...], option: str) -> tuple
         if name not in known:
             raise click.BadParameter(f"{name!r} is none of {_listed(known)}", param_hint=option)
     return names
+
+
+def chosen_flaws(names: tuple[str, ...], running: RunningNodes) -> tuple[str, ...]:
+    """Return flaws that a running node may have; `published` alone is all of the real system. Raises a usage error."""
+    return running.published if names == ("published",) else chosen(names, running.flaws, "--flaw")
 
 
 SETTING = click.option(
@@ -117,7 +122,7 @@ def settings(texts: tuple[str, ...], defaults: Mapping[str, float]) -> Mapping[s
 @click.option(
     "--record", type=click.Path(path_type=Path, dir_okay=False), help="Add each step of the node to this file."
 )
-@click.option("--flaw", "flaws", multiple=True, help="A flaw that the node has; may be given several times.")
+@click.option("--flaw", "flaws", multiple=True, help="A flaw that the node has (default: none); `published` for all.")
 @click.option("--feature", "features", multiple=True, help="A feature that the node has besides those of all.")
 @click.option(
     "--time-scale",
@@ -157,6 +162,8 @@ def command(
     \b
     lockstep node n1 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' --dir n1
 
+    The README of each spec names the flaws and features.
+
     Exit codes: 0 stopped; 2 wrong usage, or damaged files; 3 its address is taken, or its folder in use; 4 it failed.
     """
     from lockstep.cluster.node_process import run_node
@@ -168,7 +175,7 @@ def command(
         raise click.BadParameter(f"{name} is none of the members: {', '.join(members)}", param_hint="NAME")
     kind = NodeKind(
         chosen(features, running.features, "--feature"),
-        chosen(flaws, running.flaws, "--flaw"),
+        chosen_flaws(flaws, running),
         settings(set_to, running.settings),
     )
     options = NodeOptions(

@@ -30,7 +30,9 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
     help="A plan of faults: a name (an unknown one lists them all), or a JSON or TOML file.",
 )
 @click.option(
-    "--system", "spec", help="If --plan is a file: the system it is for, by the name of its spec (default: the first)."
+    "--system",
+    "spec",
+    help="If --plan is a file: the system it is for, by the name of its spec (default: the first in spec/README.md).",
 )
 @click.option(
     "--variant",

@@ -186,8 +186,9 @@ class GroupSession:
         for node, step in self.newest().items():
             shows = {} if step is None else {name: step.shows.get(name) for name in self._running.shown}
             shown = ", ".join(f"{name} {value}" for name, value in shows.items()) or "nothing yet"
-            is_running = group.is_running(node)
-            line = f"{node} {'' if is_running else '(down) '}{shown}"
+            is_running, started = group.is_running(node), group.started_at(node)
+            state = "(down) " if not is_running else "(starting) " if step is None or step.at < started else ""
+            line = f"{node} {state}{shown}"
             lines.append(line if is_running else died.get(node, line))
         lines.append(self.check.status())
         return lines
@@ -266,7 +267,7 @@ class _Prompt:
         try:
             self._session.say(f"{what}: {await answer}")
         except ClientRefusedError as error:
-            self._session.say(f"{what}: refused, {error}")
+            self._session.say(f"{what}: {error}")
 
     async def _append(self, values: Sequence[str]) -> None:
         for value in values:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +48,7 @@ class NodeProcesses:
         """
         self._commands, self._folder = dict(commands), folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: dict[str, float] = {}
         self._killed: set[str] = set()
         self._ended: dict[str, str] = {}
 
@@ -64,6 +66,10 @@ class NodeProcesses:
         """Return whether the process of a node runs, or is paused."""
         process = self._processes.get(node)
         return process is not None and process.poll() is None
+
+    def started_at(self, node: str) -> float:
+        """Return when the newest process of a node was started, by the monotonic clock in seconds; 0 if none was."""
+        return self._started.get(node, 0.0)
 
     def ended_by_themselves(self) -> dict[str, str]:
         """Return the nodes with a process that ended though nobody killed it, each with how the last of these ended.
@@ -83,6 +89,7 @@ class NodeProcesses:
             raise GaveUpError(f"{node} is running")
         self.ended_by_themselves()  # notes how the last process ended
         self._killed.discard(node)
+        self._started[node] = time.monotonic()
         with (self._folder / f"{node}.log").open("ab") as log:
             self._processes[node] = subprocess.Popen(
                 [sys.executable, "-m", "lockstep", "node", *self._commands[node]],

@@ -83,7 +83,14 @@ class HistoryClient(Protocol):
 
 
 class ClientRefusedError(Exception):
-    """The group has not done what a client asked for; the message is the code, or the name of the error."""
+    """The group has not done what a client asked for; the message has the code, or the name of the error.
+
+    With `is_uncertain` it may do it yet, or may have done it: an entry may be committed all the same.
+    """
+
+    def __init__(self, error: str, *, is_uncertain: bool = False) -> None:
+        """Make the error of an answer, or of a call without one."""
+        super().__init__(f"outcome unknown, {error}: it may be committed" if is_uncertain else f"refused, {error}")
 
 
 class Replay(Protocol):

@@ -172,15 +172,15 @@ def led_term(step: NodeStep) -> int | None:
 
 def outcomes(steps: Iterable[NodeStep], codes: Mapping[str, int]) -> Counter[str]:
     """Count the TRUNCATEs that cut something off a log, the nodes that took over, and what a full disk refused."""
-    found = Counter({"truncated": 0, "took over": 0, "refused by a full disk": codes.get(DISK_FULL, 0)})
+    found = Counter({"truncated logs": 0, "takeovers": 0, "refused by a full disk": codes.get(DISK_FULL, 0)})
     ends, takeovers = dict[str, int](), set[tuple[str, int]]()
     for step in steps:
         end = step.shows.get("ledgerEndIndex", ends.get(step.node, -1))
-        found["truncated"] += step.action == "HandleDoTruncate" and end < ends.get(step.node, -1)
+        found["truncated logs"] += step.action == "HandleDoTruncate" and end < ends.get(step.node, -1)
         ends[step.node] = end
         if step.action == "HandleTakeLeadership":
             takeovers.add((step.node, step.shows["currTerm"]))
-    found["took over"] = len(takeovers)
+    found["takeovers"] = len(takeovers)
     return found
 
 
@@ -198,7 +198,7 @@ class _Client:
         try:
             found = await self._client.append(value)
         except RequestRefusedError as error:
-            raise ClientRefusedError(str(error)) from error
+            raise ClientRefusedError(str(error), is_uncertain=error.is_uncertain) from error
         return f"index {found.index}, term {found.term}, position {found.pos}"
 
     async def get(self, index: int) -> str:

@@ -196,14 +196,14 @@ def led_term(step: NodeStep) -> int | None:
 
 def outcomes(steps: Iterable[NodeStep], _codes: Mapping[str, int]) -> Counter[str]:
     """Count what came: logs that were cut, snapshots saved and installed, writes that failed, calls of pipelines."""
-    names = ("truncated", "snapshots saved", "snapshots installed", "writes that failed", "calls of pipelines")
+    names = ("truncated logs", "snapshots saved", "snapshots installed", "writes that failed", "calls of pipelines")
     found = Counter(dict.fromkeys(names, 0))
     lasts, snapshots = dict[str, int](), dict[str, int]()
     for step in steps:
         last = step.shows.get("lastIndex", lasts.get(step.node, 0))
         snapshot = step.shows.get("lastSnapshot", {}).get("index", snapshots.get(step.node, 0))
         newer = snapshot > snapshots.get(step.node, 0)
-        found["truncated"] += step.action == "AppendEntries" and last < lasts.get(step.node, 0)
+        found["truncated logs"] += step.action == "AppendEntries" and last < lasts.get(step.node, 0)
         found["snapshots saved"] += step.action == "PersistSnapshot" and newer
         found["calls of pipelines"] += step.action == "PipelineSend"
         found["snapshots installed"] += step.action == "InstallSnapshot" and newer
@@ -220,7 +220,7 @@ class _Client:
 
     async def append(self, value: str) -> str:
         """Append a value."""
-        found = await _asked(self._client.apply(value))
+        found = await _asked(self._client.apply(value), appends=True)
         return f"index {found['index']}, term {found['term']}"
 
     async def get(self, index: int) -> str:
@@ -242,7 +242,7 @@ class _Client:
         return await self._change(ChangeCommand.REMOVE_SERVER, node_id)
 
     async def _change(self, command: ChangeCommand, node_id: str) -> str:
-        found = await _asked(self._client.change(command, node_id))
+        found = await _asked(self._client.change(command, node_id), appends=True)
         return f"index {found['index']}, term {found['term']}"
 
 
@@ -269,11 +269,11 @@ class _HistoryClient:
         return ReadOutcome("SUCCESS", {index: found["value"]}, index)
 
 
-async def _asked(answer: Awaitable[Answer]) -> Answer:
+async def _asked(answer: Awaitable[Answer], *, appends: bool = False) -> Answer:
     try:
         return await answer
     except RequestFailedError as error:
-        raise ClientRefusedError(str(error)) from error
+        raise ClientRefusedError(str(error), is_uncertain=appends and error.is_uncertain) from error
 
 
 RUNNING_NODES = RunningNodes(

@@ -145,19 +145,21 @@ class Client:
         raise AssertionError("attempts end by an answer or an error")
 
     async def _find_leader(self) -> NodeId:
-        """Return the leader that a member names."""
+        """Return the leader that a member names; raises RequestRefusedError, of the network where none answers."""
         end = asyncio.get_running_loop().time() + self._timeout
+        code = ResponseCode.NETWORK_ERROR
         while True:
             for node in self._addresses:
                 try:
                     leader = (await self.metadata(node)).leader_id
                 except RequestRefusedError:
                     continue
+                code = ResponseCode.NOT_LEADER
                 if leader in self._addresses:
                     self.leader = leader
                     return leader
             if asyncio.get_running_loop().time() > end:
-                raise RequestRefusedError(ResponseCode.NOT_LEADER)
+                raise RequestRefusedError(code)
             await asyncio.sleep(RETRY)
 
 
