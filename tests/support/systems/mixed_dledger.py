@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ from tests.support.programs.processes import wait_until
 
 JAVA, PYTHON = "java", "python"
 GROUP = "g"
+#: The longest that a client waits for a group on a busy machine, in seconds.
+PATIENCE = 15.0
 NODES = ("n0", "n1", "n2")
 
 #: How the line begins in which a process of Java answers a command.
@@ -204,12 +207,18 @@ class MixedGroup:
         self._processes[node].wait()
 
     def stop(self, *nodes: str) -> None:
-        """Stop nodes in order, with SIGTERM."""
+        """Stop nodes in order, with SIGTERM, once each has recorded something, if it records."""
         for node in nodes:
+            assert wait_until(partial(self._has_come_up, node), 60), self.log(node)
             assert self._processes[node].poll() is None, f"{node} ended by itself: {self.log(node)}"
             self._processes[node].terminate()
         for node in nodes:
             self._processes[node].wait(timeout=30)
+
+    def _has_come_up(self, node: str) -> bool:
+        """Return whether a node has recorded a line, or records nothing: one that died before has none to merge."""
+        path = self._recording(node, self.kinds[node])
+        return not self.setting.is_recorded or (path.exists() and b"\n" in path.read_bytes())
 
     def log(self, node: str) -> str:
         """The end of what a node printed."""
@@ -266,7 +275,7 @@ class MixedGroup:
         """Append values, one after the other; each must be confirmed."""
 
         async def append_all() -> list[Confirmed]:
-            client = self.client()
+            client = Client(GROUP, self.addresses, timeout=PATIENCE)
             answers = [(value, await client.append(value)) for value in values]
             return [Confirmed(value, each.index, each.term) for value, each in answers]
 
