@@ -23,7 +23,7 @@ from lockstep.cluster.client_history import Append, Read, Verified, differences,
 from lockstep.systems.dledger.hunted_properties import DLedgerWatch
 from lockstep.systems.hunted_group import Move, Violation
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.running_nodes import NodeKind, RunningNodes
+from lockstep.systems.running_nodes import AppendOutcome, NodeKind, RunningNodes
 from raftref.dledger.client_messages import ResponseCode
 from raftref.hashicorp.runtime.leader_verification import LeaderVerification
 from raftref.runtime.virtual import VirtualGroup
@@ -194,6 +194,14 @@ def test_a_series_in_which_no_thread_was_held_up_is_no_pass(monkeypatch: pytest.
     assert "hold-ups of threads" in series.missing()
 
 
+def test_a_series_in_which_no_message_was_cut_off_lost_or_late_is_no_pass() -> None:
+    """A group of one node has cuts, and no messages."""
+    series = ChaosSeries(("cut",))
+    series.add(ChaosVerdict(ChaosRun(running(), 5, 1, NodeKind()).run(20.0)), checked=False)
+    assert series.faults["cut"] > 0
+    assert {"messages cut off", "messages lost", "messages delayed"} <= set(series.missing())
+
+
 def test_a_series_in_which_no_message_of_a_late_kind_was_late_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake: all messages of a late kind are in time."""
     series = ChaosSeries(("late kind",))
@@ -270,6 +278,10 @@ def test_a_group_of_processes_loses_nothing_whatever_fails(spec: str, tmp_path: 
     assert counted["checked"] == 5
 
 
+def test_an_operator_of_a_single_node_can_hand_over_to_nobody() -> None:
+    assert ChaosRun(running(), 3, 1, NodeKind()).run(20.0).orders["transfer"] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -309,18 +321,56 @@ def test_a_history_that_the_log_explains_has_no_objection() -> None:
     ("log", "said"),
     [
         ({0: "a"}, "b was confirmed at index 1, where there is nothing in the end"),
-        ({0: "a", 1: "x"}, "b was confirmed at index 1, where there is x in the end"),
+        ({0: "a", 1: "c"}, "b was confirmed at index 1, where there is c in the end"),
         ({0: "a", 1: "b", 2: "b"}, "b stands at index 1 and at index 2"),
     ],
 )
 def test_what_is_lost_replaced_or_doubled_is_named(log: dict[int, str], said: str) -> None:
-    assert list(objections([append("a", 0, 1, 0), append("b", 2, 3, 1)], log)) == [said]
+    history = [append("a", 0, 1, 0), append("b", 2, 3, 1), append("c", 1.5, float("inf"), None)]
+    assert list(objections(history, log)) == [said]
 
 
 def test_an_append_that_began_after_another_was_confirmed_must_come_behind_it() -> None:
     history = [append("a", 0, 1, 1), append("b", 2, 3, 0)]
     said = "b came to index 0, after a had been confirmed at index 1"
     assert list(objections(history, {0: "b", 1: "a"})) == [said]
+
+
+def test_what_nobody_appended_and_what_was_refused_must_not_stand_in_the_log() -> None:
+    history = [append("a", 0, 1, 0), Append("b", 2, 3, None, "DISK_FULL", is_refused=True)]
+    assert list(objections(history, {0: "a"})) == []
+    assert list(objections(history, {0: "a", 1: "b", 2: "x"})) == [
+        "b stands at index 1, which was refused: DISK_FULL",
+        "x stands at index 2, which nobody had appended",
+    ]
+
+
+def test_an_append_without_an_answer_comes_behind_what_had_ended_before_it_began() -> None:
+    history = [append("a", 0, 1, 1), append("b", 2, float("inf"), None)]
+    assert list(objections(history, {1: "a", 2: "b"})) == []
+    assert list(objections(history, {0: "b", 1: "a"})) == ["b came to index 0, after a had been confirmed at index 1"]
+    shown = [read(0.5, 1.5, 2, {1: "a", 2: "b"})]
+    assert list(objections(history, {1: "a", 2: "b"}, shown)) == [
+        "b came to index 2, after a read up to index 2 had been answered at index 2"
+    ]
+
+
+@pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
+def test_a_refused_append_that_is_in_the_log_makes_a_run_wrong(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: nodes answer each append as if they did not lead, and store it."""
+    system = SYSTEMS[spec].running
+    assert system is not None
+    of_system = system()
+
+    def refused(answer: Any) -> AppendOutcome:
+        outcome = of_system.appended(answer)
+        return replace(outcome, code="refused", index=None, is_refused=True)
+
+    result = ChaosRun(of_system, 3, 3, NodeKind()).run(5.0)
+    assert any(each.is_refused for each in result.appends)
+    assert not any("refused" in each for each in result.objections)
+    planted = ChaosRun(replace(of_system, appended=refused), 3, 3, NodeKind()).run(5.0)
+    assert any(each.endswith("which was refused: refused") for each in planted.objections)
 
 
 def test_a_leader_must_not_have_been_superseded_before_it_was_asked_whether_it_leads() -> None:

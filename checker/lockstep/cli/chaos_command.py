@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("lockstep-chaos"),
     show_default=True,
-    help="The folder for the traces that were checked, or have something wrong.",
+    help="The folder for the traces that were checked, or violate something.",
 )
 @FORMAT
 @SETTING
@@ -171,18 +171,26 @@ def _in_real_time(
     kind: NodeKind,
     output: Path,
 ) -> Iterator[tuple[ChaosVerdict, bool]]:
-    """Yield the verdicts of groups of processes, each with whether its trace was checked against the spec."""
+    """Return the verdicts of groups of processes as they come, each with whether its trace was checked.
+
+    Raises a usage error, before the first group starts, where the folder of any is not empty.
+    """
     from lockstep.base.errors import GaveUpError
-    from lockstep.cluster.group_session import GroupOptions
+    from lockstep.cluster.group_session import GroupOptions, refuse_filled
     from lockstep.cluster.real_chaos import REAL_TIME_SCALE, RealChaosRun
 
-    for seed in seeds:
-        options = GroupOptions(nodes, output / f"real_{seed}", kind, REAL_TIME_SCALE)
-        try:
-            run = RealChaosRun(system, running, seed, options)
-        except GaveUpError as error:
-            raise click.BadParameter(str(error), param_hint="--output") from error
-        yield asyncio.run(run.run(seconds)), True
+    folders = {seed: output / f"real_{seed}" for seed in seeds}
+    try:
+        for folder in folders.values():
+            refuse_filled(folder)
+    except GaveUpError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
+
+    def verdict(seed: int, folder: Path) -> ChaosVerdict:
+        run = RealChaosRun(system, running, seed, GroupOptions(nodes, folder, kind, REAL_TIME_SCALE))
+        return asyncio.run(run.run(seconds))
+
+    return ((verdict(seed, folder), True) for seed, folder in folders.items())
 
 
 def _text(series: ChaosSeries, seconds: float, nodes: int, set_to: Mapping[str, float]) -> str:

@@ -80,7 +80,7 @@ class _ChaosClient:
         def answered(_: str, answer: Any) -> None:
             outcome = clients.running.appended(answer)
             each.ended, each.code, self._leader = clients.group.now, outcome.code, outcome.leader
-            each.index = outcome.index
+            each.index, each.is_refused = outcome.index, outcome.is_refused
 
         node = self._node()
         self._ask(node, [clients.running.append(node, each.value)], answered)

@@ -141,6 +141,9 @@ class ChaosRun:
         result.conclude(self._running, max(logs.values(), key=len, default={}))
         result.outcomes[HOLD_UPS] = self._faults.held_up
         result.outcomes[LATE_OF_A_KIND] = self._faults.late
+        result.outcomes.update(
+            {"messages cut off": group.cut_off, "messages lost": group.lost, "messages delayed": group.late}
+        )
         if self._running.verify is not None:
             result.outcomes[VERIFIED] = len(result.verified)
         return result

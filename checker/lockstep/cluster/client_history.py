@@ -5,9 +5,9 @@ operations in which every confirmed append stands, none stands before one that e
 shows what stands before it. The order is given here: an append takes effect at its index in the log, and a read of all
 that is applied behind the last index that it covers. So no search is needed, as it is where only the answers
 are known. These are checked: what was confirmed stands at its index in the log in the end; an append that began
-after an operation ended has a higher index than it; a read that began then covers that index; a read shows what the
-log has up to its last index, and nothing else; and no value stands in the log twice. An append without an answer may
-stand in the log, or not.
+after an operation ended has a higher index than it, whether it was answered or not; a read that began then covers that
+index; a read shows what the log has up to its last index, and nothing else; no value stands in the log twice, none that
+nobody appended, and none whose append was refused. An append without an answer may stand in the log, or not.
 
 A read of one index, where a system has no other, takes no part in that order: a leader answers it from its own log,
 committed or not, and asks nobody whether it still leads. It is checked that its value was appended by somebody, and
@@ -20,7 +20,7 @@ A leader that is asked whether it still leads, and confirms that, must not have 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: The end of an operation that has none.
 NEVER = float("inf")
@@ -30,7 +30,8 @@ NEVER = float("inf")
 class Append:
     """An append of a client: when it began and ended, and the index that it was confirmed for.
 
-    `index` is None where it was not, or not yet. `code` is the answer's, "" where there was none.
+    `index` is None where it was not, or not yet. `code` is the answer's, "" where there was none. `is_refused`: by the
+    answer nothing was stored, nor will be.
     """
 
     value: str
@@ -38,6 +39,7 @@ class Append:
     ended: float = NEVER
     index: int | None = None
     code: str = ""
+    is_refused: bool = False
 
 
 @dataclass(slots=True)
@@ -94,15 +96,39 @@ def objections(
             yield f"{each.value} was confirmed at index {each.index}, where there is {what} in the end"
     answered = [each for each in reads if each.values is not None]
     whole = [each for each in answered if each.index is None]
-    yield from _out_of_order(confirmed, whole)
+    places, doubled = _places(log)
+    yield from doubled
+    yield from _strangers(appends, places)
+    yield from _out_of_order([each if each.index is not None else _standing(each, places) for each in appends], whole)
     for read in whole:
         yield from _wrong_read(read, log)
     yield from _wrong_reads_of_one(appends, [each for each in answered if each.index is not None])
+
+
+def _places(log: Mapping[int, str]) -> tuple[dict[str, int], list[str]]:
+    """Return the first index of each value, and the values that stand at two."""
     places: dict[str, int] = {}
+    doubled: list[str] = []
     for index, value in log.items():
-        if value in places:
-            yield f"{value} stands at index {places[value]} and at index {index}"
-        places[value] = index
+        first = places.setdefault(value, index)
+        if first != index:
+            doubled.append(f"{value} stands at index {first} and at index {index}")
+    return places, doubled
+
+
+def _strangers(appends: Sequence[Append], places: Mapping[str, int]) -> Iterator[str]:
+    """Yield what stands in the log, and was appended by nobody, or refused."""
+    asked = {each.value: each for each in appends}
+    for value, index in places.items():
+        if value not in asked:
+            yield f"{value} stands at index {index}, which nobody had appended"
+        elif asked[value].is_refused:
+            yield f"{value} stands at index {index}, which was refused: {asked[value].code}"
+
+
+def _standing(append: Append, places: Mapping[str, int]) -> Append:
+    """Return an append that was not confirmed as one that never ends, with its index in the log if it stands there."""
+    return replace(append, ended=NEVER, index=places.get(append.value))
 
 
 def differences(logs: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
@@ -121,20 +147,20 @@ def differences(logs: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
                 break
 
 
-def _out_of_order(confirmed: Sequence[Append], reads: Sequence[Read]) -> Iterator[str]:
+def _out_of_order(appends: Sequence[Append], reads: Sequence[Read]) -> Iterator[str]:
     """Yield the operations that come no later in the log than others that had ended before they began."""
-    operations = [(each.began, each.ended, each.index or 0, each.value, True) for each in confirmed]
+    operations = [(each.began, each.ended, each.index, each.value, True) for each in appends if each.index is not None]
     operations += [(each.began, each.ended, each.up_to, f"a read up to index {each.up_to}", False) for each in reads]
     moments = [(each[0], 1, each) for each in operations] + [(each[1], 0, each) for each in operations]
     moments.sort(key=lambda moment: moment[:2])
     highest, last = -1, ""
-    for _, begins, (_, _, index, name, appends) in moments:
+    for _, begins, (_, _, index, name, is_append) in moments:
         if not begins:
             if index > highest:
                 highest, last = index, name
-        elif appends and index <= highest:
+        elif is_append and index <= highest:
             yield f"{name} came to index {index}, after {_was(last)} at index {highest}"
-        elif not appends and index < highest:
+        elif not is_append and index < highest:
             yield f"{name} came after {_was(last)} at index {highest}"
 
 

@@ -60,6 +60,12 @@ class GroupOptions:
     time_scale: float
 
 
+def refuse_filled(folder: Path) -> None:
+    """Raise GaveUpError where a folder that a group is to have is not empty."""
+    if folder.exists() and any(folder.iterdir()):
+        raise GaveUpError(f"{folder} is not empty; name another folder with -o")
+
+
 class GroupSession:
     """Runs a group, and carries out commands."""
 
@@ -73,9 +79,8 @@ class GroupSession:
         self._running, self._options, self._say = running, options, say
         self.nodes = tuple(f"n{number}" for number in range(1, options.nodes + 1))
         folder = options.folder
+        refuse_filled(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise GaveUpError(f"{folder} is not empty; name another folder with -o")
         self.trace = folder / "group.trace.ndjson"
         self._steps = {node: folder / f"{node}.steps.ndjson" for node in self.nodes}
         self.check = LiveCheck(system, running, self.nodes, options.kind, list(self._steps.values()), self.trace)

@@ -104,11 +104,15 @@ class Replay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AppendOutcome:
-    """An answer to an append: its code, the index if it was confirmed, and the leader that the node names."""
+    """An answer to an append: its code, the index if it was confirmed, and the leader that the node names.
+
+    `is_refused`: nothing was stored, nor will be.
+    """
 
     code: str
     index: int | None
     leader: str | None
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,8 @@ class VirtualGroup:
         self.on_step: Callable[[NodeStep], None] | None = None
         #: Called with sender, receiver and message: how much longer than others this one takes.
         self.lateness: Callable[[str, str, Any], Seconds] | None = None
+        #: How many messages a cut held or took, how many got lost otherwise, and how many were late.
+        self.cut_off = self.lost = self.late = 0
         self._cut = Cut()
         #: What waits for the end of the cut.
         self._held: list[Callable[[], None]] = []
@@ -306,6 +308,7 @@ class VirtualGroup:
         random, conditions = self.random, self.conditions
         delay = random.uniform(conditions.min_delay, conditions.max_delay)
         is_late = conditions.late > 0 and random.random() < conditions.late
+        self.late += is_late
         return delay + random.uniform(0, conditions.max_lateness) if is_late else delay
 
     def _happens_to(self, node: str, moment: Seconds, event: _Event) -> None:
@@ -389,13 +392,16 @@ class VirtualGroup:
         if stream is not None and stream.is_broken:
             return
         is_cut = self._cut.is_between(src, dst)
+        self.cut_off += is_cut
         late = 0.0 if self.lateness is None else self.lateness(src, dst, message)
         if is_cut and self._cut.holds:
             self._held.append(self._later(dst, event, stream, late))
         elif not is_cut and self.random.random() >= self.conditions.loss:
             self._deliver(dst, event, stream, late)
-        elif stream is not None:
-            stream.is_broken = True
+        else:
+            self.lost += not is_cut
+            if stream is not None:
+                stream.is_broken = True
 
     def _later(self, node: str, event: _Event, stream: _Stream | None, late: Seconds) -> Callable[[], None]:
         """Return what lets an event come to the process that a node has now, after the delay of the network."""

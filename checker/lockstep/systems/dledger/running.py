@@ -34,7 +34,7 @@ from raftref.dledger.client_messages import (
 )
 from raftref.dledger.clients import DISK_FULL
 from raftref.dledger.messages import Index
-from raftref.dledger.runtime.client import Client, RequestRefusedError
+from raftref.dledger.runtime.client import UNCERTAIN, Client, RequestRefusedError
 from raftref.dledger.runtime.driver import RUNNING, DLedgerDriver
 from raftref.dledger.runtime.replayed_run import replayed
 from raftref.dledger.runtime.settings import Settings
@@ -103,8 +103,9 @@ def appended(answer: AppendEntryResponse | RemotingFailure) -> AppendOutcome:
     """Return what an answer says of an append."""
     if isinstance(answer, RemotingFailure):
         return AppendOutcome(answer.remark, None, None)
-    index = answer.index if answer.code is ResponseCode.SUCCESS else None
-    return AppendOutcome(answer.code.name, index, answer.leader_id)
+    if answer.code is ResponseCode.SUCCESS:
+        return AppendOutcome(answer.code.name, answer.index, answer.leader_id)
+    return AppendOutcome(answer.code.name, None, answer.leader_id, is_refused=answer.code not in UNCERTAIN)
 
 
 def committed(driver: DLedgerDriver) -> Iterator[tuple[int, str]]:
@@ -129,8 +130,10 @@ def read_outcome(answer: GetEntriesResponse | Refusal | RemotingFailure) -> Read
 # ---- For chaos -------------------------------------------------------------------------------------------
 
 
-def _hand_over(driver: DLedgerDriver, chance: random.Random) -> LeadershipTransferRequest:
-    """Return the request to hand over to any peer."""
+def _hand_over(driver: DLedgerDriver, chance: random.Random) -> LeadershipTransferRequest | None:
+    """Return the request to hand over to any peer, None without one."""
+    if not driver.server.peers:
+        return None
     node_id, term = driver.node_id, driver.server.member_state.curr_term
     return LeadershipTransferRequest(node_id, node_id, chance.choice(driver.server.peers), term)
 
@@ -237,7 +240,7 @@ class _HistoryClient:
         try:
             found = await self._client.append(value)
         except RequestRefusedError as error:
-            return AppendOutcome(error.code.name, None, error.leader)
+            return AppendOutcome(error.code.name, None, error.leader, is_refused=not error.is_uncertain)
         return AppendOutcome("SUCCESS", found.index, found.leader_id)
 
     async def read(self, index: int) -> ReadOutcome:

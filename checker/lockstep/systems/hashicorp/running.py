@@ -44,7 +44,7 @@ from raftref.hashicorp.simulation import FaultPlan
 from raftref.hashicorp.simulation.fault_plan import MAX_NODES
 from raftref.hashicorp.state import Role
 from raftref.hashicorp.steps import Result
-from raftref.hashicorp.values import Configuration, EntryType, Index
+from raftref.hashicorp.values import NO_INDEX, Configuration, EntryType, Index
 from raftref.runtime.driver import NodeStep
 from raftref.runtime.node import Log, RunningNode
 from raftref.runtime.virtual import MakeDriver
@@ -123,8 +123,9 @@ def append(_node: str, value: str) -> ApplyRequest:
 
 def appended(answer: FutureResult) -> AppendOutcome:
     """Return what an answer says of an append."""
-    index = answer.index if answer.error is None else None
-    return AppendOutcome(answer.error or "SUCCESS", index, answer.leader)
+    if answer.error is None:
+        return AppendOutcome("SUCCESS", answer.index, answer.leader)
+    return AppendOutcome(answer.error, None, answer.leader, is_refused=answer.index == NO_INDEX)
 
 
 def committed(driver: RaftDriver) -> Iterator[tuple[int, str]]:
@@ -257,7 +258,7 @@ class _HistoryClient:
         try:
             found = await self._client.apply(value)
         except RequestFailedError as error:
-            return AppendOutcome(error.error, None, error.leader)
+            return AppendOutcome(error.error, None, error.leader, is_refused=not error.is_uncertain)
         return AppendOutcome("SUCCESS", found["index"], self._client.leader)
 
     async def read(self, index: int) -> ReadOutcome:

@@ -43,6 +43,8 @@ A = TypeVar("A")
 TIMEOUT = 3.0
 #: The rest between two attempts to find the leader, in seconds.
 RETRY = 0.2
+#: The codes of answers to an append after which its entry may be committed all the same.
+UNCERTAIN = frozenset({ResponseCode.TERM_CHANGED, ResponseCode.WAIT_QUORUM_ACK_TIMEOUT})
 #: The sender of a heartbeat that is no member's.
 _NO_MEMBER: NodeId = ""
 
@@ -174,8 +176,7 @@ def _expected(answer: Any, kind: type[A]) -> A:
         raise RequestRefusedError(answer.code, answer.leader_id)
     code = getattr(answer, "code", ResponseCode.SUCCESS)
     if code is not ResponseCode.SUCCESS:
-        uncertain = code in (ResponseCode.TERM_CHANGED, ResponseCode.WAIT_QUORUM_ACK_TIMEOUT)
-        raise RequestRefusedError(code, getattr(answer, "leader_id", None), is_uncertain=uncertain)
+        raise RequestRefusedError(code, getattr(answer, "leader_id", None), is_uncertain=code in UNCERTAIN)
     if not isinstance(answer, kind):
         raise RequestRefusedError(ResponseCode.UNEXPECTED_ARGUMENT)
     return answer
