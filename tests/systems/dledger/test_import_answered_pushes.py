@@ -80,3 +80,16 @@ def test_an_entry_that_nobody_has_answered_cannot_be_pushed_so(index: int) -> No
     again = [event for event in found if (event.sent or [{}])[0].get("index") == index][-1]
     assert again.action == "DoCheckAppendResponse"
     assert (verdict(found).verdict is Verdict.HOLDS) is (index == 4)
+
+
+def test_committed_index_may_have_moved_once_more_when_the_push_is_recorded() -> None:
+    """The dispatcher has read it, and writes the line of its push later."""
+    recorded = Answered()
+    recorded.append()
+    recorded.replicate(4)
+    recorded.mark("n1", 4)
+    recorded.commit("n0", 4, by="QuorumAckChecker")
+    found = recorded.pushed_again(3)
+    assert pushes(found)[-1] == "PushAnsweredAgain"
+    assert found.summary.forced == ()
+    assert verdict(found).verdict is Verdict.HOLDS

@@ -156,9 +156,9 @@ _REPEATED = ("DoCheckAppendResponse", "DoCheckBatchAppendResponse")
 def _was_answered(node: RecordedNode, line: SendPush) -> bool:
     """Return whether the peer's watermark had passed the entry when committedIndex became what the request has."""
     assert line.index is not None
-    before, committed = line.index - 1, node.committed
+    before = line.index - 1
     last = node.marks.last_held(lambda now: now.term == line.term and now.marks[line.remoteId] == before)
-    return committed.now == line.commitIndex and -1 < last < committed.since
+    return -1 < last < node.committed.taken_at(line.commitIndex)
 
 
 def _kind_of_push(group: RecordedGroup, line: SendPush, dispatcher: RecordedDispatcher) -> str:

@@ -331,7 +331,7 @@ def _voted_so_before(group: RecordedGroup, node: RecordedNode, line: RoleLine) -
     """
     candidate, term = _named(group, line, "votedFor"), line.term
     ceased = group.nodes[candidate].role.last_held(lambda now: now == RoleInTerm("CANDIDATE", term))
-    return node.vote == (term, candidate) and ceased < node.role.since
+    return node.vote == (term, candidate) and ceased < node.role.taken_at(node.role.now)
 
 
 def _reads_of_a_vote(group: RecordedGroup, node: RecordedNode, line: RoleLine, step: PlacedStep) -> None:
@@ -341,7 +341,10 @@ def _reads_of_a_vote(group: RecordedGroup, node: RecordedNode, line: RoleLine, s
     """
     term, candidate = line.term, group.nodes[step.args["candidate"]]
     asks, leads = RoleInTerm("CANDIDATE", term), RoleInTerm("LEADER", term)
-    is_late = candidate.role.last_held(lambda now: now == asks) < node.role.since and line.leaderId == candidate.name
+    is_late = (
+        candidate.role.last_held(lambda now: now == asks) < node.role.taken_at(node.role.now)
+        and line.leaderId == candidate.name
+    )
     node.role.read(step, lambda now: now.term == term)
     candidate.role.read(step, lambda now: now == (leads if is_late else asks))
 

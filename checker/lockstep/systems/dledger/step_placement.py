@@ -77,11 +77,13 @@ class History(Generic[Value]):
         """The value at the line that is being read."""
         return self._values[-1]
 
-    @property
-    def since(self) -> int:
-        """The line of the last write; -1 if there was none."""
-        writer = self._writers[-1]
-        return -1 if writer is None else writer.line
+    def taken_at(self, value: Value) -> int:
+        """Return the line at which the variable last became `value`; -1 if no line of this process did."""
+        for version in range(len(self._values) - 1, self._begin - 1, -1):
+            writer = self._writers[version]
+            if self._values[version] == value and writer is not None:
+                return writer.line
+        return -1
 
     def write(self, step: PlacedStep, value: Value) -> None:
         """Record that `step` gave `value`."""
