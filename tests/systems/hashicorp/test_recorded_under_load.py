@@ -42,11 +42,15 @@ def last(lines: Lines, **fields: Any) -> dict[str, Any]:
     return [line for line in lines if fields.items() <= line.items()][-1]
 
 
+@pytest.mark.parametrize("name", ["compaction", "compaction_over_a_gap"])
 def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_entry_was_stored(
-    tmp_path: Path,
+    name: str, tmp_path: Path
 ) -> None:
-    """Source: compactLogsWithTrailing, which reads the last index, and then deletes."""
-    lines = recorded("compaction")
+    """Source: compactLogsWithTrailing, which reads the last index, and then deletes.
+
+    A log has a gap where a snapshot was installed over it.
+    """
+    lines = recorded(name)
     deleted = last(lines, kind="delete_range")
     stored = max(
         entry["i"]
@@ -57,6 +61,7 @@ def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_
     )
     trailing = lines[0]["config"]["trailing_logs"]
     assert deleted["max"] < stored - trailing
+    assert (len(deleted["gone"]) < deleted["max"] + 1 - deleted["min"]) is (name == "compaction_over_a_gap")
     assert checked(lines, tmp_path).verdict is Verdict.HOLDS
     deleted["max"] -= 1
     deleted["gone"].pop()
