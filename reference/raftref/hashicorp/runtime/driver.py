@@ -252,6 +252,8 @@ class RaftDriver(Driver):
             self._waiting.clear()
             if step.effects.panicked:
                 self.failure = f"the library panics in {step.action}"
+            elif self.node.panics_in is not None:
+                self.failure = f"the library panics in {self.node.panics_in}"
             self._futures.shut_down()
             self._snapshots.shut_down()
         self._fsm.after_step(step)

@@ -73,9 +73,18 @@ class LeaderLoop:
         return True
 
     def _check_leader_lease(self) -> bool:
-        """Step down unless a quorum of the voters was heard of in time. Source: checkLeaderLease."""
+        """Step down unless a quorum of the voters was heard of in time.
+
+        A voter without a routine is one of a configuration that this leader has not appended: another leader of its
+        term has sent it a snapshot. There the library dereferences nil.
+
+        Source: checkLeaderLease.
+        """
         node, server, lease = self._node, self._node.server, self._node.settings.leader_lease_timeout
-        ages = [node.now - self._peers.contact(peer) for peer in sorted(server.other_voters)]
+        contacts = [self._peers.contact(peer) for peer in sorted(server.other_voters)]
+        if None in contacts:
+            return node.panic("CheckLeaderLease")
+        ages = [node.now - contact for contact in contacts if contact is not None]
         recent = [age for age in ages if age <= lease]
         quorum = server.configurations.latest.quorum_size()
         if len(recent) + server.is_voter < quorum and node.take("CheckLeaderLease"):

@@ -79,6 +79,8 @@ class NodeContext:
         self.timers = Timers()
         #: Whether the disk is full, so that writes fail.
         self.disk_is_full = False
+        #: Where the library has panicked beside a step of the spec.
+        self.panics_in: str | None = None
         self._driver = driver
         self._durable = stores
         self._random = random
@@ -142,6 +144,11 @@ class NodeContext:
         Returns whether it was taken.
         """
         return self._take(action, args) is not None
+
+    def panic(self, function: str) -> bool:
+        """End the process, as a function of the library does that panics where the spec has no step: by a crash."""
+        self.panics_in = function
+        return self.take("Crash")
 
     def take_message(self, m: Message, key: Hashable = None, data: bytes = b"") -> Effects | None:
         """Handle a message, and return the effects; None where it cannot be handled.

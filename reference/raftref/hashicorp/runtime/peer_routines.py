@@ -105,6 +105,7 @@ class PeerRoutines:
         for routine in self._routines.values():
             routine.heartbeat.ask()
 
-    def contact(self, peer: NodeId) -> Seconds:
-        """Return when a peer answered last. Source: followerReplication.LastContact."""
-        return self._routines[peer].contact
+    def contact(self, peer: NodeId) -> Seconds | None:
+        """Return when a peer answered last; None of one without routines. Source: followerReplication.LastContact."""
+        routine = self._routines.get(peer)
+        return None if routine is None else routine.contact

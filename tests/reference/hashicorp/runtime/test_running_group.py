@@ -10,7 +10,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from raftref.hashicorp.choices import IN_V173
 from raftref.hashicorp.membership import ChangeCommand
-from raftref.hashicorp.messages import AppendEntriesRequest, RequestVoteRequest
+from raftref.hashicorp.messages import AppendEntriesRequest, InstallSnapshotRequest, RequestVoteRequest
 from raftref.hashicorp.runtime.client_calls import (
     ApplyRequest,
     ConfigurationChangeRequest,
@@ -18,8 +18,9 @@ from raftref.hashicorp.runtime.client_calls import (
     StatsRequest,
 )
 from raftref.hashicorp.runtime.replayed_run import replayed
+from raftref.hashicorp.runtime.state_machine import SnapshotStream, snapshot_data
 from raftref.hashicorp.state import Role
-from raftref.hashicorp.values import Index, Term
+from raftref.hashicorp.values import Configuration, Index, Snapshot, Term
 from raftref.runtime.driver import ClientAnswer, PeerCall
 from raftref.runtime.virtual import NetworkConditions
 from tests.support.systems.running_groups import ask, checked, clients, disturb, recover
@@ -77,6 +78,21 @@ def test_a_leader_without_a_quorum_steps_down_when_its_lease_is_over() -> None:
     run.group.run_until(run.group.now + 1.2)
     assert run.driver(leader).server.role is not Role.LEADER
     assert any(step.action == "CheckLeaderLease" for step in run.group.steps)
+
+
+def test_a_leader_that_another_leader_of_its_term_has_sent_a_voter_panics_as_the_library_does() -> None:
+    """Source: checkLeaderLease, which looks into replState for each voter."""
+    run = RaftGroup(4, spares=1)
+    leader = run.elect()
+    driver, peer = run.driver(leader), run.followers[0]
+    term, index = driver.server.current_term, Index(driver.server.last_index + 1)
+    configuration = Configuration(frozenset({*run.plan.configuration.voters, "n4"}))
+    request = InstallSnapshotRequest(peer, leader, term, Snapshot(index, term, configuration, index, ()))
+    driver.on_request(run.group.now, "snapshot", SnapshotStream(request, snapshot_data(())))
+    assert driver.server.role is Role.LEADER
+    driver.on_time(run.group.now + run.settings.leader_lease_timeout)
+    assert (driver.is_up, driver.failure) == (False, "the library panics in CheckLeaderLease")
+    assert run.group.steps[-1].action == "Crash"
 
 
 def test_heartbeats_alone_keep_the_lease_while_the_log_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
