@@ -17,10 +17,13 @@ from raftref.dledger.storage.entry_coder import EntryHeader
 from raftref.dledger.wire import RpcCall, call_with, decode_call, encode_call
 from raftref.dledger.wire_answers import decode_answer, encode_answer
 from raftref.dledger.wire_fields import Version
-from raftref.runtime.driver import PeerCall
+from raftref.runtime.driver import PeerCall, Seconds
 from raftref.runtime.node import CallFailedError, RunningNode, Transport
 from raftref.wire_error import WireError
 
+#: How long a connection may take to be made, also for a call without a timeout: meanwhile all calls to that peer wait
+#: for it. Source: NettyClientConfig.connectTimeoutMillis.
+CONNECT_TIMEOUT: Seconds = 3.0
 #: The bytes that are read from a connection at once.
 READ_BYTES = 1 << 16
 #: The requests of one connection that are handled at a time; no more are read until one of them is done. Above the
@@ -114,12 +117,11 @@ class RemotingTransport(Transport):
                 return None
             async with asyncio.timeout(call.timeout):
                 answer = await (await self._connection(peer)).ask(request)
-        except TimeoutError as error:
-            raise CallFailedError("no answer in time") from error
         except (OSError, UnicodeError, WireError) as error:  # UnicodeError: a host whose name can be none
             if call.timeout is None:
                 return None
-            raise CallFailedError(str(error)) from error
+            why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
+            raise CallFailedError(why) from error
         if isinstance(answer, RemotingFailure) or not hasattr(answer, "src"):
             raise CallFailedError(f"refused: {answer}")
         return answer
@@ -129,7 +131,9 @@ class RemotingTransport(Transport):
             found = self._connections.get(peer)
             if found is None or found.writer.is_closing():
                 host, port = self._addresses[peer]
-                found = self._connections[peer] = _Connection(*await asyncio.open_connection(host, port))
+                async with asyncio.timeout(CONNECT_TIMEOUT):
+                    streams = await asyncio.open_connection(host, port)
+                found = self._connections[peer] = _Connection(*streams)
             return found
 
     def close(self) -> None:

@@ -15,7 +15,17 @@ import pytest
 from raftref.disks.directory_disk import DirectoryDisk
 from raftref.dledger.choices import Config
 from raftref.dledger.client_messages import GetEntriesRequest, GetEntriesResponse, ResponseCode
-from raftref.dledger.messages import Code, Entry, HeartBeatMessage, Index, PushType, Request, Response, Term
+from raftref.dledger.messages import (
+    Code,
+    CommitRequest,
+    Entry,
+    HeartBeatMessage,
+    Index,
+    PushType,
+    Request,
+    Response,
+    Term,
+)
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.dledger.runtime.driver import DEFAULTS, DLedgerDriver
 from raftref.dledger.runtime.leader_positions import PositionedPush
@@ -126,6 +136,40 @@ def test_a_call_that_was_given_up_leaves_nothing_behind() -> None:
         (connection,) = leader._connections.values()
         assert connection.waiting == {}
         leader.close()
+        server.close()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_call_without_a_timeout_waits_no_longer_for_a_connection_than_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The packet that asks for the first connection is lost, and the kernel would ask again for minutes."""
+    connect, asked = asyncio.open_connection, list[int]()
+
+    async def open_connection(*place: Any) -> Any:
+        asked.append(place[1])
+        return await (asyncio.Event().wait() if len(asked) == 1 else connect(*place))
+
+    monkeypatch.setattr("raftref.dledger.runtime.transport.asyncio.open_connection", open_connection)
+    monkeypatch.setattr("raftref.dledger.runtime.transport.CONNECT_TIMEOUT", 0.1)
+
+    async def run() -> None:
+        heard = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readexactly(1)
+            heard.set()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        caller = transport(n2=server.sockets[0].getsockname()[:2])
+        commit = CommitRequest("n1", "n2", Term(1), Index(0))
+        assert await caller.call("n2", PeerCall(1, "n2", commit, None)) is None
+        assert await caller.call("n2", PeerCall(2, "n2", commit, None)) is None
+        await heard.wait()
+        assert len(asked) == 2
+        caller.close()
         server.close()
 
     asyncio.run(asyncio.wait_for(run(), 20))
