@@ -107,7 +107,13 @@ class EntryHandler(Node):
         return self.member_state.role is Role.FOLLOWER and m.type is type_ and self._has_its_turn(m)
 
     def _has_its_turn(self, m: PushRequest) -> bool:
-        return self.is_addressed(m) and (not self.has(Feature.REQUEST_QUEUES) or m in self.requests())
+        return self.is_addressed(m) and (not self.has(Feature.REQUEST_QUEUES) or self._comes_next(m))
+
+    def _comes_next(self, m: PushRequest) -> bool:
+        """Return whether a request is among `requests`, without a look at all of them."""
+        if self.compare_or_truncate_requests:
+            return self.compare_or_truncate_requests[0] == m
+        return not isinstance(m, CommitRequest) and self.write_request_map.get(m.index) == m
 
     def _is_from_its_leader(self, m: PushRequest) -> bool:
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id

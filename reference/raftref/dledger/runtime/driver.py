@@ -22,6 +22,7 @@ from raftref.dledger.messages import (
     HeartBeatMessage,
     Message,
     NodeId,
+    PushRequest,
     PushType,
     Response,
     TransferCall,
@@ -43,10 +44,15 @@ from raftref.dledger.state import Role
 from raftref.dledger.steps import Effects
 from raftref.dledger.storage import FileLedgerStore
 from raftref.dledger.storage.storage_config import DEFAULT_STORAGE, StorageConfig
-from raftref.runtime.driver import Driver, NodeStep, PeerReply, Seconds
+from raftref.runtime.driver import Driver, NodeStep, NoReply, PeerReply, Seconds
 
 #: The grain of a node that runs: messages wait in queues, votes are messages, clients are answered.
 RUNNING = frozenset({Feature.REQUEST_QUEUES, Feature.PENDING_MAP, Feature.CLIENTS, Feature.VOTE_MESSAGES})
+
+#: The most COMPAREs, TRUNCATEs and COMMITs that wait, and the most APPENDs; the next one has a place in any case. What
+#: comes to a queue that is full is lost. Source: compareOrTruncateRequests; maxPendingSize, which bounds what a leader
+#: has pushed, since writeRequestMap has no bound.
+MAX_WAITING_REQUESTS, MAX_WAITING_APPENDS = 100, 1000
 
 #: The times of DLedger.
 DEFAULTS = Settings()
@@ -116,6 +122,9 @@ class DLedgerDriver(Driver):
         self._quorum_checker = QuorumCheckThread(self.node, self._waiting)
         self._entry_handler = EntryHandlerThread(self.node)
         self._store_threads = StoreThreads(self.node, space)
+        #: How many requests waited in either queue after the last step, and whether one of them is gone since.
+        self._counts = (0, 0)
+        self._has_lost_requests = False
 
     @property
     def is_up(self) -> bool:
@@ -126,7 +135,7 @@ class DLedgerDriver(Driver):
 
     def start(self, now: Seconds) -> None:
         """Come up as a candidate, with term, vote, log and committed index from the disk."""
-        self.now = now
+        self.now, self._counts = now, (0, 0)
         self.node.start()
         self._settle()
 
@@ -140,18 +149,32 @@ class DLedgerDriver(Driver):
         if request.src not in self.node.server.peers:
             self.node.put(PeerReply(key, self._answer_to_stranger(request)))
             return
+        if isinstance(request, PushRequest) and not self._has_room(request):
+            self.node.put(NoReply(key))
+            return
         m = self._positions.received(m)
         if not isinstance(m, CommitRequest):
             self._calls.expect_answer(key, m)
         action = _REQUEST_HANDLERS[m.type] if isinstance(m.type, ElectionType) else "HandlePush"
+        waiting = self._waiting_counts()
         if self.node.take(action, m):
             if isinstance(m, HeartBeatMessage):
                 self._maintainer.hear_heart_beat(m)
         elif not isinstance(m, CommitRequest):
             self._calls.refuse(m)
+        if isinstance(request, PushRequest):
+            self._has_lost_requests |= self._waiting_counts() == waiting  # this one does not wait
         self._settle()
         if isinstance(m, CommitRequest):
             self._calls.confirm_commit(key, m)
+
+    def _has_room(self, m: PushRequest) -> bool:
+        """Return whether a request may wait; the second APPEND at an index never does, and is answered."""
+        server = self.server
+        if isinstance(m, CommitRequest) or m.type is not PushType.APPEND:
+            return len(server.compare_or_truncate_requests) < MAX_WAITING_REQUESTS
+        waiting, next_index = server.write_request_map, server.ledger_store.end_index + 1
+        return len(waiting) < MAX_WAITING_APPENDS or m.index in waiting or m.index == next_index
 
     def _answer_to_stranger(self, m: Message) -> ElectionResponse | Refusal:
         """Refuse one who is no member: no step, as in the spec every sender is one.
@@ -225,6 +248,12 @@ class DLedgerDriver(Driver):
                     dispatcher.begin_leadership()
         self._calls.carry_out(effects)
         self._waiting.carry_out(effects)
+        before, self._counts = self._counts, self._waiting_counts()
+        self._has_lost_requests |= any(now < then for now, then in zip(self._counts, before, strict=True))
+
+    def _waiting_counts(self) -> tuple[int, int]:
+        """Return how many requests wait in either queue."""
+        return len(self.server.compare_or_truncate_requests), len(self.server.write_request_map)
 
     def _settle(self) -> None:
         """Let every thread do what it can do at this moment, until none can do more."""
@@ -236,9 +265,11 @@ class DLedgerDriver(Driver):
             done = self._turn("store", self._store_threads.work) or done
             if not done:
                 break
-        waiting = [*self.server.compare_or_truncate_requests, *self.server.write_request_map.values()]
-        self._positions.keep(waiting)
-        self._calls.keep(waiting)
+        if self._has_lost_requests:
+            self._has_lost_requests = False
+            waiting = [*self.server.compare_or_truncate_requests, *self.server.write_request_map.values()]
+            self._positions.keep(waiting)
+            self._calls.keep(waiting)
 
     def _turn(self, thread: Hashable, work: Callable[[], bool]) -> bool:
         """Let a thread work, unless it is held up; return whether it took a step."""

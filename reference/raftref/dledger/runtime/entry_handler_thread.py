@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raftref.dledger.messages import PushType
+from raftref.dledger.messages import Index, PushRequest, PushType
 from raftref.dledger.runtime.node_context import NodeContext
 from raftref.dledger.server import ACTIONS
 
@@ -27,15 +27,22 @@ class EntryHandlerThread:
 
     def work(self) -> bool:
         """Handle the next request, if there is one; return whether there was. Source: EntryHandler.doWork."""
-        node = self._node
-        for m in node.server.requests():
-            if any(node.take(action, m) for action in _HANDLERS[m.type] if isinstance(m, ACTIONS[action].messages)):
-                return True
+        node, m = self._node, self._next()
+        if m is not None and any(
+            node.take(action, m) for action in _HANDLERS[m.type] if isinstance(m, ACTIONS[action].messages)
+        ):
+            return True
         return self._check_abnormal_future()
+
+    def _next(self) -> PushRequest | None:
+        """Return the request that is handled next, if it is there: of the APPENDs the one behind the log's end."""
+        server = self._node.server
+        first = server.compare_or_truncate_requests[:1]
+        return first[0] if first else server.write_request_map.get(Index(server.ledger_store.end_index + 1))
 
     def _check_abnormal_future(self) -> bool:
         """Look now and then at the APPENDs that are not the next. Source: EntryHandler.checkAbnormalFuture."""
-        node, waiting = self._node, list(self._node.server.write_request_map.values())
+        node, waiting = self._node, self._node.server.write_request_map
         if not waiting or not node.timers.every("fast forward", node.now, node.settings.check_fast_forward):
             return False
-        return sum(node.take("CheckAppendFuture", m) for m in waiting) > 0
+        return sum(node.take("CheckAppendFuture", m) for m in [*waiting.values()]) > 0

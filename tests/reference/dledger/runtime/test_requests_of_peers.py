@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from random import Random
 from typing import Any
 
@@ -18,13 +18,15 @@ from raftref.dledger.messages import (
     HeartBeatMessage,
     Index,
     Message,
+    PushRequest,
     PushType,
     Request,
     Term,
     TransferMessage,
 )
-from raftref.dledger.runtime.driver import DLedgerDriver
+from raftref.dledger.runtime.driver import MAX_WAITING_APPENDS, MAX_WAITING_REQUESTS, DLedgerDriver
 from raftref.dledger.runtime.leader_positions import PositionedPush
+from raftref.dledger.runtime.peer_calls import PeerCalls
 from raftref.dledger.state import Role
 from raftref.dledger.storage.entry_coder import header_of
 from raftref.runtime.driver import NoReply, PeerReply
@@ -86,6 +88,62 @@ def test_the_second_of_two_appends_is_the_one_that_is_answered_as_repeated() -> 
     assert follower.push("second", PushType.APPEND, 0) == [("second", Code.REPEATED_PUSH)]
     follower.take_role(Role.FOLLOWER)
     assert follower.push("next", PushType.APPEND, 1) == [("first", Code.SUCCESS), ("next", Code.SUCCESS)]
+
+
+def test_what_comes_to_a_full_queue_is_lost_and_what_waits_there_is_handled_later() -> None:
+    """Source: EntryHandler.compareOrTruncateRequests, a queue of 100; there the thread that brings one more waits."""
+    follower = Follower(PUBLISHED)
+    follower.take_role(Role.CANDIDATE)
+    commit = CommitRequest("n2", "n1", TERM, Index(-1))
+    answers = [follower.asks(number, commit) for number in range(MAX_WAITING_REQUESTS)]
+    assert answers == [[(number, Code.SUCCESS)] for number in range(MAX_WAITING_REQUESTS)]
+    assert follower.asks("too many", commit) == [("too many", None)]
+    assert follower.push("compare", PushType.COMPARE, 0) == [("compare", None)]
+    assert len(follower.driver.server.compare_or_truncate_requests) == MAX_WAITING_REQUESTS == 100
+    follower.take_role(Role.FOLLOWER)
+    assert follower.push("append", PushType.APPEND, 0) == [("append", Code.SUCCESS)]
+    assert follower.steps.count("HandleDoCommit") == MAX_WAITING_REQUESTS
+
+
+def test_of_the_appends_that_do_not_come_next_a_thousand_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source: EntryDispatcher.maxPendingSize. Whatever waits, the next one is stored."""
+    assert MAX_WAITING_APPENDS == 1000
+    monkeypatch.setattr("raftref.dledger.runtime.driver.MAX_WAITING_APPENDS", 10)
+    follower = Follower(PUBLISHED)
+    follower.take_role(Role.CANDIDATE)
+    for index in range(2, 12):
+        assert follower.push(index, PushType.APPEND, index) == []
+    assert follower.push("too many", PushType.APPEND, 12) == [("too many", None)]
+    assert len(follower.driver.server.write_request_map) == 10
+    assert follower.push("again", PushType.APPEND, 2) == [("again", Code.REPEATED_PUSH)]
+    follower.take_role(Role.FOLLOWER)
+    assert ("next", Code.SUCCESS) in follower.push("next", PushType.APPEND, 0)
+
+
+def test_an_event_looks_at_none_of_the_requests_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are recorded all the same, with each step."""
+    follower, compared, kept = Follower(PUBLISHED), list[object](), list[object]()
+    equal, keep = Request.__eq__, PeerCalls.keep
+
+    def counted_equal(m: Request, other: object) -> bool:
+        compared.append(m)
+        return equal(m, other)
+
+    def counted_keep(calls: PeerCalls, waiting: Iterable[PushRequest]) -> None:
+        kept.append(waiting)
+        keep(calls, waiting)
+
+    follower.driver.on_time(follower.now)
+    for index in range(2, 102):
+        follower.push(index, PushType.APPEND, index)
+    monkeypatch.setattr(Request, "__eq__", counted_equal)
+    monkeypatch.setattr(PeerCalls, "keep", counted_keep)
+    follower.driver.on_time(follower.now)
+    assert (compared, kept) == ([], [])
+    follower.push("behind the gap", PushType.APPEND, 200)
+    assert (compared, kept) == ([], [])
+    follower.push("next", PushType.APPEND, 0)
+    assert (len(compared) < 10, len(kept)) == (True, 1)
 
 
 def test_a_second_command_to_take_the_leadership_gets_no_answer_while_the_first_waits() -> None:
