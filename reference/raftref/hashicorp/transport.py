@@ -16,8 +16,8 @@ from raftref.hashicorp.msgpack import Scan, to_text, unpack
 from raftref.hashicorp.wire_fields import FORMATS, RpcCode, read_fields
 from raftref.wire_error import WireError, shown
 
-#: The size of the longest snapshot that is read, which is kept in memory: over a million short commands, or about two
-#: thousand of the longest. The library streams it, and has no limit.
+#: The size of the longest snapshot that is read, unless the reader has another limit. It is kept in memory. The library
+#: streams it, and has no limit.
 MAX_SNAPSHOT_BYTES = 1 << 28
 #: The size of the longest error of an answer.
 MAX_ERROR_BYTES = 1 << 16
@@ -43,14 +43,18 @@ class ReceivedAnswer:
 class RequestReader:
     """The requests that a server receives on a connection, however its bytes are cut."""
 
-    def __init__(self, check: Callable[[ReceivedRequest], None] = lambda _: None) -> None:
+    def __init__(
+        self, check: Callable[[ReceivedRequest], None] = lambda _: None, max_snapshot_bytes: int = MAX_SNAPSHOT_BYTES
+    ) -> None:
         """Begin with a connection.
 
         Args:
             check: Called with a request before its snapshot is waited for, which it has not got yet; raises WireError
                 to refuse it.
+            max_snapshot_bytes: The size of the longest snapshot that is read.
         """
         self._check = check
+        self._max_snapshot_bytes = max_snapshot_bytes
         self._buffer = bytearray()
         self._scan = Scan(1)
         self._awaits_snapshot: ReceivedRequest | None = None
@@ -98,8 +102,8 @@ class RequestReader:
         if end is None:
             return None
         fields = read_fields(FORMATS[code].request_fields, unpack(bytes(self._buffer[1:end])), code.name)
-        if not 0 <= fields.get("Size", 0) <= MAX_SNAPSHOT_BYTES:
-            raise WireError(f"a snapshot has a size of {fields['Size']} bytes, of at most {MAX_SNAPSHOT_BYTES}")
+        if not 0 <= fields.get("Size", 0) <= self._max_snapshot_bytes:
+            raise WireError(f"a snapshot has a size of {fields['Size']} bytes, of at most {self._max_snapshot_bytes}")
         del self._buffer[:end]
         self._scan = Scan(1)
         return ReceivedRequest(code, fields)

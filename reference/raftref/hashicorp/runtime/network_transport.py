@@ -32,6 +32,11 @@ from raftref.wire_error import WireError
 
 #: The bytes that are read from a connection at once.
 READ_BYTES = 1 << 16
+#: The size of the longest snapshot that is taken, which is kept in memory, and restored in one step: several hundred
+#: thousand short commands, or some hundred of the longest. The library streams it, and has no limit.
+MAX_STATE_BYTES = 1 << 26
+#: The entries of a snapshot that are read before something else may be done.
+LOGS_AT_ONCE = 1000
 #: How long a connection is kept for an answer that nobody waits for.
 UNAWAITED_TIMEOUT: Seconds = 10.0
 #: The least protocol version of a sender. Source: config.go, checkRPCHeader.
@@ -219,11 +224,11 @@ class NetworkTransport(Transport):
     async def _serve_peer(
         self, data: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, node: RunningNode
     ) -> None:
-        requests = RequestReader(self._check_sender)
+        requests = RequestReader(self._check_sender, MAX_STATE_BYTES)
         while data:
             for received in requests.feed(data):
                 call = decode_request(received, self._node_id, self._addresses)
-                answer = self._answer(call, node)
+                answer = await self._answer(call, node)
                 writer.write(encode_answer(answer, self._addresses, last_log=self._last_log()))
                 await writer.drain()
             data = await reader.read(READ_BYTES)
@@ -238,7 +243,7 @@ class NetworkTransport(Transport):
         """Return the servers in a request that are none of the group; this server does not send to itself."""
         return (_servers_in(m) - self._addresses.keys()) | ({m.src} & {self._node_id})
 
-    def _answer(self, call: RpcCall, node: RunningNode) -> Response | RpcFailure:
+    async def _answer(self, call: RpcCall, node: RunningNode) -> Response | RpcFailure:
         """Hand a request over, or refuse it."""
         if not MIN_PROTOCOL_VERSION <= call.protocol_version <= PROTOCOL_VERSION:
             return RpcFailure(f"protocol version {call.protocol_version} is not supported")
@@ -249,7 +254,7 @@ class NetworkTransport(Transport):
         request: Message | SnapshotStream = m
         if isinstance(m, InstallSnapshotRequest):
             try:
-                applied = _commands_in(call.data)
+                applied = await _commands_in(call.data)
             except (KeyError, TypeError, ValueError, RecursionError):
                 return RpcFailure("the state machine cannot read the snapshot")
             request = SnapshotStream(replace(m, snapshot=replace(m.snapshot, applied=applied)), call.data)
@@ -298,17 +303,23 @@ def _servers_in(m: Message) -> frozenset[NodeId]:
     return frozenset({m.src}).union(*(each.servers for each in configurations))
 
 
-def _commands_in(data: bytes) -> tuple[Log, ...]:
-    """Return what a state machine had applied when its snapshot was taken; raises as `applied_in` does."""
-    applied = applied_in(data)
-    for log in applied:
+async def _commands_in(data: bytes) -> tuple[Log, ...]:
+    """Return what a state machine had applied when its snapshot was taken; raises as `applied_in` does.
+
+    It takes a while, in which the server does other things, too.
+    """
+    applied: list[Log] = []
+    for log in applied_in(data):
+        applied.append(log)
+        if len(applied) % LOGS_AT_ONCE == 0:
+            await asyncio.sleep(0)
         entry = log.entry
         numbers = type(log.index) is int and type(entry.term) is int
         if not numbers or entry.type is not EntryType.COMMAND or entry.configuration != NO_CONFIGURATION:
             raise ValueError("an entry of a snapshot is no command")
         if not isinstance(entry.value, str | None):
             raise TypeError("the value of a command is no text")
-    return applied
+    return tuple(applied)
 
 
 def _name(writer: asyncio.StreamWriter) -> str:

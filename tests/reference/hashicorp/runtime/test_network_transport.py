@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -32,7 +33,7 @@ from raftref.hashicorp.runtime.durable_stores import DiskStores
 from raftref.hashicorp.runtime.network_transport import NetworkTransport
 from raftref.hashicorp.runtime.replayed_run import replayed
 from raftref.hashicorp.runtime.settings import Settings
-from raftref.hashicorp.runtime.state_machine import snapshot_data
+from raftref.hashicorp.runtime.state_machine import applied_in, snapshot_data
 from raftref.hashicorp.stores import Stores
 from raftref.hashicorp.transport import AnswerReader, RequestReader
 from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, Log, NodeId, Snapshot, Term
@@ -166,6 +167,74 @@ def test_what_the_server_refuses_is_answered_by_an_error_and_changes_nothing(cal
             assert answered.granted
             assert len(group.steps) == steps + 1
             assert group.lines == []
+
+    in_time(run())
+
+
+def test_a_snapshot_is_read_entry_by_entry_and_no_further_than_the_first_that_is_none() -> None:
+    """Whole it would take some thirty times its size in memory."""
+    data = b"[" + b"{}," * (1 << 19) + b"{}]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(KeyError):
+            list(applied_in(data))
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("value", ["", "a", "]},[{", "\x01" * MAX_VALUE_BYTES, "\U0001f600" * (MAX_VALUE_BYTES // 4)])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_whatever_a_client_may_have_asked_for_is_read_from_a_snapshot(value: str, indent: int | None) -> None:
+    applied = [Log(Index(index), Entry(Term(2), EntryType.COMMAND, value)) for index in (2, 3)]
+    data = json.dumps(json.loads(snapshot_data(applied)), indent=indent).encode()
+    assert list(applied_in(data)) == applied
+
+
+def test_an_entry_of_a_snapshot_has_a_greatest_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raftref.hashicorp.runtime.state_machine.MAX_LOG_CHARS", 1 << 14)
+    value = Log(Index(2), Entry(Term(2), EntryType.COMMAND, "x" * (1 << 13)))
+    assert list(applied_in(snapshot_data([value]))) == [value]
+    with pytest.raises(ValueError, match="Unterminated string"):
+        list(applied_in(snapshot_data([replace(value, entry=replace(value.entry, value="x" * (1 << 15)))])))
+
+
+@pytest.mark.parametrize("data", [b"[]", b" [ ] \n"])
+def test_a_snapshot_may_have_nothing_in_it(data: bytes) -> None:
+    assert list(applied_in(data)) == []
+
+
+@pytest.mark.parametrize("data", [b"[]x", b"[] []", b"[,]", b"{}", b"null", b"[", b'["a" "b"]'])
+def test_what_is_no_array_of_entries_is_no_snapshot(data: bytes) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        list(applied_in(data))
+
+
+def test_a_snapshot_that_is_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raftref.hashicorp.runtime.network_transport.MAX_STATE_BYTES", 999)
+
+    async def run() -> None:
+        async with follower() as group:
+            assert await sent(group, frame(installs(), b"x" * 1000)) == b""
+            (line,) = group.lines
+            assert line.endswith(" is ended: a snapshot has a size of 1000 bytes, of at most 999")
+
+    in_time(run())
+
+
+def test_others_are_served_while_a_long_snapshot_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raftref.hashicorp.runtime.network_transport.LOGS_AT_ONCE", 10)
+    applied = [Log(Index(index), COMMAND) for index in range(1, 101)]
+
+    async def run() -> None:
+        async with follower() as group:
+            install, turns = asyncio.ensure_future(asked(group, RpcCall(installs(), data=snapshot_data(applied)))), 0
+            while not group.driver("n1").server.fsm.applied:
+                turns += 1
+                await asyncio.sleep(0)
+            (installed,) = await install
+            assert installed.success
+            assert turns >= 10
 
     in_time(run())
 
