@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs.processes import kill, marked, wait_until
+from tests.support.programs.processes import hear, kill, marked, wait_until
 
 #: A command that gets Ctrl-C as soon as it imports a module.
 AT_AN_IMPORT = """
@@ -28,11 +28,6 @@ sys.meta_path.insert(0, Interrupter())
 from lockstep.__main__ import main
 main()
 """
-
-
-def hear() -> None:
-    """Take Ctrl-C as one started from a terminal does: a shell lets its background jobs ignore it."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.parametrize(

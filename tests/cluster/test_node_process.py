@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +23,7 @@ from raftref.hashicorp.storage.file_stores import FileStores
 from raftref.hashicorp.stores import bootstrap_cluster
 from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, Term
 from raftref.runtime.driver import NodeStep
+from tests.support.programs.processes import hear
 
 SYSTEM_NAMES = ("DLedger", "HashicorpRaft")
 
@@ -73,6 +77,25 @@ def test_a_node_whose_steps_cannot_be_recorded_ends_its_process(system: str, tmp
     with pytest.raises(EnvironmentFailedError, match=r"^n1 has failed: OSError: .*'n1.steps' \(in fails, line "):
         run(system, options(tmp_path / "n1"), node=node)
     assert len(steps) == 6
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_of_the_signals_stops_a_node_between_two_of_its_steps(number: int, tmp_path: Path) -> None:
+    """An exception would fall into any step, and a process that goes on would have taken half of it."""
+    ((host, port),) = free_addresses(1)
+    words = ["n1", f"n1={host}:{port}", "--system", "HashicorpRaft", "--dir", str(tmp_path / "n1")]
+    command = [sys.executable, "-m", "lockstep", "node", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=hear
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert "n1 listens on " in process.stdout.readline()
+            process.send_signal(number)
+            assert process.communicate(timeout=20)[0] == "n1 has stopped\n"
+        finally:
+            process.kill()
+    assert process.returncode == 0
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from raftref.dledger.client_messages import ResponseCode
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.runtime.driver import NodeStep
-from tests.support.programs.processes import running_nodes, wait_until
+from tests.support.programs.processes import hear, running_nodes, wait_until
 
 FIXED = "a group of DLedger has the members that it was started with"
 NODE = [sys.executable, "-m", "lockstep", "node"]
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_a_command_stops_all_nodes_and_the_verdict_is_printed(tmp_pa
     folder, commands = tmp_path / "run", tmp_path / "commands.txt"
     commands.write_text("wait 3600\nappend a\n")
     words = [*CLUSTER, "3", "-o", str(folder), "--commands", str(commands), "--time-scale", "0.15"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
     try:
         # What a node does first of all is no event, what it does next is.
         assert wait_until(lambda: all(line_count(path) > 2 for path in step_files_of(folder)))

@@ -96,11 +96,17 @@ def deferred_interrupts() -> Iterator[Interrupts]:
 
 
 def _install(handlers: Mapping[signal.Signals, Any]) -> None:
-    """Install handlers, all or none: a signal that arrives meanwhile meets the new one."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
+    with blocked_signals():
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def blocked_signals() -> Iterator[None]:
+    """Block the signals while handlers are installed, all or none: one that arrives meanwhile meets the new one."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 

@@ -157,7 +157,8 @@ def command(
 
     NAME is the node, PEERS all members with their addresses, and the node listens on its own:
     `n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003`. It speaks the system's own protocol, and keeps its files
-    in the system's own form. It runs until SIGTERM or Ctrl-C; after any end it comes back with what its files hold.
+    in the system's own form. It runs until Ctrl-C, SIGTERM or SIGHUP; after any end it comes back with what its files
+    hold.
 
     \b
     lockstep node n1 'n1=127.0.0.1:12001;n2=127.0.0.1:12002;n3=127.0.0.1:12003' --dir n1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
+from lockstep.base.loop_interrupts import heard_by_loop
 from lockstep.systems.running_nodes import NodeOptions, RunningNodes
 from raftref.disks.disk import DiskError
 from raftref.runtime.driver import NodeStep
@@ -21,7 +21,7 @@ LOCK_FILE = ".lockstep.lock"
 
 
 def run_node(running: RunningNodes, options: NodeOptions, record: Path | None, say: Callable[[str], None]) -> None:
-    """Run a node until SIGTERM or Ctrl-C.
+    """Run a node until Ctrl-C, SIGTERM or SIGHUP.
 
     Arguments: `running`, the system; `options`, of the node; `record`, the file for its steps; `say`, called with
     lines for people.
@@ -34,7 +34,7 @@ def run_node(running: RunningNodes, options: NodeOptions, record: Path | None, s
     with _locked(options.folder):
         steps = StepFile(record) if record is not None else None
         try:
-            asyncio.run(_run(running, options, _nothing if steps is None else steps.write, say))
+            asyncio.run(_run_until_asked(running, options, _nothing if steps is None else steps.write, say))
         finally:
             if steps is not None:
                 steps.close()
@@ -72,12 +72,21 @@ def _files_of(folder: Path) -> Iterator[None]:
         raise BadInputError(f"{folder}: {error}") from error
 
 
-async def _run(
+async def _run_until_asked(
     running: RunningNodes, options: NodeOptions, recorded: Callable[[NodeStep], None], say: Callable[[str], None]
 ) -> None:
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with heard_by_loop(lambda _: stop.set()):
+        await _run(running, options, recorded, say, stop)
+
+
+async def _run(
+    running: RunningNodes,
+    options: NodeOptions,
+    recorded: Callable[[NodeStep], None],
+    say: Callable[[str], None],
+    stop: asyncio.Event,
+) -> None:
     host, port = options.addresses[options.node_id]
     with _files_of(options.folder):
         made = running.node(options, recorded, say)

@@ -182,13 +182,15 @@ class RunningNode:
             return
         try:
             event(asyncio.get_running_loop().time())
-        except Exception as error:  # whatever it is, a step may have been taken in part
+            if self.driver.failure is None:
+                self._carry_out()
+        except BaseException as error:  # whatever it is, a step may have been taken in part
             self._fail(_described(error))
+            if not isinstance(error, Exception):
+                raise
             return
         if self.driver.failure is not None:
             self._fail(self.driver.failure)
-            return
-        self._carry_out()
 
     def _carry_out(self) -> None:
         """Carry out what the driver asks for, and wake it when something is due."""
@@ -263,7 +265,7 @@ def _set(key: Hashable, answer: Any) -> None:
         key.set_result(answer)
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     """Return what failed, and where, in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     what = " ".join(f"{type(error).__name__}: {error}".split())

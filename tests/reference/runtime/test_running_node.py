@@ -111,6 +111,41 @@ def test_an_error_of_the_driver_ends_the_node_whatever_event_it_was_at(event: st
     in_time(run())
 
 
+class SignalArrived(BaseException):
+    """As the handler of a signal raises it, in whatever code it finds."""
+
+
+def test_a_signal_that_falls_into_a_step_ends_the_node_and_goes_on_to_the_caller() -> None:
+    """The loop keeps it to itself where it calls back, and the node would go on with half a step and no timer."""
+
+    async def run() -> None:
+        driver = FailingDriver(SignalArrived())
+        async with await started(driver) as node:
+            with pytest.raises(SignalArrived):
+                node.request_now("m")
+            assert (await node.failed).startswith("SignalArrived: (in _event, line ")
+            driver.error = None
+            assert node.request_now("m") is None
+            assert driver.events == 1
+
+    in_time(run())
+
+
+def test_an_error_after_the_step_in_what_it_asks_for_ends_the_node_too() -> None:
+    class Timeless(FailingDriver):
+        def next_time(self) -> float:
+            if self.events:
+                raise ValueError("no time")
+            return NEVER
+
+    async def run() -> None:
+        async with await started(Timeless()) as node:
+            node.request_now("m")
+            assert (await node.failed).startswith("ValueError: no time (in next_time, line ")
+
+    in_time(run())
+
+
 def test_a_node_whose_real_counterpart_panics_ends_before_what_it_asked_for_leaves() -> None:
     async def run() -> None:
         async with await started(FailingDriver()) as node:

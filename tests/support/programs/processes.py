@@ -43,6 +43,11 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def hear() -> None:
+    """Take Ctrl-C as one started from a terminal does: a shell lets its background jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
     """Wait until a condition holds, and return whether it does."""
     deadline = time.monotonic() + seconds
