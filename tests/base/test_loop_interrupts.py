@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lockstep.base.interrupts import SIGNALS, kept_handlers, raise_interrupts
-from lockstep.base.loop_interrupts import heard_by_loop
+from lockstep.base.interrupts import SIGNALS, Interrupted, kept_handlers, raise_interrupts
+from lockstep.base.loop_interrupts import heard_by_loop, run_until_interrupted
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +54,43 @@ def test_a_signal_that_the_program_was_started_to_ignore_stays_ignored() -> None
 
     assert asyncio.run(run()) == []
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_work_that_a_signal_ends_cleans_up_first() -> None:
+    done = list[str]()
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.sleep(5)
+        finally:
+            await asyncio.sleep(0.01)
+            done.append("cleaned up")
+
+    with pytest.raises(Interrupted, match="interrupted by SIGTERM"):
+        run_until_interrupted(work())
+    assert done == ["cleaned up"]
+
+
+def test_work_that_hears_a_signal_itself_comes_to_its_end() -> None:
+    heard = list[int]()
+
+    def is_heard(number: int) -> bool:
+        heard.append(number)
+        return True
+
+    async def work() -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.01)
+        return "done"
+
+    assert run_until_interrupted(work(), is_heard) == "done"
+    assert heard == [signal.SIGINT]
+
+
+def test_a_cancellation_without_a_signal_is_no_interrupt() -> None:
+    async def work() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        run_until_interrupted(work())

@@ -31,7 +31,7 @@ from raftref.dledger.client_messages import ResponseCode
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
 from raftref.runtime.driver import NodeStep
-from tests.support.programs.processes import hear, running_nodes, wait_until
+from tests.support.programs.processes import hear, kill, running_nodes, wait_until
 
 FIXED = "a group of DLedger has the members that it was started with"
 NODE = [sys.executable, "-m", "lockstep", "node"]
@@ -111,6 +111,47 @@ def test_ctrl_c_ends_a_command_stops_all_nodes_and_the_verdict_is_printed(tmp_pa
     assert "holds: a behaviour of the spec" in out.splitlines()[-1]
     assert "append" not in out
     assert err == ""
+
+
+#: A command that gets a signal while a link between its nodes passes something on.
+SIGNAL_IN_A_LINK = """
+import os, sys
+from lockstep.cluster import network_links
+number = int(sys.argv.pop(1))
+
+def requests(*_):
+    network_links._Blind.requests = lambda *_: None
+    os.kill(os.getpid(), number)
+
+network_links._Blind.requests = requests
+from lockstep.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGINT, ("chaos", "--real", "--runs", "2")),
+        (signal.SIGHUP, ("cluster", "3")),
+    ],
+)
+def test_a_signal_ends_a_group_whatever_its_command_is_doing(
+    number: int, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """An exception there would end the task of a connection, and the command would go on."""
+    command = [sys.executable, "-c", SIGNAL_IN_A_LINK, str(int(number)), *words, "-o", str(tmp_path / "run")]
+    # It has no command as long as nobody types one.
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear
+    ) as process:
+        try:
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            left = running_nodes(tmp_path)
+            kill(left)
+    assert (process.returncode, err, left) == (128 + number, "interrupted\n", [])
 
 
 def session(folder: Path, say: Callable[[str], None] = lambda _: None) -> GroupSession:

@@ -18,7 +18,7 @@ from lockstep.systems.file_check import check
 from lockstep.systems.running_nodes import Address
 from lockstep.systems.wire_format import UNREADABLE
 from tests.scripts.reproduce.dledger_group import DLedgerGroup
-from tests.support.programs.processes import wait_until
+from tests.support.programs.processes import hear, wait_until
 from tests.support.systems import mixed_dledger, mixed_raft
 
 pytestmark = pytest.mark.nightly
@@ -31,7 +31,7 @@ def tapped(spec: str, nodes: Mapping[str, Address], output: Path) -> Iterator[Ma
     words = [sys.executable, "-m", "lockstep", "tap", "--system", spec, "--all-voters", "-o", str(output)]
     for option, addresses in (("--node", nodes), ("--listen", proxies)):
         words += [word for name, (host, port) in addresses.items() for word in (option, f"{name}={host}:{port}")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear) as process:
         try:
             assert wait_until(output.exists)
             yield proxies

@@ -30,7 +30,7 @@ from lockstep.systems.wire_format import WireFormat, WireFrame
 from lockstep.systems.wire_lines import header_line
 from raftref.hashicorp.messages import RequestVoteRequest, RequestVoteResponse
 from raftref.hashicorp.wire import RpcCall, encode_answer, encode_request
-from tests.support.programs.processes import wait_until
+from tests.support.programs.processes import hear, wait_until
 from tests.support.wire_sessions import ADDRESSES, wire_of
 
 VOTE = encode_request(RpcCall(RequestVoteRequest("n1", "n2", 2, 1, 1, False)), ADDRESSES)
@@ -213,7 +213,7 @@ def test_what_was_passed_on_is_written_when_ctrl_c_reaches_all_processes_of_a_te
     count = 500
     with (
         socket.create_server(target) as node,
-        subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as process,
+        subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=hear) as process,
     ):
         assert process.stderr is not None
         assert b"passes on" in process.stderr.readline()
@@ -235,7 +235,7 @@ def test_ctrl_c_ends_open_connections_each_with_its_line(tmp_path: Path) -> None
     with (
         ExitStack() as stack,
         errors.open("wb") as stderr,
-        subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=stderr) as process,
+        subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=stderr, preexec_fn=hear) as process,
     ):
         node = stack.enter_context(socket.create_server(target))
         try:

@@ -10,9 +10,12 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
 
-from lockstep.base.interrupts import SIGNALS, blocked_signals
+from lockstep.base.interrupts import SIGNALS, Interrupted, blocked_signals
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -37,3 +40,34 @@ def heard_by_loop(heard: Callable[[int], None]) -> Iterator[None]:
             for number, handler in saved.items():
                 loop.remove_signal_handler(number)
                 signal.signal(number, handler)
+
+
+def run_until_interrupted(work: Coroutine[Any, Any, T], is_heard: Callable[[int], bool] = lambda _: False) -> T:
+    """Run some work on an event loop of its own, and return its result; each of the signals cancels it.
+
+    Arguments: `work`; `is_heard`, called with a signal first: whether that was all that is to come of it.
+    Raises Interrupted, once the work has cleaned up.
+    """
+    received = list[int]()
+
+    async def run() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def cancel(number: int) -> None:
+            if not is_heard(number):
+                received.append(number)
+                task.cancel()
+
+        with heard_by_loop(cancel):
+            return await work
+
+    try:
+        result = asyncio.run(run())
+    except asyncio.CancelledError:
+        if not received:
+            raise
+    else:
+        if not received:
+            return result
+    raise Interrupted(received[0])

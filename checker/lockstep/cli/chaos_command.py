@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -188,7 +187,7 @@ def _in_real_time(
 
     def verdict(seed: int, folder: Path) -> ChaosVerdict:
         run = RealChaosRun(system, running, seed, GroupOptions(nodes, folder, kind, REAL_TIME_SCALE))
-        return asyncio.run(run.run(seconds))
+        return run.run(seconds)
 
     return ((verdict(seed, folder), True) for seed, folder in folders.items())
 

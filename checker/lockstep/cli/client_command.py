@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from lockstep.cli.node_command import SYSTEM, addresses, running_system
@@ -29,6 +27,7 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
 
     Exit codes: 0 done; 1 the group refused, or the outcome is unknown; 2 wrong usage; 4 an internal error.
     """
+    from lockstep.base.loop_interrupts import run_until_interrupted
     from lockstep.systems.running_nodes import ClientRefusedError
 
     _, running = running_system(spec)
@@ -58,4 +57,4 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
                 return 1
         return 0
 
-    return asyncio.run(ask_all())
+    return run_until_interrupted(ask_all())

@@ -9,16 +9,11 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from lockstep.cli.node_command import SYSTEM, chosen, chosen_flaws, group_size, running_system
 from lockstep.cli.options import FILE, FORMAT
-
-if TYPE_CHECKING:
-    from lockstep.cluster.group_session import GroupSession
-    from lockstep.conformance.trace_verdict import TraceVerdict
 
 
 @click.command()
@@ -70,6 +65,7 @@ def command(
     Exit codes: those of `lockstep check` for the trace; 2 also for a folder that is not empty.
     """
     from lockstep.base.errors import GaveUpError
+    from lockstep.base.loop_interrupts import run_until_interrupted
     from lockstep.base.text_files import NotUtf8Error, text_of
     from lockstep.cluster.group_session import GroupOptions, GroupSession
     from lockstep.report.verdict_text import verdict_record, verdict_text
@@ -94,16 +90,16 @@ def command(
     except GaveUpError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
     say(f"{system.title}, {nodes} nodes in {output}; `help` lists the commands")
-    verdict = asyncio.run(_run(session, text))
+    ctrl_cs = asyncio.Semaphore(0)
+
+    def is_ctrl_c(number: int) -> bool:
+        if number == signal.SIGINT:
+            ctrl_cs.release()
+        return number == signal.SIGINT
+
+    verdict = run_until_interrupted(session.run(_typed_lines() if text is None else _lines(text), ctrl_cs), is_ctrl_c)
     click.echo(json.dumps(verdict_record(verdict), indent=2) if form == "json" else verdict_text(verdict))
     return verdict.verdict.exit_code
-
-
-async def _run(session: GroupSession, text: str | None) -> TraceVerdict:
-    """Run a group with the commands of a text, or of the terminal; Ctrl-C is left to the session."""
-    interrupts = asyncio.Semaphore(0)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupts.release)
-    return await session.run(_typed_lines() if text is None else _lines(text), interrupts)
 
 
 async def _lines(text: str) -> AsyncIterator[str]:

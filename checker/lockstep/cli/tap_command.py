@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,7 +123,8 @@ def shown(nodes: Mapping[str, Address]) -> dict[str, str]:
 
 
 async def _run(tap: WireTap, output: Path, header: bytes) -> int:
+    from lockstep.base.loop_interrupts import heard_by_loop
+
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return await tap.run(output, header, stop)
+    with heard_by_loop(lambda _: stop.set()):
+        return await tap.run(output, header, stop)

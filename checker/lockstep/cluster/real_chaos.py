@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from random import Random
 
+from lockstep.base.loop_interrupts import run_until_interrupted
 from lockstep.base.verdict import Verdict
 from lockstep.cluster.chaos_clients import CLIENT_TIMEOUT
 from lockstep.cluster.chaos_run import CALM, ChaosResult
@@ -60,8 +61,11 @@ class RealChaosRun:
         self._log: dict[int, str] = {}
         self._network_faults = 0
 
-    async def run(self, seconds: float) -> ChaosVerdict:
-        """Run for a time under faults, then for a time without, and judge clients and trace."""
+    def run(self, seconds: float) -> ChaosVerdict:
+        """Run for a time under faults, then for a time without, and judge clients and trace.
+
+        Each of the signals ends the run and its processes; raises Interrupted then.
+        """
 
         async def work(links: Links, group: NodeProcesses) -> None:
             until = time.monotonic() + seconds
@@ -70,7 +74,7 @@ class RealChaosRun:
             await self._calm(links, group)
             await self._read_log()
 
-        verdict = await self._session.run_with(work, asyncio.Semaphore(0), live=False)
+        verdict = run_until_interrupted(self._session.run_with(work, asyncio.Semaphore(0), live=False))
         result = self._result
         result.steps = self._session.steps()
         result.conclude(self._running, self._log)
@@ -220,6 +224,7 @@ async def _after(seconds: float, end: Callable[[], Awaitable[None] | None]) -> N
 async def _in_time(asked: Awaitable[AppendOutcome | ReadOutcome]) -> AppendOutcome | ReadOutcome | None:
     """Return an answer, None where it does not come before a client gives up."""
     try:
-        return await asyncio.wait_for(asked, CLIENT_TIMEOUT)
+        async with asyncio.timeout(CLIENT_TIMEOUT):
+            return await asked
     except TimeoutError:
         return None

@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
+from lockstep.base.interrupts import SIGNALS
 from lockstep.systems.wire_format import WireFormat
 from lockstep.systems.wire_lines import WireConnection, WireLines
 
@@ -169,7 +170,7 @@ class TappedFile:
 def _uninterrupted() -> Iterator[None]:
     """Let a process start that no signal of the terminal reaches: it ends when there is no more to write."""
     resource_tracker.ensure_running()  # which would let signals through again if it were started below
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
