@@ -295,6 +295,7 @@ def test_a_node_that_has_not_come_up_again_is_said_to_be_starting(
 
 #: A server of hashicorp/raft, which has choices that a node of DLedger has not.
 RAFT_NODE = ("n1", "n1=127.0.0.1:1", "--dir", "x", "--system", "HashicorpRaft")
+LEDGER_NODE = ("n1", "n1=127.0.0.1:1", "--dir", "x")
 
 
 @pytest.mark.parametrize(
@@ -312,12 +313,47 @@ RAFT_NODE = ("n1", "n1=127.0.0.1:1", "--dir", "x", "--system", "HashicorpRaft")
         ((*RAFT_NODE, "--setting", "trailing=1"), "'trailing' is none of heartbeat_timeout"),
         ((*RAFT_NODE, "--setting", "trailing_logs=0.5"), "no whole number from 1 to"),
         ((*RAFT_NODE, "--setting", "rpc_timeout=nan"), "no number from 0 to"),
+        ((*RAFT_NODE, "--setting", "commit_timeout=0"), "commit_timeout is 0 s, where the least is 0.0001 s"),
+        ((*RAFT_NODE, "--time-scale", "nan"), "heartbeat_timeout is nan s, where the least is 0.0001 s"),
+        ((*LEDGER_NODE, "--setting", "heart_beat_time_interval=0"), "is 0 s, where the least is 0.0001 s"),
     ],
 )
 def test_wrong_words_for_a_node_are_refused(words: tuple[str, ...], said: str) -> None:
     done = CliRunner().invoke(node_command, words)
     assert done.exit_code == 2
     assert said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (cluster_command, ["3", "--time-scale", "nan"]),
+        (chaos_command, ["--setting", "push_commit=0"]),
+        (chaos_command, ["--real", "--setting", "quota_second=0.00009"]),
+    ],
+)
+def test_a_group_whose_nodes_would_do_the_same_again_without_end_is_refused(
+    tmp_path: Path, command: click.Command, words: list[str]
+) -> None:
+    done = CliRunner().invoke(command, [*words, "-o", str(tmp_path / "run")])
+    assert (done.exit_code, "where the least is 0.0001 s" in " ".join(done.output.split())) == (2, True), done.output
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
+def test_every_time_of_a_node_that_comes_around_has_a_least(spec: str) -> None:
+    """A snapshot may be written at once: nothing begins anew with its end."""
+    make = SYSTEMS[spec].running
+    assert make is not None
+    running, refused = make(), set[str]()
+    times = {name for name, default in running.settings.items() if isinstance(default, float)}
+    for name in times:
+        try:
+            running.settings_of(NodeKind(settings={name: 0.0}), 1.0)
+        except ValueError:
+            refused.add(name)
+        running.settings_of(NodeKind(settings={name: 0.0001}), 0.01)
+    assert times - refused == {"DLedger": set(), "HashicorpRaft": {"persist_time"}}[spec]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.node_command import SETTING, SYSTEM, chosen, chosen_flaws, group_size, running_system, settings
+from lockstep.cli.node_command import (
+    SETTING,
+    SYSTEM,
+    chosen,
+    chosen_flaws,
+    group_size,
+    refuse_settings,
+    running_system,
+    settings,
+)
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 if TYPE_CHECKING:
@@ -118,6 +127,7 @@ def command(
         wanted,
         {**(running.chaos_settings if real else {}), **settings(set_to, running.settings)},
     )
+    refuse_settings(running, kind)
     series = ChaosSeries(kinds_of_faults(running, kind.features, power_fails=not no_power))
     if real:
         series = ChaosSeries(REAL_FAULTS, REAL_FLOORS)

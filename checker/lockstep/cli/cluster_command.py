@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from lockstep.cli.node_command import SYSTEM, chosen, chosen_flaws, group_size, running_system
+from lockstep.cli.node_command import SYSTEM, chosen, chosen_flaws, group_size, refuse_settings, running_system
 from lockstep.cli.options import FILE, FORMAT
 
 
@@ -75,6 +75,7 @@ def command(
     group_size(nodes, system, running, "NODES")
     wanted = chosen_flaws(flaws, running)
     kind = NodeKind(chosen(features, running.features, "--feature"), wanted)
+    refuse_settings(running, kind, time_scale)
     options = GroupOptions(nodes, output, kind, time_scale)
 
     def say(text: str) -> None:

@@ -12,7 +12,7 @@ import click
 from lockstep.cli.options import completing
 
 if TYPE_CHECKING:
-    from lockstep.systems.running_nodes import Address, RunningNodes
+    from lockstep.systems.running_nodes import Address, NodeKind, RunningNodes
     from lockstep.systems.system import System
 
 
@@ -107,6 +107,14 @@ def settings(texts: tuple[str, ...], defaults: Mapping[str, float]) -> Mapping[s
     return found
 
 
+def refuse_settings(running: RunningNodes, kind: NodeKind, time_scale: float = 1.0) -> None:
+    """Raise a usage error where no node of a system can have its times and bounds."""
+    try:
+        running.settings_of(kind, time_scale)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
 @click.command()
 @click.argument("name")
 @click.argument("peers")
@@ -179,6 +187,7 @@ def command(
         chosen_flaws(flaws, running),
         settings(set_to, running.settings),
     )
+    refuse_settings(running, kind, time_scale)
     options = NodeOptions(
         name,
         group,

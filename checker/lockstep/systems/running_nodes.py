@@ -151,8 +151,9 @@ class RunningNodes:
     ReplayError. `client` and `history_client` make clients of a group, given its name and where its members
     are reached.
 
-    `settings` are the times and bounds that a node may be started with, each with its default; `removable` the features
-    that a node may lack, and `has_spares` whether a member may be none of the first voters.
+    `settings` are the times and bounds that a node may be started with, each with its default; `settings_of` are those
+    of a node of some kind, given the scale of its times, and raises ValueError where there can be none. `removable` are
+    the features that a node may lack, and `has_spares` whether a member may be none of the first voters.
 
     `driver` returns what makes the drivers of a group in simulated time, given its members and their kind.
     `append` is a client's request to a node, `appended` what its answer says, and `committed` yields index and value
@@ -174,6 +175,7 @@ class RunningNodes:
     flaws: tuple[str, ...]
     published: tuple[str, ...]
     settings: Mapping[str, float]
+    settings_of: Callable[[NodeKind, float], Any]
     node: Callable[[NodeOptions, Callable[[NodeStep], None], Log], RunningNode]
     shown: tuple[str, ...]
     plan: Callable[[int, NodeKind], Any]

@@ -21,6 +21,15 @@ from raftref.records import record
 Seconds: TypeAlias = float
 
 NEVER = float("inf")
+#: The least time after which a node does something again: with none at all it would do nothing else.
+LEAST_TIME: Seconds = 0.0001
+
+
+def refuse_short_times(times: Mapping[str, Seconds]) -> None:
+    """Raise ValueError where one of the times of a node, by their names, is under LEAST_TIME, or is no number."""
+    for name, time in times.items():
+        if not time >= LEAST_TIME:
+            raise ValueError(f"{name} is {time:g} s, where the least is {LEAST_TIME:g} s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def _config(kind: NodeKind) -> Config:
 
 
 def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
+    """Return the settings of a node; raises ValueError."""
     chosen: Mapping[str, Any] = kind.settings  # a bound is an int, a time is a float
     return replace(Settings().scaled(time_scale), **chosen)
 
@@ -258,6 +259,7 @@ RUNNING_NODES = RunningNodes(
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_0_2_7))),
     settings=asdict(Settings()),
+    settings_of=_settings,
     node=node,
     shown=("role", "currTerm", "leaderId", "ledgerEndIndex", "committedIndex"),
     plan=plan_of,

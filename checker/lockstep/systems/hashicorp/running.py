@@ -59,6 +59,7 @@ CHAOS_SETTINGS: Mapping[str, float] = {
 
 
 def _settings(kind: NodeKind, time_scale: float = 1.0) -> Settings:
+    """Return the settings of a node; raises ValueError."""
     chosen: Mapping[str, Any] = kind.settings  # a bound is an int, a time is a float
     return replace(DEFAULTS.scaled(time_scale), **chosen)
 
@@ -282,6 +283,7 @@ RUNNING_NODES = RunningNodes(
     flaws=tuple(map(str, Flaw)),
     published=tuple(sorted(map(str, IN_V173))),
     settings=asdict(DEFAULTS),
+    settings_of=_settings,
     node=node,
     shown=("role", "currentTerm", "leader", "lastIndex", "commitIndex", "lastApplied"),
     plan=plan_of,

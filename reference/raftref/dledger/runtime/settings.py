@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from raftref.dledger.state import MAX_PENDING_REQUESTS
-from raftref.runtime.driver import Seconds
+from raftref.runtime.driver import Seconds, refuse_short_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Settings:
     """Times of a node in seconds, sizes in bytes, and counts, by the names and with the defaults of DLedger.
 
     Raises:
-        ValueError: More clients may wait than the spec lets wait.
+        ValueError: More clients may wait than the spec lets wait, or a time is too short.
 
     Source: DLedgerConfig, and where it is named otherwise the constants of a class.
     """
@@ -58,6 +58,7 @@ class Settings:
     peer_push_quota: int = 20 * 1024 * 1024
 
     def __post_init__(self) -> None:
+        refuse_short_times({name: getattr(self, name) for name in self._times()})
         if self.max_pending_requests_num > MAX_PENDING_REQUESTS:
             raise ValueError(f"no more than {MAX_PENDING_REQUESTS} clients may wait: {self.max_pending_requests_num}")
 
@@ -71,5 +72,8 @@ class Settings:
 
     def scaled(self, factor: float) -> Settings:
         """Return the same settings with every time multiplied by a factor; sizes and counts stay."""
-        times = [each.name for each in fields(self) if each.type == "Seconds"]
-        return replace(self, **{name: getattr(self, name) * factor for name in times})
+        return replace(self, **{name: getattr(self, name) * factor for name in self._times()})
+
+    @classmethod
+    def _times(cls) -> list[str]:
+        return [each.name for each in fields(cls) if each.type == "Seconds"]

@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from raftref.hashicorp.choices import DEFAULT_FEATURES, Config, Feature, Flaw
-from raftref.runtime.driver import Seconds
+from raftref.runtime.driver import Seconds, refuse_short_times
 
 #: The fields that are times.
 _TIMES = (
@@ -25,6 +25,9 @@ _TIMES = (
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Times of a server, in seconds, and its bounds, with the defaults of the library.
+
+    Raises:
+        ValueError: A time is too short.
 
     Source: DefaultConfig, and where it is named otherwise the constants of a file.
     """
@@ -59,6 +62,9 @@ class Settings:
     rpc_timeout: Seconds = 1.0
     #: How long the writing of a snapshot takes while the server goes on. Source: takeSnapshot, which is not timed.
     persist_time: Seconds = 0.0
+
+    def __post_init__(self) -> None:
+        refuse_short_times({name: getattr(self, name) for name in _TIMES if name != "persist_time"})
 
     @property
     def heartbeat_interval(self) -> Seconds:
