@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import signal
 import socket
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 
 from lockstep.cli.chaos_command import command as chaos_command
 from lockstep.cli.client_command import command as client_command
+from lockstep.cli.cluster_command import _typed_lines
 from lockstep.cli.cluster_command import command as cluster_command
 from lockstep.cli.node_command import command as node_command
 from lockstep.cluster import group_session, live_check
@@ -372,6 +374,31 @@ def test_a_number_of_nodes_that_no_group_has_is_refused(
     assert done.exit_code == 2
     assert said in " ".join(done.output.split())
     assert not (tmp_path / "run").exists()
+
+
+class FailingInput(io.BytesIO):
+    """Standard input that cannot be read to its end, as that of a terminal which is gone."""
+
+    def readline(self, size: int | None = -1) -> bytes:
+        if line := super().readline(size):
+            return line
+        raise OSError(5, "Input/output error")
+
+
+@pytest.mark.parametrize("kind", [io.BytesIO, FailingInput])
+def test_a_typed_line_that_is_no_text_is_named_and_the_lines_behind_it_are_taken(
+    kind: type[io.BytesIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread reads the lines; if it died, the command would wait for ever."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(kind("append ä\n".encode() + b"append \xff\nget 0\n")))
+    said = list[str]()
+
+    async def taken() -> list[str]:
+        async with asyncio.timeout(5):
+            return [line async for line in _typed_lines(said.append)]
+
+    assert asyncio.run(taken()) == ["append ä\n", "get 0\n"]
+    assert said == ["append \ufffd: the byte 0xff is no UTF-8"]
 
 
 def test_commands_that_are_no_utf8_are_refused_before_anything_is_made(tmp_path: Path) -> None:

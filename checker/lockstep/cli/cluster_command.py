@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import click
@@ -98,7 +99,8 @@ def command(
             ctrl_cs.release()
         return number == signal.SIGINT
 
-    verdict = run_until_interrupted(session.run(_typed_lines() if text is None else _lines(text), ctrl_cs), is_ctrl_c)
+    lines = _typed_lines(say) if text is None else _lines(text)
+    verdict = run_until_interrupted(session.run(lines, ctrl_cs), is_ctrl_c)
     click.echo(json.dumps(verdict_record(verdict), indent=2) if form == "json" else verdict_text(verdict))
     return verdict.verdict.exit_code
 
@@ -108,24 +110,31 @@ async def _lines(text: str) -> AsyncIterator[str]:
         yield line
 
 
-async def _typed_lines() -> AsyncIterator[str]:
-    """Yield the lines of the terminal as they are typed."""
-    lines: asyncio.Queue[str | None] = asyncio.Queue()
+async def _typed_lines(say: Callable[[str], None]) -> AsyncIterator[str]:
+    """Yield the lines of the terminal as they are typed; one that is no text is left out, and `say` gets a line."""
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     # A thread that nobody waits for: it may hang in a read for ever.
     threading.Thread(target=_read, args=(asyncio.get_running_loop(), lines), daemon=True).start()
     while (line := await lines.get()) is not None:
-        yield line
-
-
-def _read(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None]) -> None:
-    """Put the lines of standard input into a queue."""
-    while True:
-        if sys.stdin.isatty():
-            click.echo("> ", nl=False)
-        line = sys.stdin.readline()
         try:
-            loop.call_soon_threadsafe(lines.put_nowait, line or None)
-        except RuntimeError:  # the group has been stopped meanwhile
-            return
-        if not line:
-            return
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            say(f"{line.decode(errors='replace').strip()}: the byte {line[error.start]:#04x} is no UTF-8")
+        else:
+            yield text
+
+
+def _read(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | None]) -> None:
+    """Put the lines of standard input into a queue, and None at its end, or where it cannot be read."""
+    with contextlib.suppress(OSError, RuntimeError):  # the group has been stopped meanwhile, and its loop closed
+        try:
+            while line := _typed_line():
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+        finally:
+            loop.call_soon_threadsafe(lines.put_nowait, None)
+
+
+def _typed_line() -> bytes:
+    if sys.stdin.isatty():
+        click.echo("> ", nl=False)
+    return sys.stdin.buffer.readline()
