@@ -23,7 +23,7 @@ from lockstep.cli.client_command import command as client_command
 from lockstep.cli.cluster_command import _typed_lines
 from lockstep.cli.cluster_command import command as cluster_command
 from lockstep.cli.node_command import command as node_command
-from lockstep.cluster import group_session, live_check
+from lockstep.cluster import group_session, live_check, node_processes
 from lockstep.cluster.group_session import GroupOptions, GroupSession
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -215,6 +215,45 @@ def test_a_process_that_ended_by_itself_is_not_forgotten_when_its_node_starts_ag
         group.kill("n1")
         group.start("n1")
         assert group.ended_by_themselves()["n1"].startswith("n1 ended by itself, exit code 2: ")
+
+
+def test_a_group_in_which_a_node_hangs_as_it_is_asked_to_stop_is_no_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here because n1 was started to ignore SIGTERM, as no node is."""
+    start, folder = NodeProcesses.start, tmp_path / "run"
+    monkeypatch.setattr(node_processes, "PATIENCE", 3.0)
+
+    def started(group: NodeProcesses, node: str) -> None:
+        before = signal.signal(signal.SIGTERM, signal.SIG_IGN if node == "n1" else signal.SIG_DFL)
+        try:
+            start(group, node)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    async def commands() -> AsyncIterator[str]:
+        yield "quit"
+
+    monkeypatch.setattr(NodeProcesses, "start", started)
+    verdict = asyncio.run(session(folder).run(commands()))
+    assert verdict.verdict.exit_code == 3, verdict
+    assert "n1 did not stop within 3 s, and was killed" in verdict.reason
+    assert running_nodes(folder) == []
+
+
+def test_processes_that_are_stopped_have_not_ended_by_themselves_but_those_that_failed_meanwhile_have(
+    tmp_path: Path,
+) -> None:
+    (host, port), (_, other) = free_addresses(2)
+    words = {"n1": ["n1", f"n1={host}:{port}"], "n2": ["n2", f"n2={host}:{other}"], "n3": ["--no-such-option"]}
+    group = NodeProcesses({node: [*each, "--dir", str(tmp_path / node)] for node, each in words.items()}, tmp_path)
+    with group:
+        group.start("n1")
+        assert wait_until(lambda: "listens on" in (tmp_path / "n1.log").read_text())
+        group.start("n2")  # and is stopped before it is a node
+        group.start("n3")
+        assert wait_until(lambda: not group.is_running("n3"))
+    assert [*group.ended_by_themselves()] == ["n3"]
 
 
 def ask(said: list[str], *words: str) -> str:

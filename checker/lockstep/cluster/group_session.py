@@ -124,7 +124,7 @@ class GroupSession:
                     self.check.start()
                 if not await _unless(interrupts, work(links, group)):
                     self._say("interrupted: the nodes are stopped, and what they recorded is checked")
-                died = [*group.ended_by_themselves().values()]
+            died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
         if not live:

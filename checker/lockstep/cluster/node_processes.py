@@ -15,8 +15,10 @@ from types import TracebackType
 from lockstep.base.errors import GaveUpError
 from lockstep.systems.running_nodes import Address
 
-#: The time in which a process stops by itself, in seconds.
-PATIENCE = 5.0
+#: The time in which a process stops once it is asked to, in seconds.
+PATIENCE = 10.0
+#: The exit codes of a process that was asked to stop: as a node, before it was one, and before it was lockstep.
+_STOPPED = (0, 128 + signal.SIGTERM, -signal.SIGTERM)
 
 
 #: The ports of nodes: below those that the system gives to connections, which could take a free one meanwhile.
@@ -49,6 +51,7 @@ class NodeProcesses:
         self._commands, self._folder = dict(commands), folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._started: dict[str, float] = {}
+        #: Those whose newest process has ended because somebody wanted it to.
         self._killed: set[str] = set()
         self._ended: dict[str, str] = {}
 
@@ -74,7 +77,7 @@ class NodeProcesses:
     def ended_by_themselves(self) -> dict[str, str]:
         """Return the nodes with a process that ended though nobody killed it, each with how the last of these ended.
 
-        A node is among them even if it was started again.
+        A node is among them even if it was started again, and so is one that did not stop when it was asked to.
         """
         for node, process in self._processes.items():
             if process.poll() is not None and node not in self._killed:
@@ -120,13 +123,17 @@ class NodeProcesses:
 
     def stop(self) -> None:
         """Ask all processes to stop, and kill those that do not."""
-        running = [process for process in self._processes.values() if process.poll() is None]
-        for process in running:
+        running = {node: process for node, process in self._processes.items() if process.poll() is None}
+        for process in running.values():
             process.send_signal(signal.SIGCONT)
             process.terminate()
-        for process in running:
+        end = time.monotonic() + PATIENCE
+        for node, process in running.items():
             try:
-                process.wait(PATIENCE)
+                if process.wait(max(0.0, end - time.monotonic())) in _STOPPED:
+                    self._killed.add(node)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+                self._killed.add(node)
+                self._ended[node] = f"{node} did not stop within {PATIENCE:g} s, and was killed"
