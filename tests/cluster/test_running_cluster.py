@@ -18,6 +18,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from lockstep.base.errors import GaveUpError
 from lockstep.cli.chaos_command import command as chaos_command
 from lockstep.cli.client_command import command as client_command
 from lockstep.cli.cluster_command import _typed_lines
@@ -25,10 +26,12 @@ from lockstep.cli.cluster_command import command as cluster_command
 from lockstep.cli.node_command import command as node_command
 from lockstep.cluster import group_session, live_check, node_processes
 from lockstep.cluster.group_session import GroupOptions, GroupSession
+from lockstep.cluster.network_links import Links
+from lockstep.cluster.node_process import run_node
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.running_nodes import NodeKind
+from lockstep.systems.running_nodes import NodeKind, NodeOptions
 from raftref.dledger.client_messages import ResponseCode
 from raftref.dledger.runtime.client import Client, RequestRefusedError
 from raftref.hashicorp.runtime.client import RaftClient, RequestFailedError
@@ -345,6 +348,10 @@ LEDGER_NODE = ("n1", "n1=127.0.0.1:1", "--dir", "x")
         (("n4", "n1=127.0.0.1:1;n2=127.0.0.1:2", "--dir", "x"), "n4 is none of the members"),
         (("n1", "n1=127.0.0.1:99999", "--dir", "x"), "is no NAME=HOST:PORT"),
         (("n1", "n1=127.0.0.1:1;n1=127.0.0.1:2", "--dir", "x"), "n1 is named twice"),
+        (("n1", ";", "--dir", "x"), "PEERS: no NAME=HOST:PORT is given"),
+        (("n1", "n1=a..b:1", "--dir", "x"), "'n1=a..b:1' is no NAME=HOST:PORT"),
+        (("n1", f"n1={'a' * 64}.b:1", "--dir", "x"), "is no NAME=HOST:PORT"),
+        ((*LEDGER_NODE, "--setting", "max_pending_requests_num=20000"), "no more than 10000 clients may wait: 20000"),
         (("n1", "n1=127.0.0.1:1", "--dir", "x", "--flaw", "LateTruncat"), "'LateTruncat' is none of"),
         (("n1", "n1=127.0.0.1:1", "--dir", "x", "--system", "Paxos"), "'Paxos' is none of"),
         (("n1", "n1=127.0.0.1:1"), "--dir"),
@@ -363,6 +370,63 @@ def test_wrong_words_for_a_node_are_refused(words: tuple[str, ...], said: str) -
     done = CliRunner().invoke(node_command, words)
     assert done.exit_code == 2
     assert said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("spec", ["DLedger", "HashicorpRaft"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("", "append", "x"), "PEERS: no NAME=HOST:PORT is given"),
+        (("n1=a..b:1", "append", "x"), "'n1=a..b:1' is no NAME=HOST:PORT"),
+        (("n1=127.0.0.1:1", "get", "0", "1.7"), "WHAT: '1.7' is no index of an entry"),
+        (("n1=127.0.0.1:1", "get", "1" * 19), "is no index of an entry"),
+    ],
+)
+def test_wrong_words_for_a_client_are_refused(spec: str, words: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(client_command, [*words, "--system", spec])
+    assert (done.exit_code, said in " ".join(done.output.split())) == (2, True), done.output
+
+
+def test_a_host_whose_name_can_be_none_is_not_reached_and_not_listened_on(tmp_path: Path) -> None:
+    """The encoder of names of hosts raises an error of its own."""
+    addresses, said = {"n1": ("a..b", 1)}, list[str]()
+    for spec in ("DLedger", "HashicorpRaft"):
+        make = SYSTEMS[spec].running
+        assert make is not None
+        with pytest.raises(GaveUpError, match=r"^n1 cannot listen on a\.\.b:1: "):
+            run_node(make(), NodeOptions("n1", "g", addresses, tmp_path / spec), None, said.append)
+    with pytest.raises(RequestRefusedError, match="NETWORK_ERROR"):
+        asyncio.run(Client("g", addresses).metadata("n1"))
+    with pytest.raises(RequestFailedError, match="no connection"):
+        asyncio.run(RaftClient(addresses).status("n1"))
+
+
+def test_get_takes_the_index_of_any_entry_and_no_other_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class IndexClient:
+        async def get(self, index: int) -> str:
+            return f"asked for {index}"
+
+        async def change(self, _: str) -> str:
+            raise AssertionError
+
+        add = remove = change
+
+    said = list[str]()
+    monkeypatch.setattr(GroupSession, "client", lambda _: IndexClient())
+    prompt = group_session._Prompt(session(tmp_path / "run", said.append), Links({}), NodeProcesses({}, tmp_path))
+
+    async def take() -> None:
+        for word in ("3601", "1.7", "-1", "1e3", "0"):
+            assert await prompt.take(f"get {word}")
+
+    asyncio.run(take())
+    assert said == [
+        "get 3601: asked for 3601",
+        "get 1.7: '1.7' is no index of an entry",
+        "get -1: '-1' is no index of an entry",
+        "get 1e3: '1e3' is no index of an entry",
+        "get 0: asked for 0",
+    ]
 
 
 @pytest.mark.parametrize(

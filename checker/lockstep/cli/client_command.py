@@ -28,19 +28,21 @@ def command(peers: str, act: str, what: tuple[str, ...], spec: str | None, group
     Exit codes: 0 done; 1 the group refused, or the outcome is unknown; 2 wrong usage; 4 an internal error.
     """
     from lockstep.base.loop_interrupts import run_until_interrupted
-    from lockstep.systems.running_nodes import ClientRefusedError
+    from lockstep.systems.running_nodes import ClientRefusedError, entry_index
 
     _, running = running_system(spec)
     client = running.client(group, addresses(peers))
-    if act == "get" and not all(each.isdecimal() and len(each) < 19 for each in what):
-        raise click.BadParameter("get takes indexes", param_hint="WHAT")
+    try:
+        indexes = {each: entry_index(each) for each in what if act == "get"}
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="WHAT") from error
 
     async def ask(each: str) -> str:
         match act:
             case "append":
                 return await client.append(each)
             case "get":
-                return await client.get(int(each))
+                return await client.get(indexes[each])
             case "transfer":
                 return await client.transfer(each)
             case "add":

@@ -51,12 +51,23 @@ def addresses(text: str, option: str = "PEERS") -> Mapping[str, Address]:
     found: dict[str, Address] = {}
     for part in filter(None, text.split(";")):
         match = re.fullmatch(r"([\w.-]+)=([\w.:-]+):(\d{1,5})", part)
-        if match is None or not 0 < int(match[3]) < 65536:
+        if match is None or not 0 < int(match[3]) < 65536 or not _may_be_host(match[2]):
             raise click.BadParameter(f"{part!r} is no NAME=HOST:PORT", param_hint=option)
         if match[1] in found:
             raise click.BadParameter(f"{match[1]} is named twice", param_hint=option)
         found[match[1]] = match[2], int(match[3])
+    if not found:
+        raise click.BadParameter("no NAME=HOST:PORT is given", param_hint=option)
     return found
+
+
+def _may_be_host(host: str) -> bool:
+    """Return whether a host can have this name: it has no part that is empty, or too long."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 SYSTEM = click.option(

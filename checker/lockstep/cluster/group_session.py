@@ -16,7 +16,7 @@ from lockstep.cluster.network_links import Links
 from lockstep.cluster.node_processes import NodeProcesses, free_addresses
 from lockstep.cluster.step_files import newest_step, whole_steps
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes
+from lockstep.systems.running_nodes import Address, ClientRefusedError, GroupClient, NodeKind, RunningNodes, entry_index
 from lockstep.systems.system import System
 from raftref.runtime.driver import NodeStep
 
@@ -279,7 +279,7 @@ class _Prompt:
             await self._asked(f"append {value}", self._client.append(value))
 
     async def _get(self, words: Sequence[str]) -> None:
-        await self._asked(f"get {_one(words)}", self._client.get(int(_number(_one(words)))))
+        await self._asked(f"get {_one(words)}", self._client.get(_index(_one(words))))
 
     async def _transfer(self, words: Sequence[str]) -> None:
         await self._asked(f"transfer {_one(words)}", self._client.transfer(self._node(_one(words))))
@@ -321,6 +321,13 @@ def _one(words: Sequence[str]) -> str:
     if len(words) != 1:
         raise CommandError("one argument is needed")
     return words[0]
+
+
+def _index(word: str) -> int:
+    try:
+        return entry_index(word)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
 
 
 def _number(word: str) -> float:

@@ -19,6 +19,13 @@ from raftref.simulation.group import Event
 Address: TypeAlias = tuple[str, int]
 
 
+def entry_index(word: str) -> int:
+    """Read the index of an entry, which is a long in both systems; raises ValueError."""
+    if not word.isdecimal() or len(word) > 18:
+        raise ValueError(f"{word!r} is no index of an entry")
+    return int(word)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeKind:
     """A kind of nodes: the names of their features and flaws, and the settings that are not the system's defaults.

@@ -120,8 +120,8 @@ class RunningNode:
         self.failed = loop.create_future()
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
-        except OSError as error:
-            raise ListenError(error.strerror or str(error)) from error
+        except (OSError, UnicodeError) as error:  # UnicodeError: a host whose name can be none
+            raise ListenError(getattr(error, "strerror", None) or str(error)) from error
         self.driver.start(loop.time())
         if self.driver.failure is not None:
             raise StartError(self.driver.failure)

@@ -128,7 +128,7 @@ class Client:
                     writer.close()
         except TimeoutError as error:
             raise RequestRefusedError(ResponseCode.TIMEOUT, is_uncertain=sent) from error
-        except (OSError, WireError) as error:
+        except (OSError, UnicodeError, WireError) as error:  # UnicodeError: a host whose name can be none
             raise RequestRefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent) from error
         raise RequestRefusedError(ResponseCode.NETWORK_ERROR, is_uncertain=sent)
 
