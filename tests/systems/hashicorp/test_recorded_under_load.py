@@ -69,6 +69,21 @@ def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_
 
 
 @pytest.mark.nightly
+def test_a_process_may_apply_what_a_request_commits_and_die_before_it_answers(tmp_path: Path) -> None:
+    """Source: appendEntries, which hands the commands to the FSM and then returns."""
+    lines = recorded("applied_before_the_answer")
+    applied = last(lines, kind="fsm_apply", node="n5")
+    received = last(lines, kind="recv", node="n5")
+    assert received["obs"]["commit"] < applied["i"]
+    assert not any(line["kind"] == "respond" and line["rpc"] == received["rpc"] for line in lines)
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    for line in lines:
+        if line["kind"] in ("send", "recv") and line["rpc"] == received["rpc"]:
+            line["body"]["commit"] = received["obs"]["commit"]  # the request commits nothing
+    assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["heartbeat_within_append", "heartbeat_within_installation"])
 def test_a_heartbeat_is_answered_while_the_main_loop_handles_another_request(name: str, tmp_path: Path) -> None:
     """Source: processHeartbeat, which a goroutine of the transport calls."""

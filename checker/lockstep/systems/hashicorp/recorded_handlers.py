@@ -47,7 +47,8 @@ class Handlers:
             return
         if (handler.overlaps or handler.shuts_down) and server.role == "Follower":
             handler.parts = [part for part in handler.parts if not _enters_again(part, server)]
-        if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
+        is_answered = handler.respond is not None or handler.commits
+        if not is_answered and not any(isinstance(part, WRITES) for part in handler.parts):
             return  # the process went down before it had written anything: its step is unknown
         call = self.calls.find(recv) or RecordedCall(recv.source, node, recv.msg, recv.body, recv.rpc)
         m = self._request(recv.source, node, recv.msg, recv.body, call)
@@ -129,6 +130,8 @@ class Handlers:
         An answer that nobody waits for is one of them only where the spec's handler would have given another.
         """
         respond = handler.respond
+        if respond is None and handler.commits:
+            return None  # the process died before the line of its answer
         if respond is None or is_error(respond):
             return ()
         tree = self.calls.answer(call, respond.body)
@@ -195,7 +198,7 @@ def outcome(handler: HandledRequest) -> Tree:
         if isinstance(part, StableFail):
             return {"result": "FAIL", "write": writes + 1}
         writes += isinstance(part, WRITES)
-    return DONE if handler.respond is not None else {"result": "CRASH", "write": writes}
+    return DONE if handler.respond is not None or handler.commits else {"result": "CRASH", "write": writes}
 
 
 def is_error(respond: Respond) -> bool:

@@ -15,6 +15,7 @@ from itertools import chain
 from lockstep.systems.hashicorp.recording_lines import (
     COMPLETE,
     DeleteRange,
+    FsmApply,
     FsmRestore,
     FsmSnapshot,
     LeaderLine,
@@ -64,7 +65,8 @@ class HandledRequest:
     is handled at the same time, the one of them by the main loop and the other a heartbeat beside it. `is_early`: it
     came before the server was observed, so no line says whom that takes for its leader. `heartbeat`: one by which the
     leader of the old term is known again while a vote enters a new one; both are one step, that of the vote.
-    `precedes_campaign`: by this heartbeat a candidate follows, and its main loop campaigns before it looks.
+    `precedes_campaign`: by this heartbeat a candidate follows, and its main loop campaigns before it looks. `commits`:
+    the FSM has applied what only this request commits, so the handler had come so far, whether it has an answer or not.
     """
 
     recv: Recv
@@ -75,6 +77,7 @@ class HandledRequest:
     is_early: bool = False
     heartbeat: HandledRequest | None = None
     precedes_campaign: bool = False
+    commits: bool = False
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
@@ -199,6 +202,9 @@ class LookaheadReader:
             case FsmSnapshot():
                 self._completed(line.node)
                 self.read_for[line.node] = line
+            case FsmApply() if line.node in self.open:
+                obs = self.open[line.node].recv.obs
+                self.open[line.node].commits |= obs is not None and line.i > obs.commit
             case FsmRestore() if line.node in self.open:
                 self._part(self.open[line.node], line)
             case Written():
