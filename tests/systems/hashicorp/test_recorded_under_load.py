@@ -69,6 +69,22 @@ def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_
 
 
 @pytest.mark.nightly
+def test_a_leader_that_votes_replicates_until_the_handler_returns(tmp_path: Path) -> None:
+    """Source: runLeader, which closes the stop channels of its routines behind leaderLoop."""
+    lines = recorded("replicated_within_a_vote")
+    vote = last(lines, kind="stable_set", node="n2", key="LastVoteTerm")
+    sent = last(lines, kind="send", node="n2", msg="AppendEntries")
+    term = last(lines, kind="stable_set", node="n2", key="CurrentTerm")
+    assert term["seq"] < sent["seq"] < vote["seq"]
+    assert sent["body"]["term"] < term["value"]
+    assert checked(lines, tmp_path).verdict is Verdict.HOLDS
+    for line in lines:
+        if line["kind"] in ("send", "recv") and line["rpc"] == sent["rpc"]:
+            line["body"]["term"] = term["value"]  # a routine does not hear of the new term
+    assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.nightly
 def test_a_process_may_apply_what_a_request_commits_and_die_before_it_answers(tmp_path: Path) -> None:
     """Source: appendEntries, which hands the commands to the FSM and then returns."""
     lines = recorded("applied_before_the_answer")

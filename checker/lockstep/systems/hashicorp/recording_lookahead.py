@@ -67,6 +67,7 @@ class HandledRequest:
     leader of the old term is known again while a vote enters a new one; both are one step, that of the vote.
     `precedes_campaign`: by this heartbeat a candidate follows, and its main loop campaigns before it looks. `commits`:
     the FSM has applied what only this request commits, so the handler had come so far, whether it has an answer or not.
+    `replicates`: routines of the leader that this vote ends go on with what they do, until the handler returns.
     """
 
     recv: Recv
@@ -78,20 +79,23 @@ class HandledRequest:
     heartbeat: HandledRequest | None = None
     precedes_campaign: bool = False
     commits: bool = False
+    replicates: bool = False
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
 
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
         the FSM, are recorded as they read. Without such a write it is the line at which the handler begins; of a vote
-        that enters a term it is the first write, since a heartbeat may be handled before that.
+        that enters a term it is the first write, since a heartbeat may be handled before that, or the last one, where
+        routines of a leader replicate meanwhile.
         """
         if self.heartbeat is not None:
             return self.heartbeat.place()
         if self.recv.beside:
             return self._place_beside()
         if self.recv.msg == "RequestVote":
-            return next((part for part in self.parts if isinstance(part, WRITES)), self.recv)
+            writes = [part for part in self.parts if isinstance(part, WRITES)] or [self.recv]
+            return writes[-1 if self.replicates and not self.overlaps else 0]
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
         return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
 
@@ -356,6 +360,9 @@ class LookaheadReader:
         elif isinstance(line.body, TimeoutNow):
             self.lookahead.transfers[line.life].append(line)
         else:
+            handler = self.open.get(line.node)
+            if handler is not None and handler.recv.msg == "RequestVote" and handler.parts:
+                handler.replicates = True
             is_heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
             table = self.lookahead.heartbeats if is_heartbeat else self.lookahead.replication
             table[line.life, line.to, line.body.term].append(line)
