@@ -112,6 +112,7 @@ REPLACEMENT = re.compile(r"^  \w+ <- (?:Rewrite|Clamped|MarkedAsBefore)\w*$", re
     [
         ("rewrite_prior_term_bug", "rewrite_prior_term", {"  Marked <- MarkedAsBefore"}),
         ("rewrite_same_term_bug", "same_term", {*REPLACEMENT.findall(cfg_text("rewrite_same_term_bug"))}),
+        ("eager_votes_terms_bug", "eager_votes_terms", {"  MayLead <- MayAlwaysLead"}),
     ],
 )
 def test_a_variant_of_a_protocol_and_its_green_model_differ_in_what_is_replaced_alone(
@@ -120,6 +121,24 @@ def test_a_variant_of_a_protocol_and_its_green_model_differ_in_what_is_replaced_
     assert published(flawed) == published(green)
     assert settings(flawed) - settings(green) == {each.strip() for each in replaced}
     assert settings(green) <= settings(flawed)
+
+
+@pytest.mark.parametrize("name", ["eager_votes_log", "eager_votes_transfer"])
+def test_a_round_that_outlives_its_term_is_mended_by_one_comparison(name: str) -> None:
+    assert settings(name) - settings(f"{name}_bug") == {"MayStand <- MayStandInLaterTermOnly"}
+    assert settings(f"{name}_bug") <= settings(name)
+
+
+EAGER = [each for each in MANIFEST.models if "EagerVoteHandled" in cfg_text(each.name)]
+
+
+@pytest.mark.parametrize("entry", EAGER, ids=lambda each: each.name)
+def test_a_model_of_the_elections_of_332_replaces_all_that_it_changed(entry: ModelEntry) -> None:
+    text = (MODELS / "MCElectionRepairs.tla").read_text(encoding="utf-8")
+    anew = set(re.findall(r"^(Eager\w+)(?:\(.*?\))? +==", text, re.M))
+    assert len(anew) == 11
+    assert set(re.findall(r"<- (Eager\w+)$", cfg_text(entry.name), re.M)) == anew
+    assert "  LedgerCode <- LedgerCodeInOwnTerm\n" in cfg_text(entry.name)
 
 
 REWRITE = [each for each in MANIFEST.models if "RewriteTruncateHandled" in cfg_text(each.name)]
@@ -137,8 +156,8 @@ def test_a_model_of_the_dispatcher_of_0_4_0_replaces_all_that_it_wrote_anew(entr
 def test_the_readme_of_the_spec_has_a_verdict_by_every_model_of_a_repair() -> None:
     text = (spec_dir() / "dledger" / "README.md").read_text(encoding="utf-8")
     section = text.partition("### DLedger's own repairs")[2].partition("\n## ")[0]
-    for each in MANIFEST.models:
-        if each.module in ("MCRepairs", "MCRewrite") and each.result == "violated" and not each.witness:
+    for each in (each for each in MANIFEST.models if each.result == "violated" and not each.witness):
+        if each.module in ("MCRepairs", "MCElectionRepairs", "MCRewrite"):
             assert re.search(rf"`{each.name}` ?\({each.depth}\b|`{each.name}`, {each.depth} states", section), each.name
 
 
