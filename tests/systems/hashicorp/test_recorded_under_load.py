@@ -86,7 +86,7 @@ def test_a_leader_that_votes_replicates_until_the_handler_returns(tmp_path: Path
 
 @pytest.mark.nightly
 def test_a_process_may_apply_what_a_request_commits_and_die_before_it_answers(tmp_path: Path) -> None:
-    """Source: appendEntries, which hands the commands to the FSM and then returns."""
+    """Source: appendEntries, which gives the commands to the FSM and then returns."""
     lines = recorded("applied_before_the_answer")
     applied = last(lines, kind="fsm_apply", node="n5")
     received = last(lines, kind="recv", node="n5")
