@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lockstep.trace.trace_format import Event, Header
@@ -49,10 +49,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class Imported:
-    """Raw input as a trace."""
+    """Raw input as a trace; its events may be in a file."""
 
     header: Header
-    events: tuple[Event, ...]
+    events: Sequence[Event]
     summary: Summary
 
     def __iter__(self) -> Iterator[Event]:

@@ -10,10 +10,11 @@ from collections import deque
 from math import inf
 
 from lockstep.systems.hashicorp import recording_lines as s
-from lockstep.systems.hashicorp.recording_import import Reader, bootstrap, first_voters, trace_header
+from lockstep.systems.hashicorp.recording_import import Reader, trace_header
 from lockstep.systems.hashicorp.recording_lookahead import LookaheadReader
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import NotAStepError
+from lockstep.systems.hashicorp.recording_starts import Starts, first_voters
 from lockstep.systems.recording_file import RecordingLine, RecordingParser
 from lockstep.systems.system import Compile
 from lockstep.trace.trace_format import Event, Header
@@ -34,7 +35,6 @@ class GrowingRecording:
         self._header: Header | None = None
         self._reader: Reader | None = None
         self._is_over = False
-        self._count = 0
 
     @property
     def header(self) -> Header | None:
@@ -49,13 +49,22 @@ class GrowingRecording:
         self._lookahead.add(line)
         self._waiting.append(line)
         if isinstance(line, s.StoreLogs) and line.function == "BootstrapCluster":
-            bootstrap(self._waiting, self._source)
+            self._bootstrap()
         if self._header is None and isinstance(line, s.StartLine):
             recorded = self._parser.header
             assert recorded is not None
-            self._header = trace_header(recorded, first_voters(recorded, [line], self._source))
+            self._header = trace_header(recorded, first_voters(recorded, line, self._source))
             spec = self._compile(self._header, self._source)
             self._reader = Reader(spec, recorded, self._lookahead.lookahead, self._source)
+
+    def _bootstrap(self) -> None:
+        """Let the servers whose starts wait begin with the configuration that they are given."""
+        starts = Starts(self._source)
+        lines = [line for line in self._waiting if isinstance(line, s.ServerLine)]
+        for each in lines:
+            starts.add(each)
+        for each in lines:
+            starts.complete(each)
 
     def events(self, until_ms: float) -> list[Event]:
         """Return the events of the lines up to a moment; none after one that is no step of the spec."""
@@ -72,9 +81,7 @@ class GrowingRecording:
         if until_ms == inf and not self._waiting and not self._is_over:
             self._is_over = True
             reader.roles.end()
-        found = reader.replay.events[self._count :]
-        self._count += len(found)
-        return found
+        return reader.replay.take_events()
 
     def _is_handled(self, line: RecordingLine, until_ms: float) -> bool:
         """Return whether a server has yet to answer the request or client of a line, and may do so; or be bootstrapped.

@@ -6,8 +6,9 @@ and by whether its caller still waits: `awaited`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 from lockstep.systems.hashicorp.recording_lines import LogEntry, SnapshotPlace
@@ -144,21 +145,33 @@ class Reply:
 class Calls:
     """The calls by number, those that routines wait for, and the answers that have come.
 
-    `has_pipelines`: an answer of AppendEntries has the last index of its request. `pipelines` are the calls of each
-    pipeline without an answer that was acted on, in their order, with the answer if it has come.
+    `has_pipelines`: an answer of AppendEntries has the last index of its request. `last_line` returns the last line
+    that is about a call, by its number; of a recording that is still written nobody knows it. `pipelines` are the calls
+    of each pipeline without an answer that was acted on, in their order, with the answer if it has come.
     """
 
     has_pipelines: bool = False
+    last_line: Callable[[int], int] | None = None
     known: dict[int, RecordedCall] = field(default_factory=dict)
     current: dict[tuple[str, str, str], int] = field(default_factory=dict)
     replies: dict[tuple[str, str, str], Reply] = field(default_factory=dict)
     pipelines: dict[tuple[str, str], dict[int, Reply | None]] = field(default_factory=dict)
+    _ends: list[tuple[int, int]] = field(default_factory=list)
 
     def begin_unawaited(self, line: Send) -> RecordedCall:
         """A routine calls whose leadership is over: the present leader has other calls."""
         call = RecordedCall(line.node, line.to, line.msg, line.body, line.rpc, line.pipelined)
         self.known[line.rpc] = call
+        if self.last_line is not None:
+            heappush(self._ends, (self.last_line(line.rpc), line.rpc))
         return call
+
+    def forget_read(self, seq: int) -> Iterator[int]:
+        """Forget the calls that no line after one is about; yield their numbers."""
+        while self._ends and self._ends[0][0] <= seq:
+            _, rpc = heappop(self._ends)
+            self.known.pop(rpc, None)
+            yield rpc
 
     def begin(self, line: Send) -> RecordedCall:
         """A routine calls."""

@@ -9,14 +9,15 @@ leader shows needs it. A request is built at its line, or before a step after wh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from itertools import islice
 
 from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, members, request, type_of
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer
 from lockstep.systems.hashicorp.recorded_verifications import Verifications
 from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
-from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests
+from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests, Routine, start_of
 from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
 from lockstep.systems.hashicorp.recording_replay import DONE, RecordingReplay, fields
 from lockstep.tla.state import State
@@ -93,9 +94,7 @@ class Leaders:
     def send(self, line: Send) -> None:
         """A routine sends; if it was not built before, it is built now."""
         for table in (self.lookahead.replication, self.lookahead.heartbeats):
-            queue = table.get((line.life, line.to, line.body.term))
-            if queue and queue[0] is line:
-                queue.popleft()
+            table.sent(line)
         if line.rpc in self.sent:
             return
         self.noop_if_due(line.node, line.body.term)
@@ -168,15 +167,17 @@ class Leaders:
 
     def sends_on(self, node: str, peer: str) -> bool:
         """Return whether a routine sends more on its pipeline before it makes a single call."""
-        lines = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]), ())
+        lines = self.lookahead.replication.all(self._routine(node, peer))
         following = next((each for each in lines if each.rpc not in self.sent), None)
         return following is not None and following.pipelined
 
     def _next_single(self, node: str, peer: str) -> int | None:
         """Return where the next single call of a routine starts, None if it makes none or sends a snapshot."""
-        lines = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]), ())
-        single = next((each for each in lines if not each.pipelined and each.rpc not in self.sent), None)
-        return single.body.prev_index + 1 if single is not None and isinstance(single.body, AppendEntries) else None
+        return self.lookahead.replication.next_single(self._routine(node, peer), self.sent)
+
+    def _routine(self, node: str, peer: str) -> Routine:
+        """Return the routine of a leader for a peer."""
+        return self.lives[node], peer, int(self.replay.runner(node, peer)["term"])
 
     @staticmethod
     def _builds(line: Send) -> tuple[str, Tree]:
@@ -244,7 +245,7 @@ class Leaders:
         The log, the last snapshot, the commit index and the role are read when a request is built.
         """
         after = None
-        for line in list(self._next_requests(node, self.lookahead.replication, self.lookahead.heartbeats)):
+        for line in self._next_requests(node, self.lookahead.replication, self.lookahead.heartbeats):
             if self._could_build(line):
                 after = after or self.replay.trial(node, action, args)
                 if after is not None and not self._could_build(line, after):
@@ -262,16 +263,23 @@ class Leaders:
 
     def _build_earlier(self, node: str, is_earlier: Callable[[Send], bool]) -> None:
         """Build the next request of each routine of a leader, if it can be built and is earlier than what comes now."""
-        for line in list(self._next_requests(node, self.lookahead.replication)):
+        for line in self._next_requests(node, self.lookahead.replication):
             if is_earlier(line) and self._is_running(line) and self._could_build(line):
                 self._build(line)
 
-    def _next_requests(self, node: str, *tables: Requests) -> Iterator[Send]:
-        """Yield the next request of each of a server's routines, if it was not built yet."""
-        for table in tables:
-            for (life, _, _), queue in table.items():
-                if life == self.lives.get(node) and queue and queue[0].rpc not in self.sent:
-                    yield queue[0]
+    def _next_requests(self, node: str, *tables: Requests) -> list[Send]:
+        """Return the next request of each of a server's routines, if it was not built yet.
+
+        Routines that run in no term by the spec's state cannot build theirs.
+        """
+        life = self.lives.get(node)
+        if life is None:
+            return []
+        server = self.replay.server(node)
+        routines = [*fields(server["replication"]).values(), *server["zombies"]]
+        terms = {int(fields(each)["term"]) for each in routines}
+        found = [line for table in tables for line in table.firsts(life, terms)]
+        return [line for line in found if line.rpc not in self.sent]
 
     def _runner_could(self, line: Send) -> bool:
         """Return whether a routine of the present leadership would send this now, once it has acted on its answer."""
@@ -345,10 +353,8 @@ class Leaders:
         node, peer = reply.call.src, reply.call.dst
         if reply.call.pipelined:
             return self._next_single(node, peer)
-        queue = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]))
-        if not queue or queue[0].rpc in self.sent or not isinstance(queue[0].body, AppendEntries):
-            return None
-        return queue[0].body.prev_index + 1
+        line = self.lookahead.replication.first(self._routine(node, peer))
+        return None if line is None or line.rpc in self.sent else start_of(line)
 
     # ---- The main loop ----
 
@@ -429,10 +435,11 @@ class Leaders:
     def _sends_afterwards(self, reply: Reply) -> int:
         """Return how many requests a routine has yet to send that it cannot build before it acts on its answer."""
         node, peer = reply.call.src, reply.call.dst
-        key = self.lives[node], peer, self.replay.runner(node, peer)["term"]
-        tables = self.lookahead.replication, self.lookahead.heartbeats
-        lines = [line for table in tables for line in table.get(key, ()) if line.rpc not in self.sent]
-        return len(lines) - any(self._could_build(line) for line in lines[:1])
+        routine, tables = self._routine(node, peer), (self.lookahead.replication, self.lookahead.heartbeats)
+        lines = (line for table in tables for line in table.all(routine) if line.rpc not in self.sent)
+        could_build = any(self._could_build(line) for line in islice(lines, 1))
+        known = sum(line.rpc not in self.sent for table in tables for line in table.queues.get(routine, ()))
+        return known + sum(table.left(routine) for table in tables) - could_build
 
     def denied(self, node: str) -> None:
         """A leader that was asked whether it leads has learnt from a peer that it does not, and follows."""

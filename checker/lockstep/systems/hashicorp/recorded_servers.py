@@ -16,6 +16,7 @@ from lockstep.systems.hashicorp.recording_lines import (
     StoreLogs,
 )
 from lockstep.systems.hashicorp.recording_lookahead import Part
+from lockstep.tla.values.kinds import Value
 
 
 @dataclass(slots=True)
@@ -24,7 +25,8 @@ class RecordedServer:
 
     `last` is the copy of the log's end that it keeps: index and term of the last entry that it stored, or started with.
     `leader` is "" where it knows none, and None where no line says whom it knows. `is_changing`: it begins
-    or ends to lead, and its main loop has written one of role and leader, and not the other yet.
+    or ends to lead, and its main loop has written one of role and leader, and not the other yet. `applied` are the
+    spec's values where they are what was recorded.
     """
 
     name: str
@@ -34,7 +36,7 @@ class RecordedServer:
     role: str = "Follower"
     leader: str | None = ""
     is_changing: bool = False
-    applied: list[Tree] = field(default_factory=list)
+    applied: list[Tree | Value] = field(default_factory=list)
 
     def write(self, part: Part) -> None:
         """Apply a line."""

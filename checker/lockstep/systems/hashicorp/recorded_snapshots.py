@@ -61,12 +61,13 @@ class Snapshots:
             "index": line.i,
             "entry": {"term": line.t, "type": "Command", "value": line.v, "configuration": NO_CONFIGURATION},
         }
-        server.applied.append(item)
+        queue = self.replay.server(line.node)["fsmQueue"]
+        is_alike = bool(queue) and self.replay.tree(queue[0]) == item
+        server.applied.append(queue[0] if is_alike else item)
         self.require_count(line, "count", line)
         fsm: Tree = {"index": line.i, "term": line.t}
-        queue = self.replay.server(line.node)["fsmQueue"]
-        if queue and self.replay.tree(queue[0]) != item:
-            fsm["applied"] = list(server.applied)  # the whole of it only where it differs
+        if queue and not is_alike:  # the whole of it only where it differs
+            fsm["applied"] = [each if isinstance(each, dict) else self.replay.tree(each) for each in server.applied]
         self.replay.take(line.node, "ApplyFsm", shows={"fsm": fsm})
 
     def _pass_barriers(self, node: str, index: int) -> None:
@@ -81,7 +82,7 @@ class Snapshots:
         """The FSM has taken the state of a snapshot; the step that this is a part of was taken."""
         server = self.servers[line.node]
         self.require_count(line, "before.count", line.before)
-        server.applied = list(self.replay.tree(fields(self.replay.server(line.node)["fsm"])["applied"]))
+        server.applied = list(fields(self.replay.server(line.node)["fsm"])["applied"])
         if line.state.count not in (None, len(server.applied)):
             problem = f"field `state.count`: {line.state.count}: the snapshot has {len(server.applied)}"
             raise TraceError(self.source, line.number, problem)
@@ -125,7 +126,8 @@ class Snapshots:
 
     def compacts(self, line: DeleteRange) -> None:
         """The routine of snapshots deletes entries; once the step was taken, its line says nothing new."""
-        if self.compacting.get(line.node) is line:
+        compacting = self.compacting.get(line.node)
+        if compacting is not None and compacting.seq == line.seq:
             self._compact(line, early=False)
 
     def _compact(self, line: DeleteRange, *, early: bool) -> None:

@@ -6,34 +6,35 @@ action, an observation within one, or noise; spec/hashicorp/README.md has the ta
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
-
-from msgspec import structs
 
 from lockstep.base.progress import REPORT_INTERVAL, Say, silent
 from lockstep.systems.hashicorp import recording_lines as s
 from lockstep.systems.hashicorp import recording_messages as m
 from lockstep.systems.hashicorp.observed_roles import ObservedRoles
-from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, members, snapshot_place
+from lockstep.systems.hashicorp.recorded_calls import Calls, RecordedCall, snapshot_place
 from lockstep.systems.hashicorp.recorded_elections import Elections
 from lockstep.systems.hashicorp.recorded_handlers import Handlers
 from lockstep.systems.hashicorp.recorded_leaders import Leaders, latest_voters
 from lockstep.systems.hashicorp.recorded_servers import RecordedServer, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
+from lockstep.systems.hashicorp.recorded_uses import RecordedUses
 from lockstep.systems.hashicorp.recording_lines import BEGINS_ANEW, DENIED, ServerLine
-from lockstep.systems.hashicorp.recording_lookahead import Lookahead, read_lookahead
+from lockstep.systems.hashicorp.recording_lookahead import Lookahead
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import NotAStepError, RecordingReplay
-from lockstep.systems.recording_file import RecordingLine, line_uses
+from lockstep.systems.hashicorp.recording_starts import first_voters
+from lockstep.systems.hashicorp.recording_survey import SecondReading, Survey
+from lockstep.systems.recording_file import RecordingLine
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
 from lockstep.trace import trace_format as trace
 from lockstep.trace.imported_trace import Imported, Summary
-from lockstep.trace.json_lines import TraceError
-from lockstep.trace.trace_format import OBSERVE
+from lockstep.trace.json_lines import TraceError, file_lines
+from lockstep.trace.stored_events import StoredEvents
+from lockstep.trace.trace_format import Event
 from raftref.choices import PUBLISHED, REPAIRED
 from raftref.hashicorp.choices import Feature, Flaw
 
@@ -46,75 +47,32 @@ def import_recording(path: Path, compile_: Compile, say: Say = silent) -> Import
     Raises TraceError, naming file, line and field, where it is no whole recording; UnreadableError where it cannot be
     read.
     """
-    notes: list[str] = []
-    header, lines = RECORDING.read(path, notes.append)
-    return _imported(header, deque(lines), str(path), compile_, notes, say)
+    return _imported(lambda: file_lines(path), str(path), compile_, say)
 
 
-def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Imported:
+def import_lines(raw: Iterable[bytes], source: str, compile_: Compile) -> Imported:
     """Import the lines of a recording; `source` names them in messages."""
+    lines = list(raw)
+    return _imported(lambda: lines, source, compile_)
+
+
+def _imported(raw: Callable[[], Iterable[bytes]], source: str, compile_: Compile, say: Say = silent) -> Imported:
+    """Return the trace of a recording, whose lines are read twice: see recording_survey."""
     notes: list[str] = []
-    header, lines = RECORDING.parse(raw, source, notes.append)
-    return _imported(header, deque(lines), source, compile_, notes)
-
-
-def _imported(
-    header: s.RecordingHeader,
-    lines: deque[RecordingLine],
-    source: str,
-    compile_: Compile,
-    notes: list[str],
-    say: Say = silent,
-) -> Imported:
-    """Return the trace of a recording; its lines are taken from the queue as they are read, and kept no longer."""
-    labels = {line.number: line.label for line in (header, *lines)}
-    bootstrap(lines, source)
-    trace_of = trace_header(header, first_voters(header, lines, source))
-    reader = Reader(compile_(trace_of, source), header, read_lookahead(lines, source), source)
-    last = reader.read(lines, lambda text: say(f"{source}: {text}"))
-    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, labels, last, notes))
-
-
-def bootstrap(lines: Collection[RecordingLine], source: str) -> None:
-    """Let a server that is bootstrapped once it runs start with that configuration, as the spec's servers do.
-
-    Until then it has none, and does nothing by itself. Source: Raft.BootstrapCluster, liveBootstrap.
-
-    Raises TraceError where what it is given is no first configuration.
-    """
-    empty = {each.life: each for each in lines if isinstance(each, s.StartLine) and _is_empty(each.persisted)}
-    terms: dict[tuple[str, int], int] = {}
+    header, lines = RECORDING.parse(raw(), source, notes.append)
+    survey = Survey(source)
+    survey.uses.add(header)
     for line in lines:
-        if isinstance(line, s.StoreLogs) and line.function == "BootstrapCluster" and line.life in empty:
-            first, *others = line.entries
-            if others or first.i != 1 or first.type != "Configuration":
-                raise TraceError(source, line.number, "field `entries`: BootstrapCluster stores one, a configuration")
-            start, terms[line.life] = empty[line.life], first.t
-            start.persisted = structs.replace(start.persisted, CurrentTerm=first.t, first=1, last=1, log=(first,))
-    for line in lines:
-        reads_back = isinstance(line, s.StableSet) and (line.function, line.key) == ("NewRaft", "CurrentTerm")
-        if isinstance(line, s.StableSet) and reads_back and line.value == 0 and line.life in terms:
-            line.value = terms[line.life]  # what the server of the spec has read
-
-
-def _is_empty(stores: s.Persisted) -> bool:
-    return not (stores.log or stores.CurrentTerm or stores.LastVoteTerm or stores.snapshot)
-
-
-def first_voters(header: s.RecordingHeader, lines: Collection[RecordingLine], source: str) -> int:
-    """Return how many servers, the first of the header, vote in the first configuration that one of them starts with.
-
-    Raises TraceError where others vote.
-    """
-    for line in lines:
-        first = line.persisted.log[0] if isinstance(line, s.StartLine) and line.persisted.log else None
-        if first is not None and first.type == "Configuration" and first.i == 1:
-            voters, nonvoters = members(first.v or "")
-            if nonvoters or voters != {*header.nodes[: len(voters)]}:
-                problem = f"field `persisted.log`: {first.v} are not the first servers of the header"
-                raise TraceError(source, line.number, problem)
-            return len(voters)
-    return len(header.nodes)
+        survey.add(line)
+    survey.refuse_starts()
+    trace_of = trace_header(header, first_voters(header, survey.starts.first(), source))
+    spec = compile_(trace_of, source)
+    survey.refuse()
+    reading = SecondReading(RECORDING.parse(raw(), source)[1], survey)
+    reader = Reader(spec, header, reading.lookahead, source, survey)
+    events = StoredEvents()
+    last = reader.read(reading, events.append, lambda text: say(f"{source}: {text}"))
+    return Imported(trace_of, events, _summary(reader, last, notes))
 
 
 def trace_header(header: s.RecordingHeader, voters: int | None = None) -> trace.Header:
@@ -149,12 +107,23 @@ def trace_header(header: s.RecordingHeader, voters: int | None = None) -> trace.
 class Reader:
     """Reads a recording line by line."""
 
-    def __init__(self, spec: Spec, header: s.RecordingHeader, lookahead: Lookahead, source: str) -> None:
-        """Take the spec with the constants of the recording, its header, and its lookahead."""
+    def __init__(
+        self,
+        spec: Spec,
+        header: s.RecordingHeader,
+        lookahead: Lookahead,
+        source: str,
+        survey: Survey | None = None,
+    ) -> None:
+        """Take the spec with the constants of the recording, its header, its lookahead and its survey.
+
+        A recording that is still written has none.
+        """
         self.source, self.lookahead = source, lookahead
         self.servers = {name: RecordedServer(name) for name in header.nodes}
-        self.replay = RecordingReplay(spec, lambda node: log_shown(self.servers[node].log)["log"])
-        self.calls = Calls(has_pipelines=header.pipeline)
+        self.uses = RecordedUses() if survey is None else survey.uses
+        self.replay = RecordingReplay(spec, lambda node: log_shown(self.servers[node].log)["log"], self.uses)
+        self.calls = Calls(header.pipeline, None if survey is None else survey.last_lines.of)
         self.leaders = Leaders(self.replay, self.calls, lookahead, self.servers)
         self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
         self.elections = Elections(
@@ -162,21 +131,33 @@ class Reader:
         )
         self.snapshots = Snapshots(self.replay, lookahead, self.leaders, self.servers, source)
         self.roles = ObservedRoles(self.replay)
-        self.observed: set[int] = set()
         self.denied: set[str] = set()
 
-    def read(self, lines: deque[RecordingLine], say: Say = silent) -> RecordingLine | None:
-        """Read all lines, taking each from the queue; return the one at which the spec has no step, if there is one."""
-        while lines:
-            line = lines.popleft()
+    def read(
+        self, lines: Iterable[RecordingLine], take_event: Callable[[Event], None], say: Say = silent
+    ) -> RecordingLine | None:
+        """Read all lines; return the one at which the spec has no step, if there is one.
+
+        Arguments: `take_event` is called with each event, `say` with the progress.
+        """
+        departed = None
+        for line in lines:
             if line.number % REPORT_INTERVAL == 0:
                 say(f"line {line.number:,}")
             try:
                 self.read_line(line)
             except NotAStepError:
-                return line
+                departed = line
+            self._pass_on(take_event)
+            if departed is not None:
+                return departed
         self.roles.end()
+        self._pass_on(take_event)
         return None
+
+    def _pass_on(self, take_event: Callable[[Event], None]) -> None:
+        for event in self.replay.take_events():
+            take_event(event)
 
     def read_line(self, line: RecordingLine) -> None:
         """Read the next line; raises NotAStepError where the spec has no step for it, once its event is recorded."""
@@ -187,6 +168,11 @@ class Reader:
         if line.obs is not None:
             self.leaders.commit(line.node, line.obs.commit)
         self.lookahead.handlers.pop(line.seq, None)
+        self._read_line(line)
+        self.lookahead.parts.discard(line.seq)
+        self.leaders.sent.difference_update(self.calls.forget_read(line.seq))
+
+    def _read_line(self, line: ServerLine) -> None:
         handler = self.lookahead.steps.pop(line.seq, None)
         if handler is not None:
             if handler.precedes_campaign:
@@ -240,7 +226,7 @@ class Reader:
         if tree is not None and self.calls.is_current(call) and self.replay.message(tree) is not None:
             self.replay.take(call.src, "Lose", {"m": tree})
         else:
-            self.observed.add(line.number)
+            self.uses.observed(line.number)
 
     def _reply_recv(self, line: m.ReplyRecv) -> None:
         call = self._call(line)
@@ -248,7 +234,7 @@ class Reader:
             self._gives_up(call)
         else:
             self._answered(line, call)
-        self.observed.add(line.number)
+        self.uses.observed(line.number)
 
     def _answered(self, line: m.ReplyRecv, call: RecordedCall) -> None:
         tree = self.calls.answer(call, line.body)
@@ -281,7 +267,7 @@ class Reader:
 
     def _part(self, line: Any) -> None:
         """Read a line of a handler or a campaign: the step is taken at one of them."""
-        self.observed.add(line.number)
+        self.uses.observed(line.number)
 
     def _stable(self, line: s.StableSet | s.StableFail) -> None:
         if line.seq in self.lookahead.campaigns:
@@ -366,18 +352,18 @@ class Reader:
 
     def _transfer_req(self, line: s.TransferReq) -> None:
         self.leaders.asked_to_hand_over(line)
-        self.observed.add(line.number)
+        self.uses.observed(line.number)
 
     def _transfer_resp(self, line: s.TransferResp) -> None:
         self.leaders.answered_transfer(line)
-        self.observed.add(line.number)
+        self.uses.observed(line.number)
 
     def _verify_req(self, line: s.VerifyReq) -> None:
-        self.observed.add(line.number)
+        self.uses.observed(line.number)
         self.leaders.verifications.asks(line)
 
     def _verify_resp(self, line: s.VerifyResp) -> None:
-        self.observed.add(line.number)
+        self.uses.observed(line.number)
         self.leaders.verifications.answers(line)
 
     def _follows(self, line: s.StateLine) -> None:
@@ -477,18 +463,16 @@ _READERS: dict[type[RecordingLine], Callable[[Reader, Any], None]] = {
 }
 
 
-def _summary(reader: Reader, labels: Mapping[int, str], departed: RecordingLine | None, notes: list[str]) -> Summary:
-    events, hidden = reader.replay.events, set(reader.replay.hidden)
-    acted = {event.line for place, event in enumerate(events) if event.action != OBSERVE and place not in hidden}
-    observed = reader.observed | {event.line for event in events if event.action == OBSERVE}
+def _summary(reader: Reader, departed: RecordingLine | None, notes: list[str]) -> Summary:
+    replay = reader.replay
     if departed is not None:
         notes = [*notes, f"line {departed.number}: no such step; the lines after it were not read"]
     return Summary(
-        uses=line_uses(labels, acted, observed),
-        actions=dict(sorted(Counter(event.action for event in events).items())),
-        moved=tuple(sorted(reader.replay.moved)),
+        uses=reader.uses.counted(),
+        actions=dict(sorted(replay.actions.items())),
+        moved=tuple(sorted(replay.moved)),
         forced=(),
-        hidden=dict(sorted(Counter(events[place].action for place in hidden).items())),
+        hidden=dict(sorted(replay.hidden.items())),
         refuted=None if departed is None else departed.number,
         notes=tuple(notes),
     )

@@ -7,8 +7,8 @@ it was built; its content shows when that may have been.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -47,14 +47,102 @@ from lockstep.trace.json_lines import TraceError
 #: A node and which of its lives.
 Life = tuple[str, int]
 
-#: Requests of a leader's routines, in order, by life, peer and term.
-Requests = dict[tuple[Life, str, int], deque[Send]]
+#: A routine of a leader in a term: the leader's life, the peer, the term.
+Routine = tuple[Life, str, int]
 
 #: Lines of the main loop while it handles a request, or campaigns.
 Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | StateLine | LeaderLine
 
 #: Those of them that are durable writes, or were to be.
 WRITES = (StableSet, StableFail, StoreLogs, DeleteRange, SnapshotSaved)
+
+
+class Requests:
+    """Requests of leaders' routines that are yet to be sent, in order, by routine.
+
+    `to_come` counts, by life and routine, those of lines that are not known yet: `read_on` reads one more line, if
+    there is one. Of a recording that grows nothing is known of what is to come. `singles` are the single calls of a
+    routine that follow one of its pipeline: how many requests of the routine stand before each, and where it starts.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[Routine, deque[Send]] = {}
+        self.to_come: dict[Life, dict[Routine, int]] = {}
+        self.known: Counter[Routine] = Counter()
+        self.singles: dict[Routine, deque[tuple[int, int | None]]] = {}
+        self.is_whole = False
+        self.read_on: Callable[[], bool] = lambda: False
+
+    def append(self, line: Send) -> None:
+        """Add the request of the next line."""
+        routine = routine_of(line)
+        self.queues.setdefault(routine, deque()).append(line)
+        self.known[routine] += 1
+        to_come = self.to_come.get(line.life, {})
+        if routine in to_come:
+            to_come[routine] -= 1
+            if not to_come[routine]:
+                del to_come[routine]
+                if not to_come:
+                    del self.to_come[line.life]
+
+    def sent(self, line: Send) -> None:
+        """Forget a request that is sent."""
+        routine = routine_of(line)
+        queue = self.queues.get(routine)
+        if queue and queue[0] is line:
+            queue.popleft()
+            if not queue and self.is_whole and not self.left(routine):
+                for table in (self.queues, self.known, self.singles):
+                    table.pop(routine, None)
+
+    def left(self, routine: Routine) -> int:
+        """Return how many requests of a routine are to come in lines that are not known."""
+        return self.to_come.get(routine[0], {}).get(routine, 0)
+
+    def first(self, routine: Routine) -> Send | None:
+        """Return the next request of a routine, None if it sends no more."""
+        return next(self.all(routine), None)
+
+    def all(self, routine: Routine) -> Iterator[Send]:
+        """Yield the requests of a routine; as many lines are read as that takes."""
+        place = 0
+        while True:
+            queue = self.queues.get(routine, ())
+            if place < len(queue):
+                yield queue[place]
+                place += 1
+            elif not self.left(routine) or not self.read_on():
+                return
+
+    def firsts(self, life: Life, terms: Set[int]) -> list[Send]:
+        """Return the next request of each routine of a life; of routines of other terms only those that are known."""
+        for routine in [each for each in self.to_come.get(life, ()) if each[2] in terms]:
+            self.first(routine)
+        return [queue[0] for routine, queue in self.queues.items() if routine[0] == life and queue]
+
+    def next_single(self, routine: Routine, sent: Set[int]) -> int | None:
+        """Return where the next single call of a routine starts, None if it makes none or sends a snapshot."""
+        following = next((each for each in self.all(routine) if each.rpc not in sent), None)
+        single = next(
+            (each for each in self.queues.get(routine, ()) if not each.pipelined and each.rpc not in sent), None
+        )
+        if following is None or single is not None:
+            return None if single is None else start_of(single)
+        singles = self.singles.get(routine, deque())
+        while singles and singles[0][0] < self.known[routine]:
+            singles.popleft()
+        return singles[0][1] if singles else None
+
+
+def routine_of(line: Send) -> Routine:
+    """Return the routine that sends a request."""
+    return line.life, line.to, line.body.term
+
+
+def start_of(line: Send) -> int | None:
+    """Return where the entries of a request start, None if it sends a snapshot."""
+    return line.body.prev_index + 1 if isinstance(line.body, AppendEntries) else None
 
 
 @dataclass(slots=True)
@@ -137,23 +225,14 @@ class Lookahead:
     noops: dict[int, StoreLogs] = field(default_factory=dict)
     votes: dict[tuple[Life, int], dict[str, Send]] = field(default_factory=lambda: defaultdict(dict))
     rounds: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
-    replication: Requests = field(default_factory=lambda: defaultdict(deque))
-    heartbeats: Requests = field(default_factory=lambda: defaultdict(deque))
+    replication: Requests = field(default_factory=Requests)
+    heartbeats: Requests = field(default_factory=Requests)
     transfers: dict[Life, deque[Send]] = field(default_factory=lambda: defaultdict(deque))
     saved: dict[int, SnapshotSaved] = field(default_factory=dict)
     compacted: dict[int, DeleteRange] = field(default_factory=dict)
     completed: set[int] = field(default_factory=set)
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
     verified: dict[tuple[Life, int], VerifyResp] = field(default_factory=dict)
-
-
-def read_lookahead(lines: Iterable[RecordingLine], source: str) -> Lookahead:
-    """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
-    reader = LookaheadReader(source)
-    for line in lines:
-        reader.add(line)
-    reader.end()
-    return reader.lookahead
 
 
 class LookaheadReader:
@@ -164,6 +243,8 @@ class LookaheadReader:
         self.source, self.lookahead = source, Lookahead()
         self.open: dict[str, HandledRequest] = {}
         self.beside: dict[str, list[HandledRequest]] = {}
+        #: The first line of the requests that a server handles one during the other, while it does.
+        self.busy: dict[str, int] = {}
         #: The heartbeats that were answered while a main loop handles its request.
         self.within: dict[str, list[HandledRequest]] = {}
         #: The servers whose NewRaft has not returned: the recorder does not observe them yet.
@@ -223,21 +304,32 @@ class LookaheadReader:
         """Take the requests that are still handled as they are: no line is known that goes on with one."""
         for handler in chain(self.open.values(), *self.beside.values()):
             self._place(handler)
+        self.busy.clear()
+
+    def end_of(self, node: str) -> None:
+        """Take the requests that a server still handles as they are: none of its lines follows."""
+        for handler in self._handled(node):
+            self._place(handler)
+        self.busy.pop(node, None)
+
+    def _handled(self, node: str) -> list[HandledRequest]:
+        return [*([self.open[node]] if node in self.open else []), *self.beside.get(node, ())]
+
+    def _rests(self, node: str) -> None:
+        """Note that a server handles no request, if that is so."""
+        if not self._handled(node):
+            self.busy.pop(node, None)
 
     def _ends(self, node: str) -> None:
-        if node in self.open:
-            self._place(self.open[node])
-        for handler in self.beside.get(node, ()):
-            self._place(handler)
+        self.end_of(node)
         for table in (self.open, self.beside, self.campaign, self.overtaking, self.won, self.read_for, self.last_saved):
             table.pop(node, None)
         self.shut_down.discard(node)
 
     def _shuts_down(self, line: StateLine) -> None:
         self.shut_down.add(line.node)
-        for handler in (self.open.get(line.node), *self.beside.get(line.node, ())):
-            if handler is not None:
-                handler.shuts_down = True
+        for handler in self._handled(line.node):
+            handler.shuts_down = True
         self._written(line)
 
     def _completed(self, node: str) -> None:
@@ -264,6 +356,7 @@ class LookaheadReader:
         handler = self.lookahead.handlers[line.seq] = HandledRequest(
             line, shuts_down=line.node in self.shut_down, is_early=line.node in self.starting
         )
+        self.busy.setdefault(line.node, line.seq)
         if line.beside:
             if line.node in self.open:
                 handler.overlaps = self.open[line.node].overlaps = True
@@ -287,6 +380,7 @@ class LookaheadReader:
             self._surround(handler)
             self._share(handler)
         self._place(handler)
+        self._rests(line.node)
 
     def _share(self, handler: HandledRequest) -> None:
         """Give a heartbeat what the main loop wrote as it followed or entered the term, if its step is taken first.
@@ -364,8 +458,10 @@ class LookaheadReader:
             if handler is not None and handler.recv.msg == "RequestVote" and handler.parts:
                 handler.replicates = True
             is_heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
-            table = self.lookahead.heartbeats if is_heartbeat else self.lookahead.replication
-            table[line.life, line.to, line.body.term].append(line)
+            self._replicates(line, is_heartbeat=is_heartbeat)
+
+    def _replicates(self, line: Send, *, is_heartbeat: bool) -> None:
+        (self.lookahead.heartbeats if is_heartbeat else self.lookahead.replication).append(line)
 
     def _written(self, line: Written) -> None:
         node = line.node
@@ -395,7 +491,7 @@ class LookaheadReader:
     def _of_campaign(self, line: StableSet | StableFail) -> None:
         if line.key == "CurrentTerm":
             if line.node in self.overtaking:
-                self.overtaking.pop(line.node).precedes_campaign = True
+                self._precedes_campaign(self.overtaking.pop(line.node))
             self.campaign[line.node] = self.lookahead.campaigns[line.seq] = [line]
         elif line.node not in self.campaign:
             raise TraceError(self.source, line.number, f"field `by`: {line.node} has begun no campaign")
@@ -403,15 +499,21 @@ class LookaheadReader:
             self.campaign[line.node].append(line)
             self.lookahead.parts.add(line.seq)
 
+    def _precedes_campaign(self, handler: HandledRequest) -> None:
+        handler.precedes_campaign = True
+
     def _compaction(self, line: DeleteRange) -> None:
         """A handler that installs a snapshot compacts the log once the FSM has it; else a routine of its own did."""
         handler = self.open.get(line.node)
         if handler is not None and any(isinstance(part, FsmRestore) for part in handler.parts):
             self._part(handler, line)
         elif line.node in self.last_saved:
-            self.lookahead.compacted[self.last_saved.pop(line.node).seq] = line
+            self._compacted(self.last_saved.pop(line.node).seq, line)
         else:
             raise TraceError(self.source, line.number, f"field `why`: {line.node} has saved no snapshot")
+
+    def _compacted(self, saved: int, line: DeleteRange) -> None:
+        self.lookahead.compacted[saved] = line
 
 
 def _is_term(part: Part) -> bool:

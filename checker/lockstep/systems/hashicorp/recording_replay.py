@@ -7,11 +7,14 @@ with the spec by itself. A trial takes a step from a state, this one or another,
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lockstep.conformance.json_values import Words, to_tree, to_value
 from lockstep.systems.hashicorp.recorded_calls import Tree
+from lockstep.systems.hashicorp.recorded_uses import RecordedUses
 from lockstep.systems.recording_file import RecordingLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -44,14 +47,19 @@ class NotAStepError(Exception):
 class RecordingReplay:
     """A behaviour of the spec, step by step; `line` is the one that is being read."""
 
-    def __init__(self, spec: Spec, whole_log: Callable[[str], Any]) -> None:
-        """Begin in the spec's initial state; `whole_log` returns the log of a server as it was recorded."""
-        self.spec, self.whole_log = spec, whole_log
+    def __init__(self, spec: Spec, whole_log: Callable[[str], Any], uses: RecordedUses | None = None) -> None:
+        """Begin in the spec's initial state.
+
+        Arguments: `whole_log` returns the log of a server as it was recorded; `uses` are those of the lines.
+        """
+        self.spec, self.whole_log, self._uses = spec, whole_log, uses or RecordedUses()
         self.words = Words({**spec.model_values, **spec.constants}["NoNode"])
         (self.state,) = spec.initial_states()
-        self.events: list[Event] = []
-        self.hidden: list[int] = []
-        self.moved: list[int] = []
+        self._events: list[Event] = []
+        #: The number of events by action, and of those that have no line.
+        self.actions, self.hidden = Counter[str](), Counter[str]()
+        #: The lines whose event stands before one of a line above.
+        self.moved = array("Q")
         self.line: RecordingLine | None = None
         #: The servers whose main loop was taken to notice at once that they follow; no line says when it did.
         self.noticed = set[str]()
@@ -152,13 +160,22 @@ class RecordingReplay:
         source = line or self.line
         assert source is not None
         if hidden:
-            self.hidden.append(len(self.events))
-        elif source is not self.line:
+            self.hidden[action] += 1
+        elif self.line is None or source.seq != self.line.seq:
             self.moved.append(source.number)
+        if action == OBSERVE:
+            self._uses.observed(source.number)
+        elif not hidden:
+            self._uses.acted(source.number)
         step = (action, dict(args), dict(shows), sent)
-        self.events.append(
-            Event(len(self.events), node, *step, t_ms=source.t_ms, line=source.number, disputed=disputed)
-        )
+        place = self.actions.total()
+        self.actions[action] += 1
+        self._events.append(Event(place, node, *step, t_ms=source.t_ms, line=source.number, disputed=disputed))
+
+    def take_events(self) -> list[Event]:
+        """Return the events behind those that were returned before."""
+        found, self._events = self._events, []
+        return found
 
     def trial(self, node: str, action: str, args: Mapping[str, Any]) -> State | None:
         """Return the state after a step, None where there is none."""
