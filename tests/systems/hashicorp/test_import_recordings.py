@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +16,7 @@ from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, Reader, import_lines, trace_header
-from lockstep.systems.hashicorp.recording_lookahead import read_lookahead
+from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_replay import RecordingReplay, fields
 from lockstep.systems.trace_specs import trace_spec
@@ -271,17 +270,6 @@ def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:
     noise |= {"partition", "heal", "cut_oneway", "script", "faults_off", "hb_failed_obs", "hb_resumed_obs"}
     kinds = {str(kind.__struct_config__.tag) for kind in RECORDING.kinds.__args__}
     assert {str(kind.__struct_config__.tag) for kind in _READERS} == kinds - noise
-
-
-def test_a_line_is_kept_no_longer_than_until_it_is_read() -> None:
-    header, rest = RECORDING.parse(written(simulated("heartbeats beside", 1, 60)), "r")
-    lines = deque(rest)
-    lookahead = read_lookahead(lines, "r")
-    handled = len(lookahead.handlers), len(lookahead.steps)
-    reader = Reader(trace_spec(trace_header(header), "r"), header, lookahead, "r")
-    assert reader.read(lines) is None
-    assert min(handled) > 5
-    assert (len(lines), len(lookahead.handlers), len(lookahead.steps)) == (0, 0, 0)
 
 
 def test_a_line_left_out_of_a_recording_is_missed_where_the_next_one_needs_it() -> None:

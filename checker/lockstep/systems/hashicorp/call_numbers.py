@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 from lockstep.systems.merged_order import TimedLine, Upcoming
@@ -25,10 +26,14 @@ ENDS = ("reply_recv", "rpc_error")
 Routine = tuple[str | None, int]
 
 
-def _content(src: str, dst: str, fields: Fields) -> str:
+#: What a request says, as a hash: the calls that failed are kept, since their requests may arrive all the same.
+Content = bytes
+
+
+def _content(src: str, dst: str, fields: Fields) -> Content:
     """Return what a request says; the size of a snapshot is not recorded of a server of the reference."""
     body = {name: value for name, value in fields["body"].items() if name != "size"}
-    return json.dumps([src, dst, fields["msg"], body], sort_keys=True)
+    return blake2b(json.dumps([src, dst, fields["msg"], body], sort_keys=True).encode(), digest_size=16).digest()
 
 
 def _routine(fields: Fields) -> Routine:
@@ -60,15 +65,15 @@ class CallNumbers:
     def __init__(self) -> None:
         """Begin with none."""
         self._count = 0
-        self._under_way: defaultdict[str, list[int]] = defaultdict(list)
-        self._failed: defaultdict[str, list[int]] = defaultdict(list)
+        self._under_way: defaultdict[Content, list[int]] = defaultdict(list)
+        self._failed: defaultdict[Content, list[int]] = defaultdict(list)
         #: Number and content of each call of a server's life that has not ended, by the number that the server gave it.
-        self._own: defaultdict[str, dict[int, tuple[int, str]]] = defaultdict(dict)
+        self._own: defaultdict[str, dict[int, tuple[int, Content]]] = defaultdict(dict)
         #: The calls whose requests a server handles.
         self._handled: defaultdict[str, dict[Routine, int]] = defaultdict(dict)
         self._answered: set[int] = set()
         #: What requests say for which a call was chosen before the lines were written that decide.
-        self._guessed: set[str] = set()
+        self._guessed: set[Content] = set()
 
     def lacks(self, line: TimedLine) -> str | None:
         """Return what a line receives that nobody has sent yet; None where there is no such thing."""
@@ -99,6 +104,7 @@ class CallNumbers:
         match fields["kind"]:
             case "start":
                 for number, content in self._own.pop(node, {}).values():
+                    self._answered.discard(number)
                     self._fail(number, content)
                 self._handled.pop(node, None)
             case "send":
@@ -120,7 +126,7 @@ class CallNumbers:
             case kind if kind in ENDS:
                 self._ends(line)
 
-    def _own_call(self, line: TimedLine) -> tuple[int, str]:
+    def _own_call(self, line: TimedLine) -> tuple[int, Content]:
         number = line.fields["rpc"]
         if number not in self._own[line.node]:
             raise line.record.error(f"field `rpc`: {line.node} has no call {number} under way")
@@ -136,7 +142,7 @@ class CallNumbers:
             del waiting[content]
         return number
 
-    def _most_likely(self, line: TimedLine, content: str, upcoming: Upcoming) -> int:
+    def _most_likely(self, line: TimedLine, content: Content, upcoming: Upcoming) -> int:
         """Return the number of the call that a request belongs to, among those that say the same.
 
         Of those whose caller gets the answer that is given here, it is the one that gets it first. Else it is one whose
@@ -182,7 +188,7 @@ class CallNumbers:
         self._answered.discard(number)
         self._fail(number, content)
 
-    def _fail(self, number: int, content: str) -> None:
+    def _fail(self, number: int, content: Content) -> None:
         """Expect less that the request of a call that has ended arrives, if it has not."""
         waiting = self._under_way.get(content, [])
         if number in waiting:
