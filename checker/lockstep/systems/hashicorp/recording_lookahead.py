@@ -61,8 +61,9 @@ class Requests:
     """Requests of leaders' routines that are yet to be sent, in order, by routine.
 
     `to_come` counts, by life and routine, those of lines that are not known yet: `read_on` reads one more line, if
-    there is one. Of a recording that grows nothing is known of what is to come. `singles` are the single calls of a
-    routine that follow one of its pipeline: how many requests of the routine stand before each, and where it starts.
+    there is one. Nothing is known of them unless the recording `is_whole`. `known` counts the others, sent or not.
+    `singles` are the single calls of a routine that follow one of its pipeline: how many requests of the routine stand
+    before each, and where it starts.
     """
 
     def __init__(self) -> None:

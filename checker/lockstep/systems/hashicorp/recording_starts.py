@@ -1,4 +1,4 @@
-"""What servers start with: the first configuration, and who votes in that."""
+"""The starts of servers: the first configuration, and the voters in that."""
 
 from __future__ import annotations
 
