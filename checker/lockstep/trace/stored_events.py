@@ -13,10 +13,10 @@ import msgspec
 from lockstep.base.errors import EnvironmentFailedError
 from lockstep.trace.trace_format import Event
 
-#: So many bytes are held in memory; from then on the file is on disk. It has no name, and so goes with its process.
+#: The bytes that are held in memory; a longer file is on disk. It has no name, and so goes with its process.
 IN_MEMORY_BYTES = 1 << 20
 
-#: So many bytes are read at once.
+#: The bytes that are read at once.
 _BATCH_BYTES = 1 << 16
 
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Event)
@@ -33,12 +33,13 @@ class StoredEvents(Sequence[Event]):
 
     def append(self, event: Event) -> None:
         """Add an event; raises EnvironmentFailedError where the disk takes no more."""
+        text = _encoder.encode(event) + b"\n"
         try:
             self._file.seek(self._end)
-            self._file.write(_encoder.encode(event) + b"\n")
-            self._end = self._file.tell()
+            self._file.write(text)
         except OSError as error:
             raise EnvironmentFailedError(f"the temporary file of an import cannot be written: {error}") from error
+        self._end += len(text)
         self._count += 1
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class StoredEvents(Sequence[Event]):
         while place < self._end:
             self._file.seek(place)
             lines = self._file.readlines(_BATCH_BYTES)
-            place = self._file.tell()
+            place += sum(map(len, lines))
             yield from map(_decoder.decode, lines)
 
     @overload

@@ -150,7 +150,7 @@ def test_the_last_line_about_a_call_is_known_by_any_number() -> None:
     lines = LastLines()
     for rpc, seq in ((3, 1), (9_000, 2), (3, 5), (6_000, 7), (4_000, 8), (8_000, 9), (9_000, 11)):
         lines.note(rpc, seq)
-    assert [lines.of(rpc) for rpc in (3, 9_000, 6_000, 4_000, 8_000, 5)] == [5, 11, 7, 8, 9, 0]
+    assert [lines.last_line(rpc) for rpc in (3, 9_000, 6_000, 4_000, 8_000, 5)] == [5, 11, 7, 8, 9, 0]
 
 
 def events_of(count: int) -> StoredEvents:

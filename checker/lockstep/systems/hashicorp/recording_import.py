@@ -123,7 +123,7 @@ class Reader:
         self.servers = {name: RecordedServer(name) for name in header.nodes}
         self.uses = RecordedUses() if survey is None else survey.uses
         self.replay = RecordingReplay(spec, lambda node: log_shown(self.servers[node].log)["log"], self.uses)
-        self.calls = Calls(header.pipeline, None if survey is None else survey.last_lines.of)
+        self.calls = Calls(header.pipeline, None if survey is None else survey.last_lines.last_line)
         self.leaders = Leaders(self.replay, self.calls, lookahead, self.servers)
         self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
         self.elections = Elections(

@@ -54,7 +54,7 @@ class LastLines:
             self._lines.extend([0] * (rpc + 1 - count))
         self._lines[rpc] = seq
 
-    def of(self, rpc: int) -> int:
+    def last_line(self, rpc: int) -> int:
         """Return the last line about a call."""
         return max(self._lines[rpc] if rpc < len(self._lines) else 0, self._apart.get(rpc, 0))
 
