@@ -183,7 +183,9 @@ class HandledRequest:
         if self.recv.beside:
             return self._place_beside()
         if self.recv.msg == "RequestVote":
-            writes = [part for part in self.parts if isinstance(part, WRITES)] or [self.recv]
+            writes = [part for part in self.parts if isinstance(part, WRITES)]
+            if not writes:
+                return self.recv
             return writes[-1 if self.replicates and not self.overlaps else 0]
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
         return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
