@@ -15,8 +15,10 @@ from lockstep.base.loop_interrupts import heard_by_loop, run_until_interrupted
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Have the handlers of the command line, for the time of a test."""
+    """Have the handlers of the command line, for the time of a test, whatever the tests were started to ignore."""
     with kept_handlers():
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
         raise_interrupts()
         yield
 

@@ -44,8 +44,9 @@ def marked(mark: str) -> list[int]:
 
 
 def hear() -> None:
-    """Take Ctrl-C as one started from a terminal does: a shell lets its background jobs ignore it."""
+    """Take signals as one started from a terminal does: a shell lets its background jobs ignore Ctrl-C, nohup SIGHUP."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
