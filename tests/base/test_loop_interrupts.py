@@ -96,3 +96,11 @@ def test_a_cancellation_without_a_signal_is_no_interrupt() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         run_until_interrupted(work())
+
+
+def test_a_signal_that_comes_with_the_last_step_of_the_work_is_heard() -> None:
+    async def work() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match="interrupted by SIGTERM"):
+        run_until_interrupted(work())

@@ -43,15 +43,16 @@ def chaos(folder: Path, flaws: tuple[str, ...] = ()) -> RealChaosRun:
     return RealChaosRun(DLEDGER, DLEDGER.running(), 1, GroupOptions(3, folder, NodeKind((), flaws), 0.5))
 
 
-def test_a_network_that_failed_again_is_not_mended_by_the_end_of_the_first_fault(tmp_path: Path) -> None:
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_network_is_not_mended_before_the_end_of_its_last_fault(order: tuple[int, int], tmp_path: Path) -> None:
     run, links, group = chaos(tmp_path), NotedLinks(), None
-    first = run._fail("cut", "n1", links, group)  # type: ignore[arg-type]  # only links are touched
-    second = run._fail("slow network", "n1", links, group)  # type: ignore[arg-type]  # only links are touched
+    ends = [run._fail(kind, "n1", links, group) for kind in ("cut", "slow network")]  # type: ignore[arg-type]  # only links
+    first, last = (ends[place] for place in order)
     assert first is not None
-    assert second is not None
+    assert last is not None
     first()
     assert "heal" not in links.done
-    second()
+    last()
     assert links.done[-1] == "heal"
 
 
@@ -81,6 +82,12 @@ def test_what_a_repaired_group_may_violate_is_no_fault_of_one_in_real_time_eithe
     assert chaos(tmp_path)._verdict(violated("CommittedEntriesStayProp")).reasons == []
     assert chaos(tmp_path, ("AsyncFlush",))._verdict(violated("CommittedEntriesStayProp")).reasons != []
     assert chaos(tmp_path)._verdict(violated("StateMachineSafety")).reasons != []
+
+
+def test_a_process_that_ended_by_itself_makes_a_run_wrong_whatever_its_trace_violates(tmp_path: Path) -> None:
+    run = chaos(tmp_path)
+    run._session.died = ["n1 ended by itself, exit code 4: "]
+    assert run._verdict(violated("CommittedEntriesStayProp")).reasons == run._session.died
 
 
 def test_a_folder_that_is_not_empty_is_refused_before_the_first_group_starts(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ RECORDED = [
             "append_within_heartbeat",
             "heartbeat_before_the_term",
             "heartbeat_within_append",
+            "replicated_within_a_vote",
             "request_before_observer",
         )
     ),

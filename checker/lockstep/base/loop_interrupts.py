@@ -17,6 +17,9 @@ from lockstep.base.interrupts import SIGNALS, Interrupted, blocked_signals
 
 T = TypeVar("T")
 
+#: The turns of a loop until it calls the handler of a signal: in the first it reads its pipe, in the third calls it.
+TURNS_TO_HEAR = 3
+
 
 @contextlib.contextmanager
 def heard_by_loop(heard: Callable[[int], None]) -> Iterator[None]:
@@ -60,7 +63,10 @@ def run_until_interrupted(work: Coroutine[Any, Any, T], is_heard: Callable[[int]
                 task.cancel()
 
         with heard_by_loop(cancel):
-            return await work
+            result = await work
+            for _ in range(TURNS_TO_HEAR):  # one that came with the last step of the work
+                await asyncio.sleep(0)
+            return result
 
     try:
         result = asyncio.run(run())

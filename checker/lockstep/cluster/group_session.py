@@ -82,6 +82,8 @@ class GroupSession:
         refuse_filled(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.trace = folder / "group.trace.ndjson"
+        #: How the processes ended that ended by themselves, or had to be killed at the stop.
+        self.died: list[str] = []
         self._steps = {node: folder / f"{node}.steps.ndjson" for node in self.nodes}
         self.check = LiveCheck(system, running, self.nodes, options.kind, list(self._steps.values()), self.trace)
         self._spec = system.spec
@@ -124,7 +126,7 @@ class GroupSession:
                     self.check.start()
                 if not await _unless(interrupts, work(links, group)):
                     self._say("interrupted: the nodes are stopped, and what they recorded is checked")
-            died = [*group.ended_by_themselves().values()]
+            self.died = [*group.ended_by_themselves().values()]
         finally:
             links.close()
         if not live:
@@ -133,8 +135,8 @@ class GroupSession:
         self._say(f"checking: {self.check.checked:,} events so far")
         await _unless(interrupts, self._checked())
         verdict = self.check.verdict or self.check.give_up()
-        if died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
-            verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "; ".join(died)
+        if self.died and verdict.verdict is Verdict.HOLDS:  # of fewer nodes than were asked for
+            verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "; ".join(self.died)
         return verdict
 
     async def _wait_for_leader(self, group: NodeProcesses) -> None:

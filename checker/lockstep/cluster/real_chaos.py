@@ -87,6 +87,7 @@ class RealChaosRun:
         is_excused = trace.verdict is Verdict.VIOLATED and trace.deviation is None and not found.violated
         if trace.verdict is not Verdict.HOLDS and not is_excused:
             found.trace = f"{self._session.trace}: {trace.verdict}: {trace.reason}"
+        found.trace = found.trace or "; ".join(self._session.died)
         return found
 
     # ---- Faults --------------------------------------------------------------------------------------
@@ -133,10 +134,15 @@ class RealChaosRun:
                 return lambda: self._transfer(node)
 
     def _healing(self, links: Links) -> Callable[[], None]:
-        """Return what ends all cuts and delays, unless another one has begun since."""
+        """Return what ends all cuts and delays, unless another one lasts still."""
         self._network_faults += 1
-        number = self._network_faults
-        return lambda: links.heal() if number == self._network_faults else None
+
+        def ends() -> None:
+            self._network_faults -= 1
+            if not self._network_faults:
+                links.heal()
+
+        return ends
 
     @staticmethod
     def _start(group: NodeProcesses, node: str) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings_manifest import Recording
 from lockstep.jobs.spark.spark_check import verdicts_with_spark
@@ -55,7 +55,7 @@ def _result_of_import(task: _Import) -> Summary | Exception:
     """Import a recording in a task; an error is returned as it is, since Spark would make one of its own of it."""
     try:
         return _imported(*task)
-    except (BadInputError, GaveUpError, OSError) as error:
+    except (BadInputError, GaveUpError, EnvironmentFailedError, OSError) as error:
         return error
 
 

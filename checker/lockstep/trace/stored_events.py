@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import overload
@@ -22,6 +23,20 @@ _BATCH_BYTES = 1 << 16
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Event)
 
 
+@contextmanager
+def _named() -> Iterator[None]:
+    """Name the file in an error."""
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentFailedError(f"the temporary file of an import cannot be written or read: {error}") from error
+
+
+def _close(file: SpooledTemporaryFile[bytes]) -> None:
+    with suppress(OSError):  # what it holds back finds no space, and nobody needs it any more
+        file.close()
+
+
 class StoredEvents(Sequence[Event]):
     """The events of a trace, in their order."""
 
@@ -29,16 +44,14 @@ class StoredEvents(Sequence[Event]):
         """Begin with none."""
         self._file = SpooledTemporaryFile[bytes](IN_MEMORY_BYTES)
         self._end = self._count = 0
-        weakref.finalize(self, self._file.close)
+        weakref.finalize(self, _close, self._file)
 
     def append(self, event: Event) -> None:
         """Add an event; raises EnvironmentFailedError where the disk takes no more."""
         text = _encoder.encode(event) + b"\n"
-        try:
+        with _named():
             self._file.seek(self._end)
             self._file.write(text)
-        except OSError as error:
-            raise EnvironmentFailedError(f"the temporary file of an import cannot be written: {error}") from error
         self._end += len(text)
         self._count += 1
 
@@ -47,11 +60,12 @@ class StoredEvents(Sequence[Event]):
         return self._count
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield each, read from the file."""
+        """Yield each, read from the file; raises EnvironmentFailedError where that fails, or what it holds back."""
         place = 0
         while place < self._end:
-            self._file.seek(place)
-            lines = self._file.readlines(_BATCH_BYTES)
+            with _named():
+                self._file.seek(place)
+                lines = self._file.readlines(_BATCH_BYTES)
             place += sum(map(len, lines))
             yield from map(_decoder.decode, lines)
 

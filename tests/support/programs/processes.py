@@ -44,7 +44,7 @@ def marked(mark: str) -> list[int]:
 
 
 def hear() -> None:
-    """Take signals as one started from a terminal does: a shell lets its background jobs ignore Ctrl-C, nohup SIGHUP."""
+    """Take signals as if started from a terminal: a shell lets background jobs ignore Ctrl-C, and nohup SIGHUP."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from lockstep.base.errors import EnvironmentFailedError
 from lockstep.systems.hashicorp.recording_import import Reader, import_recording, trace_header
 from lockstep.systems.hashicorp.recording_reader import RECORDING
 from lockstep.systems.hashicorp.recording_survey import LastLines, SecondReading, Survey
@@ -173,12 +174,31 @@ def test_events_in_a_file_are_a_sequence(in_memory: int, monkeypatch: pytest.Mon
         found[2_000]
 
 
-def test_a_full_disk_is_a_failure_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full:
-        def seek(self, _place: int) -> None:
-            raise OSError(28, "No space left on device")
+#: Stores events until a file may not grow any more, and reads what it holds.
+ON_A_FULL_DISK = """
+import resource, signal
+from lockstep.base.errors import EnvironmentFailedError
+from lockstep.trace.stored_events import StoredEvents
+from lockstep.trace.trace_format import Event
 
-    found = events_of(1)
-    monkeypatch.setattr(found, "_file", Full())
-    with pytest.raises(EnvironmentFailedError, match="No space left"):
-        found.append(Event(1, "n1", "Crash"))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21))
+found = StoredEvents()
+try:
+    while True:
+        found.append(Event(len(found), "n1", "Crash"))
+except EnvironmentFailedError as error:
+    print(len(found) > 10_000, error)
+try:
+    list(found)
+except EnvironmentFailedError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_a_failure_of_the_machine() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_FULL_DISK], capture_output=True, text=True, timeout=60, check=False
+    )
+    error = "the temporary file of an import cannot be written or read: [Errno 27] File too large"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"True {error}\n{error}\n", "")

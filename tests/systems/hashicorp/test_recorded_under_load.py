@@ -68,14 +68,28 @@ def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_
     assert checked(lines, tmp_path).verdict is Verdict.VIOLATED
 
 
+def voted_at_once(lines: Lines) -> Lines:
+    """Return a recording in which n2 has written all of its vote before it replicates, and answers after that."""
+    vote = [line for line in lines if line.get("by") == "requestVote<processRPC" and line["node"] == "n2"]
+    first, rest = vote[-3], vote[-2:]
+    assert [line["key"] for line in (first, *rest)] == ["CurrentTerm", "LastVoteTerm", "LastVoteCand"]
+    others = [line for line in lines if line not in rest]
+    at = others.index(first) + 1
+    return renumbered([*others[:at], *({**line, "t_ms": first["t_ms"]} for line in rest), *others[at:]])
+
+
 @pytest.mark.nightly
-def test_a_leader_that_votes_replicates_until_the_handler_returns(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_leader_that_votes_replicates_until_the_handler_returns(tmp_path: Path, *, at_once: bool) -> None:
     """Source: runLeader, which closes the stop channels of its routines behind leaderLoop."""
     lines = recorded("replicated_within_a_vote")
-    vote = last(lines, kind="stable_set", node="n2", key="LastVoteTerm")
-    sent = last(lines, kind="send", node="n2", msg="AppendEntries")
+    lines = voted_at_once(lines) if at_once else lines
+    vote = last(lines, kind="stable_set", node="n2", key="LastVoteCand")
+    answer = last(lines, kind="respond", node="n2", msg="RequestVote")
     term = last(lines, kind="stable_set", node="n2", key="CurrentTerm")
-    assert term["seq"] < sent["seq"] < vote["seq"]
+    sent = last(lines, kind="send", node="n2", msg="AppendEntries")
+    assert term["seq"] < sent["seq"] < answer["seq"]
+    assert (vote["seq"] < sent["seq"]) is at_once
     assert sent["body"]["term"] < term["value"]
     assert checked(lines, tmp_path).verdict is Verdict.HOLDS
     for line in lines:
@@ -204,6 +218,37 @@ def test_a_request_whose_step_was_taken_stays_as_it_is_when_the_main_loop_answer
     whole = sum(line["kind"] in ("state", "stable_set") for line in written_by if line["node"] == begun["node"])
     assert found[True] == (True, whole)
     assert found[False] != found[True]
+
+
+def test_a_request_that_is_waited_for_in_vain_leaves_the_steps_of_others_where_they_are() -> None:
+    """While a recording grows: n2's vote is open still when n3's handler is taken as it is."""
+    lines = recorded("replicated_within_a_vote")
+    answer = last(lines, kind="respond", node="n2", msg="RequestVote")
+    vote = last(lines[: answer["seq"]], kind="recv", node="n2", msg="RequestVote")
+    stuck = last(lines[: answer["seq"]], kind="recv", node="n3")
+    reader = LookaheadReader("r")
+    for line in RECORDING.parse(written(lines), "r")[1]:
+        reader.add(line)
+        if line.seq == stuck["seq"]:
+            assert reader.handles(reader.lookahead.handlers[vote["seq"]])
+            reader.give_up(reader.lookahead.handlers[stuck["seq"]])
+            assert stuck["seq"] in reader.lookahead.steps
+    found = reader.lookahead.handlers[vote["seq"]]
+    assert [seq for seq, handler in reader.lookahead.steps.items() if handler is found] == [answer["seq"]]
+
+
+def test_a_step_that_was_taken_is_not_taken_again_where_its_request_ends() -> None:
+    """While a recording grows: n2's vote was waited for in vain, and taken at its first write."""
+    lines = recorded("replicated_within_a_vote")
+    term = last(lines, kind="stable_set", node="n2", key="CurrentTerm")
+    vote = last(lines, kind="recv", node="n2", msg="RequestVote")
+    reader = LookaheadReader("r")
+    for line in RECORDING.parse(written(lines), "r")[1]:
+        reader.add(line)
+        if line.seq == term["seq"]:
+            reader.give_up(reader.lookahead.handlers[vote["seq"]])
+            assert reader.lookahead.steps.pop(term["seq"]).recv.rpc == vote["rpc"]
+    assert all(handler.recv.rpc != vote["rpc"] for handler in reader.lookahead.steps.values())
 
 
 @pytest.mark.nightly

@@ -98,5 +98,5 @@ class GrowingRecording:
             return False
         if until_ms - line.t_ms <= PATIENCE_MS:
             return True
-        self._lookahead.end()
+        self._lookahead.give_up(handler)
         return False

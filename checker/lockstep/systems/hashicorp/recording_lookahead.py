@@ -156,7 +156,8 @@ class HandledRequest:
     leader of the old term is known again while a vote enters a new one; both are one step, that of the vote.
     `precedes_campaign`: by this heartbeat a candidate follows, and its main loop campaigns before it looks. `commits`:
     the FSM has applied what only this request commits, so the handler had come so far, whether it has an answer or not.
-    `replicates`: routines of the leader that this vote ends go on with what they do, until the handler returns.
+    `replicates`: routines of the leader that this request ends go on with what they do, until the handler returns.
+    `placed`: the line at which its step is to be taken, None while that is not known.
     """
 
     recv: Recv
@@ -169,24 +170,24 @@ class HandledRequest:
     precedes_campaign: bool = False
     commits: bool = False
     replicates: bool = False
+    placed: int | None = None
 
     def place(self) -> RecordingLine:
         """Return the line at which the step is taken.
 
         It is the last write to the log, or the FSM's restoring: the other routines of the node, which read the log and
         the FSM, are recorded as they read. Without such a write it is the line at which the handler begins; of a vote
-        that enters a term it is the first write, since a heartbeat may be handled before that, or the last one, where
-        routines of a leader replicate meanwhile.
+        that enters a term it is the first write, since a heartbeat may be handled before that. Where routines of a
+        leader replicate meanwhile, it is the answer: they are stopped once the handler returns.
         """
         if self.heartbeat is not None:
             return self.heartbeat.place()
         if self.recv.beside:
             return self._place_beside()
+        if self.replicates and not self.overlaps and self.respond is not None:
+            return self.respond
         if self.recv.msg == "RequestVote":
-            writes = [part for part in self.parts if isinstance(part, WRITES)]
-            if not writes:
-                return self.recv
-            return writes[-1 if self.replicates and not self.overlaps else 0]
+            return next((part for part in self.parts if isinstance(part, WRITES)), self.recv)
         marks = (SnapshotSaved, FsmRestore) if self.recv.msg == "InstallSnapshot" else (StoreLogs, DeleteRange)
         return next((part for part in reversed(self.parts) if isinstance(part, marks)), self.recv)
 
@@ -416,7 +417,8 @@ class LookaheadReader:
             knows = [part.seq for part in each.parts if isinstance(part, LeaderLine)]
             is_old = each.recv.body.term < handler.recv.body.term and len(each.parts) == 1
             if is_old and knows and forgets < knows[0] < enters[0].seq and self._is_pending(each):
-                del self.lookahead.steps[each.place().seq]
+                assert each.placed is not None
+                del self.lookahead.steps[each.placed]
                 handler.heartbeat = each
                 return
 
@@ -425,10 +427,19 @@ class LookaheadReader:
 
         Of a recording that grows it may be taken before the main loop answers, if that takes long.
         """
-        return self.lookahead.steps.get(handler.place().seq) is handler
+        return handler.placed is not None and self.lookahead.steps.get(handler.placed) is handler
+
+    def give_up(self, handler: HandledRequest) -> None:
+        """Take a request that is handled still as it is."""
+        self._place(handler)
 
     def _place(self, handler: HandledRequest) -> None:
-        self.lookahead.steps[handler.place().seq] = handler
+        """Note where the step of a request is to be taken, unless it was taken."""
+        steps = self.lookahead.steps
+        if handler.placed is not None and steps.pop(handler.placed, None) is not handler:
+            return
+        handler.placed = handler.place().seq
+        steps[handler.placed] = handler
 
     def _of_beside(self, line: Respond) -> HandledRequest | None:
         handlers = self.beside.get(line.node, [])
@@ -458,8 +469,8 @@ class LookaheadReader:
             self.lookahead.transfers[line.life].append(line)
         else:
             handler = self.open.get(line.node)
-            if handler is not None and handler.recv.msg == "RequestVote" and handler.parts:
-                handler.replicates = True
+            if handler is not None and any(isinstance(part, StateLine) for part in handler.parts):
+                handler.replicates |= not any(isinstance(part, StoreLogs | DeleteRange) for part in handler.parts)
             is_heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
             self._replicates(line, is_heartbeat=is_heartbeat)
 
