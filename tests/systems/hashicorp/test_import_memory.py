@@ -73,7 +73,13 @@ class Watched:
         return sum(map(len, [*tables, *calls.pipelines.values()]))
 
 
-@pytest.mark.parametrize("snapshots", [None, Snapshots(20, 30)], ids=["without snapshots", "with snapshots"])
+@pytest.mark.parametrize(
+    "snapshots",
+    [
+        pytest.param(None, id="without snapshots", marks=pytest.mark.nightly),
+        pytest.param(Snapshots(20, 30), id="with snapshots"),
+    ],
+)
 def test_the_lines_and_calls_that_are_held_do_not_grow_with_the_commands(
     snapshots: Snapshots | None, tmp_path: Path
 ) -> None:
@@ -95,6 +101,7 @@ def peak_of(path: Path) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.nightly
 def test_an_import_takes_no_more_memory_than_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_events, "IN_MEMORY_BYTES", 1)
     import_recording(recording(tmp_path, 1), trace_spec)  # loads the spec

@@ -42,7 +42,7 @@ def last(lines: Lines, **fields: Any) -> dict[str, Any]:
     return [line for line in lines if fields.items() <= line.items()][-1]
 
 
-@pytest.mark.parametrize("name", ["compaction", "compaction_over_a_gap"])
+@pytest.mark.parametrize("name", ["compaction", pytest.param("compaction_over_a_gap", marks=pytest.mark.nightly)])
 def test_entries_are_deleted_by_the_end_of_the_log_that_was_read_before_another_entry_was_stored(
     name: str, tmp_path: Path
 ) -> None:
