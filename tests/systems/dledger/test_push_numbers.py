@@ -85,3 +85,20 @@ def test_a_push_under_way_is_named_as_lacking_until_it_is_sent() -> None:
     assert numbers.lacks(line) == "n2 receives this COMPARE, and n1 has not sent it"
     numbers.note(TimedLine(FileRecord("n", 1, {}), 0, "n1", sent()))
     assert numbers.lacks(line) is None
+
+
+def named(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a line as a node of Java writes it."""
+    return {**fields, "mid": name}
+
+
+def test_a_follower_handles_a_named_push_whose_sender_has_died_and_gives_the_name_again() -> None:
+    """The frames of a process of Java are numbered from the beginning."""
+    take = lines()
+    assert [take("n1", named(sent(), "n1/7")), take("n2", named(received(), "n1/7"))] == [1, 1]
+    take("n1", {"kind": "start"})
+    to_another = {**named(sent(), "n1/7"), "remoteId": "n3"}
+    assert take("n1", to_another) == 2
+    assert take("n2", named(handled(), "n1/7")) == 1
+    assert take("n3", {**to_another, "kind": "recv_push"}) == 2
+    assert take("n3", named(handled(), "n1/7")) == 2

@@ -54,6 +54,8 @@ class PushNumbers:
         self._count = 0
         #: The numbers of named pushes, by sender in its present life, and name.
         self._names: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        #: The same by receiver, which may have one whose sender has died, and gives its names again.
+        self._received: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._under_way: defaultdict[Content, list[int]] = defaultdict(list)
         #: Those whose answer has not arrived, and that were not given up, by type, sender and receiver.
         self._open: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
@@ -94,7 +96,7 @@ class PushNumbers:
         return self._known(line, mid) in self._answered
 
     def _known(self, line: TimedLine, name: str) -> int:
-        number = self._named_number(name)
+        number = self._received[line.node].get(name, self._named_number(name))
         if number is None:
             raise _error(line, f"no line above sends or receives the push {name!r}")
         return number
@@ -111,6 +113,7 @@ class PushNumbers:
         if kind == "start":
             self._at_follower.pop(node, None)
             self._names.pop(node, None)
+            self._received.pop(node, None)
             self._give_up(lambda _type, _src, dst: dst == node)
         elif kind == "net_error":
             self._give_up(lambda *ends: ends == (fields["type"], node, fields["dst"]))
@@ -159,7 +162,9 @@ class PushNumbers:
         if kind == "send_push":
             self._name(name, self._sends(content_of_line(line.fields)))
         elif kind == "recv_push":
-            self._name(name, self._arrives(content_of_line(line.fields), self._named_number(name)))
+            number = self._arrives(content_of_line(line.fields), self._named_number(name))
+            self._name(name, number)
+            self._received[line.node][name] = number
         number = self._known(line, name)
         if kind == "resp_push":
             self._answer(line, number)
