@@ -65,6 +65,20 @@ class TestHandlePush:
         assert answer.code is Code.REPEATED_PUSH
         assert node.requests() == [request(PushType.APPEND, 0, A)]
 
+    def test_just_the_requests_that_may_be_handled_next_have_their_turn(self) -> None:
+        """That is looked up without a look at all that wait."""
+        node, all_of_them = follower(A), [request(PushType.APPEND, index, B) for index in (0, 1, 2, 4)]
+        all_of_them += [
+            request(PushType.APPEND, 2, A),
+            request(PushType.COMPARE, 0, A),
+            request(PushType.TRUNCATE, 0, A),
+        ]
+        for arrives in (all_of_them[1], all_of_them[3], all_of_them[5], all_of_them[6], all_of_them[2]):
+            node.handle_push(arrives)
+            for m in all_of_them:
+                assert node._comes_next(m) is (m in node.requests())
+        assert node.requests() == [request(PushType.COMPARE, 0, A)]
+
     @pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE])
     def test_compare_and_truncate_clear_the_appends_that_wait(self, type_: PushType) -> None:
         node = follower(A)

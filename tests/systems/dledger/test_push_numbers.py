@@ -102,3 +102,14 @@ def test_a_follower_handles_a_named_push_whose_sender_has_died_and_gives_the_nam
     assert take("n2", named(handled(), "n1/7")) == 1
     assert take("n3", {**to_another, "kind": "recv_push"}) == 2
     assert take("n3", named(handled(), "n1/7")) == 2
+
+
+def test_a_push_that_arrives_after_its_sender_has_died_takes_no_name_from_the_next_process() -> None:
+    take = lines()
+    assert take("n1", named(sent(), "n1/7")) == 1
+    take("n1", {"kind": "start"})
+    to_another = {**named(sent(), "n1/7"), "remoteId": "n3"}
+    assert [take("n1", to_another), take("n3", {**to_another, "kind": "recv_push"})] == [2, 2]
+    assert take("n2", named(received(), "n1/7")) == 1
+    assert take("n3", named(handled(), "n1/7")) == 2
+    assert take("n1", {**named(answered(), "n1/7"), "from": "n3"}) == 2

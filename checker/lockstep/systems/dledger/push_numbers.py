@@ -52,9 +52,9 @@ class PushNumbers:
     def __init__(self) -> None:
         """Begin with none."""
         self._count = 0
-        #: The numbers of named pushes, by sender in its present life, and name.
+        #: The numbers of named pushes that a process has sent, by node and name.
         self._names: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        #: The same by receiver, which may have one whose sender has died, and gives its names again.
+        #: The same of those that it has received: the sender may have died since, and give its names again.
         self._received: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._under_way: defaultdict[Content, list[int]] = defaultdict(list)
         #: Those whose answer has not arrived, and that were not given up, by type, sender and receiver.
@@ -100,9 +100,6 @@ class PushNumbers:
         if number is None:
             raise _error(line, f"no line above sends or receives the push {name!r}")
         return number
-
-    def _name(self, name: str, number: int) -> None:
-        self._names[name.partition("/")[0]][name] = number
 
     # ---- What a line does ----
 
@@ -160,10 +157,9 @@ class PushNumbers:
         """Return the number of a push in a line of a node of Java."""
         kind = line.fields["kind"]
         if kind == "send_push":
-            self._name(name, self._sends(content_of_line(line.fields)))
+            self._names[line.node][name] = self._sends(content_of_line(line.fields))
         elif kind == "recv_push":
             number = self._arrives(content_of_line(line.fields), self._named_number(name))
-            self._name(name, number)
             self._received[line.node][name] = number
         number = self._known(line, name)
         if kind == "resp_push":
