@@ -457,7 +457,7 @@ MUTANTS = [
         "\\/ index < m.beginIndex\n                THEN Becomes(ToTruncate(dispatcher, begin))",
         "\\/ index < m.beginIndex\n                THEN Becomes(ToTruncate(dispatcher, EndIndex(before.log)))",
         "ordered",
-        "LogMatching",
+        "TruncatesWhereItCanBeStoredProp",
     ),
     Mutant(
         "tells_of_a_gap_that_will_be_filled",

@@ -42,6 +42,16 @@ AppendsBeginAtTheEndProp ==
        IN  before.type = "COMPARE" /\ after.type = "APPEND" /\ follows
              => after.writeIndex = EndIndex(node[p].log) + 1]_vars
 
+\* PROP TruncatesWhereItCanBeStoredProp: a leader that has compared truncates at an entry that joins its
+\* follower's log.  Else it would be refused for ever: a TRUNCATE beyond the next index is late.
+TruncatesWhereItCanBeStoredProp ==
+    [][\A n \in Node : \A p \in Peers(n) :
+       LET before  == node[n].dispatchers[p]
+           after   == node'[n].dispatchers[p]
+           follows == node[p].leaderId = n /\ node[p].currTerm = node[n].currTerm
+       IN  before.type = "COMPARE" /\ after.type = "TRUNCATE" /\ follows
+             => after.truncateIndex <= EndIndex(node[p].log) + 1]_vars
+
 \* INV AnswersAreAwaited: an answer to COMPARE or TRUNCATE under way is one that its dispatcher waits for.
 AnswersAreAwaited ==
     \A p \in Node : \A q \in Peers(p) : \A m \in MessagesIn(network[p][q]) :
